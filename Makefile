@@ -1,0 +1,36 @@
+# Everything runs in .venv, which is built here from pyproject.toml alone: a fresh machine needs
+# only Python 3.11 or newer with pip, and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean help
+
+help:  ## list what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+demo: .venv/ready  ## play learners on the simulated clinic stream and print what they cost
+	$(BIN)/python examples/clinic.py
+
+test: .venv/ready  ## all tests, doctests and README examples included
+	$(BIN)/python -m pytest
+
+check: .venv/ready  ## formatting, lint, types, import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready  ## measured comparisons; prints ratios, asserts nothing
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove .venv and every cache, compiled kernels included
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "keyhole needs Python 3.11 or newer on PATH" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"keyhole needs Python 3.11 or newer, found {v[0]}.{v[1]}: run make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@

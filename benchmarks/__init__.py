@@ -1,0 +1,1 @@
+"""Measured comparisons. Nothing here is asserted: ratios within one run are printed."""

@@ -1,0 +1,71 @@
+"""Learning through a keyhole: online linear regression that may read a few features per example."""
+
+from keyhole import learners, streams, testing
+from keyhole.game import ProgressLine, play, rounds, sell
+from keyhole.hindsight import (
+    Hindsight,
+    RegretCurve,
+    hindsight,
+    hindsight_curve,
+    regret,
+    regret_curve,
+)
+from keyhole.learners import LEARNERS
+from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
+from keyhole.ledger import Checkpoint, Ledger
+from keyhole.problem import (
+    BlockLearner,
+    BlockStream,
+    BudgetError,
+    DataError,
+    Interval,
+    KeyholeError,
+    Learner,
+    Observation,
+    Problem,
+    ProblemError,
+    Round,
+    Stream,
+    Ticket,
+    TicketError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LEARNERS",
+    "BlockLearner",
+    "BlockStream",
+    "BudgetError",
+    "Checkpoint",
+    "DataError",
+    "FixedSubset",
+    "FullInformation",
+    "Hindsight",
+    "Interval",
+    "KeyholeError",
+    "Learner",
+    "Ledger",
+    "Observation",
+    "Problem",
+    "ProblemError",
+    "ProgressLine",
+    "RandomSubset",
+    "RegretCurve",
+    "Round",
+    "RunningMean",
+    "Stream",
+    "Ticket",
+    "TicketError",
+    "Zero",
+    "hindsight",
+    "hindsight_curve",
+    "learners",
+    "play",
+    "regret",
+    "regret_curve",
+    "rounds",
+    "sell",
+    "streams",
+    "testing",
+]

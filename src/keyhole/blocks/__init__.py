@@ -1,0 +1,1 @@
+"""Pure mathematics: arrays in, arrays out. No input or output, no Problem."""

@@ -1,0 +1,154 @@
+"""Gram: second-moment sums of complete rows, in one pass, for models fitted in hindsight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.problem import DataError, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquares:
+    """The quadratic yy - 2 c.w + w'G w: squared loss of weights w, of a centred model if centred.
+
+    `mean_x`, `mean_y` are the means that were taken out, zero if none: a model's intercept is
+    mean_y - mean_x.w.
+    """
+
+    G: Floats
+    c: Floats
+    yy: float
+    mean_x: Floats
+    mean_y: float
+
+
+class Gram:
+    """Sums over rows of (x - a)(x - a)', (x - a)(y - b), (y - b)^2 about a fixed origin (a, b).
+
+    The origin is the mean of the first block: sums about a point within the data lose no digits
+    to a mean that is far from zero. A cell that is NaN counts as the mean of its column over the
+    whole stream; with the pair sums `_seen` and `_cross` that is exact in a single pass.
+
+    Every array is a sum over rows, so two Grams of the same origin would add; everything else is
+    derived in `centred` and `raw`.
+
+    Examples
+    --------
+    >>> gram = Gram(d=1)
+    >>> gram.add(np.array([[1.0], [3.0]]), np.array([2.0, 6.0]))
+    >>> gram.raw().G, gram.raw().c, gram.raw().yy
+    (array([[10.]]), array([20.]), 40.0)
+    >>> gram.centred().G, gram.centred().c, gram.centred().yy
+    (array([[2.]]), array([4.]), 8.0)
+    """
+
+    def __init__(self, d: int) -> None:
+        self.d = d
+        self.n = 0
+        self._origin: tuple[Floats, float] | None = None
+        self._xx: Floats = np.zeros((d, d))  # sum z_i z_j, z = x - a where seen, 0 where absent
+        self._xy: Floats = np.zeros(d)
+        self._x: Floats = np.zeros(d)
+        self._y = 0.0
+        self._yy = 0.0
+        self._gaps: _Gaps | None = None  # only streams with absent cells pay for these
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Add the rows of X with their labels."""
+        if len(y) == 0:
+            return
+        X = np.asarray(X, dtype=np.float64)
+        seen = ~np.isnan(X)
+        if np.isinf(X).any():
+            row, column = (int(i[0]) for i in np.nonzero(np.isinf(X)))
+            raise DataError(
+                f"X must be finite, NaN for absent: row {self.n + row}, feature {column}"
+            )
+        if self._origin is None:
+            count = np.maximum(seen.sum(axis=0), 1)
+            self._origin = np.where(seen, X, 0.0).sum(axis=0) / count, float(y.mean())
+        a, b = self._origin
+        Z = X - a
+        complete = bool(seen.all())
+        if not complete:
+            Z[~seen] = 0.0
+            if self._gaps is None:
+                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
+        v = y - b
+        if self._gaps is not None:
+            self._gaps.add(seen.astype(np.float64), Z, v)
+        self.n += len(y)
+        self._xx += Z.T @ Z
+        self._xy += Z.T @ v
+        self._x += Z.sum(axis=0)
+        self._y += float(v.sum())
+        self._yy += float(v @ v)
+
+    def centred(self) -> LeastSquares:
+        """The least squares of models with an intercept."""
+        if self._origin is None:
+            return self.raw()
+        xx, xy, x = self._imputed()
+        mean_x, mean_y = x / self.n, self._y / self.n
+        return LeastSquares(
+            G=xx - np.outer(x, mean_x),
+            c=xy - x * mean_y,
+            yy=max(0.0, self._yy - self._y * mean_y),
+            mean_x=self._origin[0] + mean_x,
+            mean_y=self._origin[1] + mean_y,
+        )
+
+    def raw(self) -> LeastSquares:
+        """The least squares of models without an intercept."""
+        a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
+        xx, xy, x = self._imputed()
+        return LeastSquares(
+            G=xx + np.outer(x, a) + np.outer(a, x) + self.n * np.outer(a, a),
+            c=xy + x * b + a * self._y + self.n * a * b,
+            yy=self._yy + 2 * b * self._y + self.n * b * b,
+            mean_x=np.zeros(self.d),
+            mean_y=0.0,
+        )
+
+    def _imputed(self) -> tuple[Floats, Floats, Floats]:
+        """The sums of z z', z (y - b), z with the column mean in place of absent cells."""
+        if self._gaps is None:
+            return self._xx, self._xy, self._x
+        return self._gaps.impute(self.n, self._xx, self._xy, self._x, self._y)
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """Sums over rows of m m', m z', m v, with m the 0/1 mask of cells that are there."""
+
+    seen: Floats
+    cross: Floats
+    label: Floats
+
+    @classmethod
+    def none_so_far(cls, n: int, x: Floats, y: float) -> _Gaps:
+        d = len(x)
+        return cls(np.full((d, d), float(n)), np.tile(x, (d, 1)), np.full(d, y))
+
+    def add(self, m: Floats, Z: Floats, v: Floats) -> None:
+        self.seen += m.T @ m
+        self.cross += m.T @ Z
+        self.label += m.T @ v
+
+    def impute(
+        self, n: int, xx: Floats, xy: Floats, x: Floats, y: float
+    ) -> tuple[Floats, Floats, Floats]:
+        # The imputed row is z + mu (1 - m), mu_i the mean of z_i where seen. Expanding its outer
+        # product needs sum (1 - m_i) z_j = x_j - cross_ij and sum (1 - m_i)(1 - m_j).
+        count = np.diag(self.seen)
+        mu = np.divide(x, count, out=np.zeros_like(x), where=count > 0)
+        mixed = mu[:, None] * (x[None, :] - self.cross)
+        both_absent = n - count[:, None] - count[None, :] + self.seen
+        return (
+            xx + mixed + mixed.T + np.outer(mu, mu) * both_absent,
+            xy + mu * (y - self.label),
+            x + mu * (n - count),
+        )

@@ -1,0 +1,89 @@
+"""The desk where a learner issues tickets and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.problem import Observation, Problem, Ticket, TicketError, finite_label
+
+
+class Desk:
+    """Issues tickets in order and closes each of them once. Every learner has one.
+
+    `round` (tickets issued so far) and the open tickets are the whole state: a closed ticket is
+    known by its number, so memory grows with the tickets that are open and not with time.
+
+    Examples
+    --------
+    >>> desk = Desk(Problem(d=5, k=1, budget=2))
+    >>> ticket = desk.issue([1, 3])
+    >>> seen = ticket.fill([0.5, -0.5])
+    >>> desk.settle(seen, 1.0)[1]
+    1.0
+    >>> desk.settle(seen, 1.0)
+    Traceback (most recent call last):
+    keyhole.errors.TicketError: the ticket of round 1 is closed: it was told or dropped
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.round = 0
+        self._open: dict[int, Ticket] = {}
+
+    @property
+    def open(self) -> tuple[Ticket, ...]:
+        """The tickets that wait for a label, oldest first."""
+        return tuple(self._open.values())
+
+    def issue(self, features: ArrayLike, memo: Mapping[str, NDArray[Any]] | None = None) -> Ticket:
+        """Open the ticket of the next round."""
+        indices = np.asarray(features, dtype=np.int64)
+        names = self.problem.names
+        bought = None if names is None else tuple(names[j] for j in indices.tolist())
+        ticket = Ticket(self.round + 1, indices, bought, memo or {})
+        self.round += 1
+        self._open[ticket.round] = ticket
+        return ticket
+
+    def settle(self, seen: Observation, y: float) -> tuple[Ticket, float]:
+        """Close the ticket of `seen` with its label. Any error comes before any change.
+
+        Returns the ticket as it was issued, not as it was handed back: a learner that reads its
+        memo there cannot be fed an edited one.
+        """
+        label = finite_label(y)
+        ticket = self._find(seen.ticket)
+        del self._open[ticket.round]
+        return ticket, label
+
+    def drop(self, ticket: Ticket) -> Ticket:
+        """Close a ticket whose label will never come; returns it as it was issued."""
+        issued = self._find(ticket)
+        del self._open[issued.round]
+        return issued
+
+    def skip(self, rounds: int) -> None:
+        """Count rounds that were played as a block, each asked and told at once."""
+        self.round += rounds
+
+    def _find(self, ticket: Ticket) -> Ticket:
+        issued = self._open.get(ticket.round)
+        if issued is None:
+            if ticket.round <= self.round:
+                raise TicketError(
+                    f"the ticket of round {ticket.round} is closed: it was told or dropped"
+                )
+            raise TicketError(
+                f"the ticket of round {ticket.round} was never issued: "
+                f"this learner has issued {self.round} so far"
+            )
+        if not np.array_equal(issued.features, ticket.features):
+            raise TicketError(
+                f"the ticket of round {ticket.round} asks for features "
+                f"{ticket.features.tolist()}, it was issued for {issued.features.tolist()}"
+            )
+        return issued

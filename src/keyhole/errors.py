@@ -1,0 +1,78 @@
+"""The errors, and the checks of arguments that raise them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Sequence
+from typing import SupportsFloat, SupportsIndex
+
+
+class KeyholeError(Exception):
+    """Anything keyhole refuses to do. Whatever raised it left every state as it was."""
+
+
+class ProblemError(KeyholeError, ValueError):
+    """A problem, a parameter or a combination of them that makes no sense."""
+
+
+class BudgetError(KeyholeError):
+    """A ticket that asks for more than the budget, for the same feature twice, or out of range."""
+
+
+class TicketError(KeyholeError):
+    """A ticket that was never issued, or is already closed by a label or a drop."""
+
+
+class DataError(KeyholeError, ValueError):
+    """Values, labels, names or files that cannot be used."""
+
+
+def whole_number(name: str, value: SupportsIndex, least: int) -> int:
+    """`value` as an int that is at least `least`, or a ProblemError that names the argument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ProblemError(f"{name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ProblemError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def nearest(name: object, names: Sequence[str]) -> str:
+    """The hint ' (did you mean ...?)' for a misspelt name, or an empty string."""
+    close = difflib.get_close_matches(str(name), names, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> tuple[str, ...] | None:
+    """`names` as a tuple of d different non-empty strings, or a ProblemError."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise ProblemError(f"names must be a sequence of {d} strings, got the string {names!r}")
+    result = tuple(names)
+    if len(result) != d:
+        raise ProblemError(
+            f"names must have one entry per feature: {d} features, {len(result)} names"
+        )
+    seen: set[str] = set()
+    for name in result:
+        if not isinstance(name, str) or not name:
+            raise ProblemError(f"names must be non-empty strings, got {name!r}")
+        if name in seen:
+            raise ProblemError(f"names must be different from each other, {name!r} comes twice")
+        seen.add(name)
+    return result
+
+
+def finite_label(y: SupportsFloat) -> float:
+    """The label as a finite float, or a DataError."""
+    try:
+        label = float(y)
+    except (TypeError, ValueError):
+        raise DataError(f"the label must be a number, got {y!r}") from None
+    if not math.isfinite(label):
+        raise DataError(f"the label must be finite, got {label}; drop the ticket if it never comes")
+    return label

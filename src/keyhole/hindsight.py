@@ -1,0 +1,216 @@
+"""What could have been: the best k-sparse linear model of a stream, and regret against it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keyhole.blocks.gram import Gram
+from keyhole.blocks.subset import best_subset
+from keyhole.ledger import Ledger
+from keyhole.problem import (
+    BlockStream,
+    DataError,
+    Floats,
+    Indices,
+    Interval,
+    ProblemError,
+    whole_number,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """The best k-sparse model of a stream that was seen in full.
+
+    `loss` is the cumulative squared loss of the best model, an interval when the search was cut
+    short; `weights`, `intercept` are a model that attains `loss.high`. `empty_loss` is the loss
+    without any feature: of the best constant, or of 0 when models have no intercept.
+    """
+
+    rounds: int
+    k: int
+    loss: Interval
+    weights: Floats
+    intercept: float
+    empty_loss: float
+
+    @property
+    def support(self) -> Indices:
+        """The features the model uses."""
+        return np.flatnonzero(self.weights)
+
+    @property
+    def r2(self) -> float:
+        """Share of `empty_loss` that the model explains."""
+        return 1 - self.loss.high / self.empty_loss if self.empty_loss > 0 else 0.0
+
+
+def hindsight(
+    stream: BlockStream,
+    k: int,
+    *,
+    intercept: bool = False,
+    seconds: float = 10.0,
+) -> Hindsight:
+    """The best k-sparse linear model of a whole stream.
+
+    min over w with at most k non-zeros of sum_t (y_t - intercept - w.x_t)^2, from one pass over the
+    stream. A cell that is NaN counts as the mean of its column.
+
+    Parameters
+    ----------
+    stream
+        The stream; read once, O(d^2) memory.
+    k
+        Most non-zero weights.
+    intercept
+        Whether models may add a constant, which does not count towards k.
+    seconds
+        How long the search for the best subset may take.
+
+    Returns
+    -------
+    Hindsight
+        `loss` is exact (low == high) when the search finished, otherwise an interval.
+
+    Guarantee
+    ---------
+    `loss.high` is attained by `weights`; no k-sparse model has a loss below `loss.low` (to
+    rounding, about 1e-9 of the labels' sum of squares).
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=3, n=1000, seed=0)
+    >>> best = hindsight(stream, 3)
+    >>> bool((best.support == truth.support).all()), best.loss.width
+    (True, 0.0)
+    """
+    k = _at_most_d(k, stream)
+    gram = Gram(stream.d)
+    deadline = time.monotonic() + seconds
+    for X, y in stream.blocks():
+        gram.add(X, y)
+    if gram.n == 0:
+        raise DataError("the stream is empty: there is no best model of no rounds")
+    return _best(gram, k, intercept, deadline - time.monotonic(), None)
+
+
+def hindsight_curve(
+    stream: BlockStream,
+    k: int,
+    rounds: Sequence[int],
+    *,
+    intercept: bool = False,
+    seconds: float = 10.0,
+) -> list[Hindsight]:
+    """The best k-sparse model of each prefix of a stream.
+
+    `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
+    each search starts from the model of the prefix before.
+    """
+    k = _at_most_d(k, stream)
+    ends = [whole_number("rounds", end, 1) for end in rounds]
+    if any(b <= a for a, b in itertools.pairwise(ends)):
+        raise ProblemError(f"rounds must be ascending, got {ends}")
+    gram = Gram(stream.d)
+    found: list[Hindsight] = []
+    deadline = time.monotonic() + seconds
+    for X, y in stream.blocks():
+        start = 0
+        while len(found) < len(ends) and ends[len(found)] - gram.n <= len(y) - start:
+            stop = start + ends[len(found)] - gram.n
+            gram.add(X[start:stop], y[start:stop])
+            start = stop
+            share = (deadline - time.monotonic()) / (len(ends) - len(found))
+            found.append(_best(gram, k, intercept, share, found[-1] if found else None))
+        if len(found) == len(ends):
+            return found
+        gram.add(X[start:], y[start:])
+    raise DataError(f"the stream has {gram.n} rounds, a prefix of {ends[-1]} was asked for")
+
+
+def _at_most_d(k: int, stream: BlockStream) -> int:
+    k = whole_number("k", k, 1)
+    if k > stream.d:
+        raise ProblemError(f"k must be at most d = {stream.d}, got {k}")
+    return k
+
+
+def _best(
+    gram: Gram, k: int, intercept: bool, seconds: float, before: Hindsight | None
+) -> Hindsight:
+    problem = gram.centred() if intercept else gram.raw()
+    best = best_subset(
+        problem.G,
+        problem.c,
+        problem.yy,
+        k,
+        seconds=max(seconds, 0.0),
+        start=None if before is None else before.support,
+    )
+    weights = np.zeros(gram.d)
+    weights[best.support] = best.weights
+    return Hindsight(
+        rounds=gram.n,
+        k=k,
+        loss=Interval(best.lower, best.rss, best.how),
+        weights=weights,
+        intercept=problem.mean_y - float(problem.mean_x @ weights),
+        empty_loss=problem.yy,
+    )
+
+
+def regret(ledger: Ledger, best: Hindsight) -> Interval:
+    """How much more was lost than by the best k-sparse model of the same rounds.
+
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, noise_sd=0.1, seed=1)
+    >>> problem = kh.Problem(d=20, k=2, budget=2)
+    >>> oracle = kh.FixedSubset(problem, support=truth.support, intercept=False)
+    >>> ledger = kh.play(oracle, stream)
+    >>> f"{regret(ledger, kh.hindsight(stream, 2)).high:.2f}"
+    '2.38'
+    """
+    if ledger.first_round != 1 or ledger.rounds != best.rounds:
+        raise DataError(
+            f"the ledger covers rounds {ledger.first_round} to {ledger.last_round}, the model in "
+            f"hindsight rounds 1 to {best.rounds}: regret compares the same rounds"
+        )
+    return ledger.loss - best.loss
+
+
+@dataclass(frozen=True, slots=True)
+class RegretCurve:
+    """Regret after each checkpoint, against the best model of the rounds up to there."""
+
+    rounds: Indices
+    low: Floats
+    high: Floats
+
+
+def regret_curve(
+    ledger: Ledger,
+    stream: BlockStream,
+    k: int,
+    *,
+    intercept: bool = False,
+    seconds: float = 10.0,
+) -> RegretCurve:
+    """Regret along a game, at the checkpoints of its ledger; the time is shared among them."""
+    if ledger.first_round != 1:
+        raise DataError(f"a curve begins at round 1, the ledger at round {ledger.first_round}")
+    marks = ledger.checkpoints
+    rounds = [c.round for c in marks]
+    models = hindsight_curve(stream, k, rounds, intercept=intercept, seconds=seconds)
+    gaps = [c.loss - best.loss for c, best in zip(marks, models, strict=True)]
+    return RegretCurve(
+        rounds=np.array(rounds, dtype=np.int64),
+        low=np.array([gap.low for gap in gaps]),
+        high=np.array([gap.high for gap in gaps]),
+    )

@@ -1,0 +1,245 @@
+"""Learners to compare with: nothing, the mean, fixed and random subsets, everything."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.blocks.sampling import uniform_subset
+from keyhole.blocks.vaw import VAW
+from keyhole.desk import Desk
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+
+
+class Zero:
+    """Reads nothing and predicts 0."""
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        self._desk = Desk(problem)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem the learner was made for."""
+        return self._desk.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._desk.round
+
+    @property
+    def weights(self) -> Floats:
+        """All zero."""
+        return np.zeros(self.problem.d)
+
+    @property
+    def intercept(self) -> float:
+        """What is predicted."""
+        return 0.0
+
+    def ask(self) -> Ticket:
+        """A ticket without features."""
+        return self._desk.issue([])
+
+    def predict(self, seen: Observation) -> float:
+        """The intercept."""
+        return self.intercept
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Close the ticket."""
+        self._desk.settle(seen, y)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket."""
+        self._desk.drop(ticket)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once."""
+        self._desk.skip(len(y))
+        return np.zeros(len(y))
+
+
+class RunningMean(Zero):
+    """Reads nothing and predicts the mean of the labels so far: what any learner should beat.
+
+    Sums: the labels and their number. Derived: the mean.
+    """
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        super().__init__(problem)
+        self._n = 0
+        self._y = 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The mean label, 0 before the first."""
+        return self._y / self._n if self._n else 0.0
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Count the label in."""
+        _, label = self._desk.settle(seen, y)
+        self._n += 1
+        self._y += label
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once."""
+        sums = np.cumsum(np.concatenate([[self._y], y]))  # one after the other, as `tell` adds
+        counts = self._n + np.arange(len(y))
+        self._desk.skip(len(y))
+        self._n += len(y)
+        self._y = float(sums[-1])
+        means: Floats = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
+        return means
+
+
+class FixedSubset:
+    """Buys the same features every round and predicts by VAW on them.
+
+    With the best support in hindsight this is the oracle: what a learner pays on top of it is the
+    price of finding the support. A value that did not arrive counts as the mean of those that did.
+
+    With an intercept, features and labels are centred by the means of the rounds before, and VAW
+    gets a constant beside the features for what the means missed.
+
+    Sums: those of VAW; labels, values that arrived, and their numbers. Derived: the means.
+
+    Parameters
+    ----------
+    problem
+        The problem to play.
+    support
+        The features to buy, at most `budget` of them; None for the first k.
+    intercept
+        False plays models through the origin: plain VAW on the bought values.
+    ridge
+        Regularisation of VAW, in the units of the features.
+    seed
+        Not used: this learner draws nothing.
+
+    Guarantee
+    ---------
+    Without an intercept and while every value arrives: the bound of `keyhole.blocks.vaw.VAW`
+    against any weights on the support, with no assumption on the stream. With one, the same bound
+    for the centred rows.
+
+    Examples
+    --------
+    >>> learner = FixedSubset(Problem(d=5, k=1, budget=2), support=[3])
+    >>> learner.ask().features
+    array([3])
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        support: ArrayLike | None = None,
+        intercept: bool = True,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        features = np.arange(problem.k) if support is None else np.asarray(support)
+        if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
+            raise ProblemError(f"support must be a flat list of feature indices, got {support!r}")
+        features = np.unique(features).astype(np.int64)
+        if len(features) > problem.budget:
+            raise ProblemError(
+                f"support has {len(features)} features, the budget is {problem.budget}"
+            )
+        if len(features) and not 0 <= features[0] <= features[-1] < problem.d:
+            raise ProblemError(
+                f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
+            )
+        self._desk = Desk(problem)
+        self._support: Indices = features
+        self._centre = intercept
+        self._vaw = VAW(len(features) + intercept, ridge)
+        self._x: Floats = np.zeros(len(features))
+        self._x_count: Indices = np.zeros(len(features), dtype=np.int64)
+        self._y = 0.0
+        self._y_count = 0
+
+    @property
+    def problem(self) -> Problem:
+        """The problem the learner was made for."""
+        return self._desk.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._desk.round
+
+    @property
+    def weights(self) -> Floats:
+        """The ridge solution on the support; VAW shrinks its predictions from there."""
+        weights = np.zeros(self.problem.d)
+        weights[self._support] = self._vaw.theta[: len(self._support)]
+        return weights
+
+    @property
+    def intercept(self) -> float:
+        """What the model adds to the weighted sum, 0 for models through the origin."""
+        if not self._centre:
+            return 0.0
+        slopes, constant = self._vaw.theta[:-1], self._vaw.theta[-1]
+        return self._mean_y() + float(constant - slopes @ self._mean_x())
+
+    def ask(self) -> Ticket:
+        """A ticket for the support."""
+        return self._desk.issue(self._support)
+
+    def predict(self, seen: Observation) -> float:
+        """VAW's prediction, with the mean label added if there is an intercept."""
+        offset = self._mean_y() if self._centre else 0.0
+        return offset + self._vaw.predict(self._row(seen))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Update VAW and the means."""
+        _, label = self._desk.settle(seen, y)
+        self._vaw.update(self._row(seen), label - self._mean_y() if self._centre else label)
+        here = ~np.isnan(seen.values)
+        self._x[here] += seen.values[here]
+        self._x_count += here
+        self._y += label
+        self._y_count += 1
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket."""
+        self._desk.drop(ticket)
+
+    def _mean_x(self) -> Floats:
+        means: Floats = self._x / np.maximum(self._x_count, 1)
+        return means
+
+    def _mean_y(self) -> float:
+        return self._y / max(self._y_count, 1)
+
+    def _row(self, seen: Observation) -> Floats:
+        """What VAW sees: absent values replaced by means; centred, then 1, with an intercept."""
+        means = self._mean_x()
+        x = np.where(np.isnan(seen.values), means, seen.values)
+        return np.append(x - means, 1.0) if self._centre else x
+
+
+class RandomSubset(FixedSubset):
+    """Buys one random subset of `budget` features every round: spending without choosing."""
+
+    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+        support = uniform_subset(seed, 1, problem.d, problem.budget)
+        super().__init__(problem, support=support, ridge=ridge)
+
+
+class FullInformation(FixedSubset):
+    """Buys everything: what a learner could do if looking were free. Needs budget = d."""
+
+    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+        if problem.budget < problem.d:
+            raise ProblemError(
+                f"full information reads all {problem.d} features, the budget is {problem.budget}: "
+                f"make the problem with budget={problem.d}"
+            )
+        super().__init__(problem, support=np.arange(problem.d), ridge=ridge)

@@ -1,0 +1,170 @@
+"""What happened in a game: losses, reads, predictions, and checkpoints along the way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.problem import DataError, Floats, Indices, Problem, Round
+
+CHECKPOINTS_PER_DOUBLING = 8
+
+
+def next_checkpoint(round: int) -> int:
+    """The first checkpoint after a round: 1, 2, 3, ... and later eight per doubling.
+
+    >>> [next_checkpoint(t) for t in (0, 1, 8, 100, 1_000_000)]
+    [1, 2, 9, 108, 1048576]
+    """
+    i = math.floor(CHECKPOINTS_PER_DOUBLING * math.log2(max(round, 1)))
+    while (checkpoint := math.ceil(2 ** (i / CHECKPOINTS_PER_DOUBLING))) <= round:
+        i += 1
+    return checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The ledger as it stood after one round."""
+
+    round: int
+    loss: float
+    reads: Indices
+    support: tuple[int, ...]
+
+
+class Ledger:
+    """The books of one game, kept by the referee and never shown to the learner.
+
+    Sums: `rounds`, `loss`, `reads` (how often each feature was bought). Maximum: `most_reads`.
+    Lists: `predictions`, `checkpoints`. All of them add, so ledgers of consecutive parts do.
+
+    Parameters
+    ----------
+    problem
+        The problem that was played.
+    keep_predictions
+        False keeps memory independent of the number of rounds; `predictions` is then empty.
+
+    Examples
+    --------
+    >>> ledger = Ledger(Problem(d=4, k=1, budget=2))
+    >>> ledger.add(Round(1, np.array([0, 3]), y=1.0, y_hat=0.5))
+    >>> ledger.add(Round(2, np.array([1]), y=0.0, y_hat=0.5))
+    >>> ledger.loss, ledger.mean_reads, ledger.most_reads, ledger.reads
+    (0.5, 1.5, 2, array([1, 1, 0, 1]))
+    """
+
+    def __init__(self, problem: Problem, *, keep_predictions: bool = True) -> None:
+        self.problem = problem
+        self.keep_predictions = keep_predictions
+        self.first_round = 1
+        self.rounds = 0
+        self.loss = 0.0
+        self.most_reads = 0
+        self.reads: Indices = np.zeros(problem.d, dtype=np.int64)
+        self.checkpoints: list[Checkpoint] = []
+        self._predictions = array("d")
+
+    @property
+    def last_round(self) -> int:
+        """Number of the last round in the books."""
+        return self.first_round + self.rounds - 1
+
+    @property
+    def mean_loss(self) -> float:
+        """Squared loss per round."""
+        return self.loss / self.rounds if self.rounds else math.nan
+
+    @property
+    def mean_reads(self) -> float:
+        """Features read per example."""
+        return int(self.reads.sum()) / self.rounds if self.rounds else math.nan
+
+    @property
+    def predictions(self) -> Floats:
+        """Every prediction, in order."""
+        return np.array(self._predictions, dtype=np.float64)
+
+    @property
+    def support_changes(self) -> int:
+        """From how many checkpoints to the next the support of the learner's weights differed."""
+        supports = [c.support for c in self.checkpoints]
+        return sum(a != b for a, b in itertools.pairwise(supports))
+
+    def add(self, played: Round) -> None:
+        """Enter one round."""
+        self._follow(played.round)
+        self.rounds += 1
+        self.loss += played.loss
+        self.reads[played.features] += 1
+        self.most_reads = max(self.most_reads, len(played.features))
+        if self.keep_predictions:
+            self._predictions.append(played.y_hat)
+
+    def add_block(
+        self, first_round: int, bought: NDArray[np.int32], y: Floats, y_hat: Floats
+    ) -> None:
+        """Enter a block of rounds; the books are the same, to the bit, as entering one by one.
+
+        `bought` has a row per round: feature indices, then -1.
+        """
+        self._follow(first_round)
+        self.rounds += len(y)
+        # cumsum adds one after the other, as single rounds do; np.sum would add in pairs.
+        self.loss = float(np.cumsum(np.concatenate([[self.loss], (y - y_hat) ** 2]))[-1])
+        real = bought >= 0
+        self.reads += np.bincount(bought[real], minlength=self.problem.d)
+        self.most_reads = max(self.most_reads, int(real.sum(axis=1).max(initial=0)))
+        if self.keep_predictions:
+            self._predictions.frombytes(np.ascontiguousarray(y_hat, dtype=np.float64).tobytes())
+
+    def mark(self, weights: Floats) -> None:
+        """Set a checkpoint after the last round, with the support of the given weights."""
+        support = tuple(np.flatnonzero(weights).tolist())
+        self.checkpoints.append(Checkpoint(self.last_round, self.loss, self.reads.copy(), support))
+
+    def __add__(self, later: Ledger) -> Ledger:
+        """The books of two consecutive parts of a game as one; an empty part changes nothing."""
+        if later.problem != self.problem:
+            raise DataError(f"ledgers of different problems: {self.problem}, {later.problem}")
+        if self.rounds and later.rounds and later.first_round != self.last_round + 1:
+            raise DataError(
+                f"only ledgers of consecutive parts add: the first ends with round "
+                f"{self.last_round}, the second begins with round {later.first_round}"
+            )
+        both = Ledger(
+            self.problem, keep_predictions=self.keep_predictions and later.keep_predictions
+        )
+        both.first_round = self.first_round if self.rounds else later.first_round
+        both.rounds = self.rounds + later.rounds
+        both.loss = self.loss + later.loss
+        both.most_reads = max(self.most_reads, later.most_reads)
+        both.reads = self.reads + later.reads
+        both.checkpoints = self.checkpoints + [
+            Checkpoint(c.round, self.loss + c.loss, self.reads + c.reads, c.support)
+            for c in later.checkpoints
+        ]
+        if both.keep_predictions:
+            both._predictions = self._predictions + later._predictions
+        return both
+
+    def __str__(self) -> str:
+        d = self.problem.d
+        if not self.rounds:
+            return "no rounds yet"
+        saved = 1 - self.mean_reads / d
+        return (
+            f"{self.rounds:,} rounds, mean squared loss {self.mean_loss:.6g}, "
+            f"{self.mean_reads:.1f} of {d} features read per example ({saved:.0%} saved)"
+        )
+
+    def _follow(self, round: int) -> None:
+        if self.rounds == 0:
+            self.first_round = round
+        elif round != self.last_round + 1:
+            raise DataError(f"round {round} cannot follow round {self.last_round} in a ledger")

@@ -1,0 +1,48 @@
+"""Streams of examples: from arrays, simulated, with drift."""
+
+from keyhole.streams import designs
+from keyhole.streams.arrays import (
+    ArrayStream,
+    GeneratedStream,
+    chain,
+    collect,
+    repeat,
+    shuffle,
+    take,
+)
+from keyhole.streams.clinic import clinic
+from keyhole.streams.drift import drifting, leaders, sign_flips, switching
+from keyhole.streams.simulate import Simulated, Truth, linear
+from keyhole.streams.synthetic import (
+    dense,
+    ill_conditioned,
+    needle,
+    nonlinear,
+    padded_hard,
+    realizable,
+)
+
+__all__ = [
+    "ArrayStream",
+    "GeneratedStream",
+    "Simulated",
+    "Truth",
+    "chain",
+    "clinic",
+    "collect",
+    "dense",
+    "designs",
+    "drifting",
+    "ill_conditioned",
+    "leaders",
+    "linear",
+    "needle",
+    "nonlinear",
+    "padded_hard",
+    "realizable",
+    "repeat",
+    "shuffle",
+    "sign_flips",
+    "switching",
+    "take",
+]

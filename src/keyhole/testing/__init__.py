@@ -1,0 +1,13 @@
+"""A public conformance suite: what every learner and every stream must keep to.
+
+    kh.testing.check_learner(lambda problem: MyLearner(problem, seed=0))
+    kh.testing.check_stream(lambda: MyStream("readings.bin"))
+
+Each property is a function of its own in LEARNER_CHECKS and STREAM_CHECKS, so that a test runner
+can show them one by one. A broken promise raises AssertionError with the round where it broke.
+"""
+
+from keyhole.testing.learners import LEARNER_CHECKS, check_learner
+from keyhole.testing.streams import STREAM_CHECKS, check_stream
+
+__all__ = ["LEARNER_CHECKS", "STREAM_CHECKS", "check_learner", "check_stream"]

@@ -1,0 +1,342 @@
+"""What every learner must keep to, property by property."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from keyhole.game import play, rounds, sell
+from keyhole.problem import (
+    DataError,
+    Floats,
+    KeyholeError,
+    Learner,
+    Observation,
+    Problem,
+    ProblemError,
+    Stream,
+    Ticket,
+    TicketError,
+    plays_blocks,
+)
+from keyhole.streams.arrays import ArrayStream
+from keyhole.testing.require import require
+
+LearnerMaker = Callable[[Problem], Learner]
+Transcript = list[tuple[tuple[int, ...], float]]
+
+SHAPES = [  # (d, k, budget), the corners included
+    (1, 1, 1),
+    (2, 1, 1),
+    (2, 1, 2),
+    (3, 2, 2),
+    (4, 4, 4),
+    (6, 1, 6),
+    (7, 3, 4),
+    (12, 3, 6),
+    (30, 2, 9),
+]
+
+
+def check_learner(factory: LearnerMaker) -> None:
+    """Run every learner check; `factory` makes a fresh learner, always the same, for a problem.
+
+    A factory may refuse a problem with ProblemError; it is then asked again with budget = d.
+    """
+    for check in LEARNER_CHECKS:
+        check(factory)
+
+
+def _make(factory: LearnerMaker, shape: tuple[int, int, int] = (12, 3, 6)) -> Learner:
+    d, k, budget = shape
+    try:
+        return factory(Problem(d, k, budget))
+    except ProblemError:
+        return factory(Problem(d, k, d))
+
+
+def _data(d: int, n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng([seed, d])
+    X = rng.uniform(-1, 1, (n, d))
+    w = np.where(np.arange(d) < 3, 0.4, 0.0)
+    return X, X @ w + 0.2 + 0.1 * rng.standard_normal(n)
+
+
+def _transcript(learner: Learner, X: Floats, y: Floats) -> Transcript:
+    return [(tuple(r.features.tolist()), r.y_hat) for r in rounds(learner, ArrayStream(X, y))]
+
+
+def _same(ours: Transcript, theirs: Transcript, promise: str) -> None:
+    for t, (a, b) in enumerate(itertools.zip_longest(ours, theirs), start=1):
+        require(a == b, f"{promise}: round {t} differs, {a} against {b}")
+
+
+def _poison(X: Floats, bought: list[tuple[int, ...]]) -> Floats:
+    """X with everything but what was bought replaced by NaN."""
+    poisoned = np.full_like(X, np.nan)
+    for t, features in enumerate(bought):
+        poisoned[t, list(features)] = X[t, list(features)]
+    return poisoned
+
+
+def keeps_to_the_budget(factory: LearnerMaker) -> None:
+    """Tickets stay within the budget for every shape of problem; weights and predictions finite."""
+    for shape in SHAPES:
+        learner = _make(factory, shape)
+        d = learner.problem.d
+        X, y = _data(d, 80)
+        for played in rounds(learner, ArrayStream(X, y)):  # the referee raises on overspending
+            require(math.isfinite(played.y_hat), f"a prediction is finite, {shape}, {played}")
+        weights = learner.weights
+        require(weights.shape == (d,), f"weights have length d = {d}, got {weights.shape}")
+        require(bool(np.isfinite(weights).all()), f"weights are finite, got {weights}")
+        require(math.isfinite(learner.intercept), f"the intercept is finite, {learner.intercept}")
+        require(learner.round == 80, f"round counts tickets: 80 asked, round = {learner.round}")
+
+
+def sees_only_what_it_bought(factory: LearnerMaker) -> None:
+    """Replacing what was not bought by NaN gives the identical transcript."""
+    for shape in SHAPES:
+        X, y = _data(shape[0], 120)
+        first = _transcript(_make(factory, shape), X, y)
+        poisoned = _poison(X, [features for features, _ in first])
+        again = _transcript(_make(factory, shape), poisoned, y)
+        _same(first, again, "what was not bought does not matter")
+
+
+def cannot_see_the_future(factory: LearnerMaker) -> None:
+    """Changing labels from some round on changes nothing up to the prediction of that round."""
+    X, y = _data(12, 120)
+    first = _transcript(_make(factory), X, y)
+    for t in (0, 1, 17, 64, 119):
+        altered = y.copy()
+        altered[t:] = 3.0 - altered[t:]
+        again = _transcript(_make(factory), X, altered)
+        _same(first[: t + 1], again[: t + 1], f"labels from round {t + 1} on come later")
+
+
+def repeats_itself(factory: LearnerMaker) -> None:
+    """Two learners made alike play alike."""
+    X, y = _data(12, 150)
+    _same(_transcript(_make(factory), X, y), _transcript(_make(factory), X, y), "same seed")
+
+
+def goes_on_from_a_copy(factory: LearnerMaker) -> None:
+    """A deep copy taken at any round has the same future: there is no state outside the learner."""
+    X, y = _data(12, 150)
+    for t in (0, 1, 63, 100):
+        learner = _make(factory)
+        _transcript(learner, X[:t], y[:t])
+        twin = copy.deepcopy(learner)
+        ours = _transcript(learner, X[t:], y[t:])
+        _same(ours, _transcript(twin, X[t:], y[t:]), f"copied after {t} rounds")
+
+
+def predicts_without_a_trace(factory: LearnerMaker) -> None:
+    """`predict`, `weights`, `intercept` change nothing, however often they are called."""
+    X, y = _data(12, 100)
+    learner = _make(factory)
+    curious: Transcript = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        ticket = learner.ask()
+        seen = sell(learner.problem, ticket, x)
+        guesses = {learner.predict(seen) for _ in range(3)}
+        require(len(guesses) == 1, f"predict is pure, round {ticket.round} gave {guesses}")
+        learner.weights  # noqa: B018
+        learner.intercept  # noqa: B018
+        learner.tell(seen, label)
+        curious.append((tuple(ticket.features.tolist()), guesses.pop()))
+    _same(_transcript(_make(factory), X, y), curious, "looking changes nothing")
+
+
+def refuses_without_a_trace(factory: LearnerMaker) -> None:
+    """Bad labels and bad tickets raise the right error and leave the learner as it was."""
+    X, y = _data(12, 60)
+    learner = _make(factory)
+    tried: Transcript = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        ticket = learner.ask()
+        seen = sell(learner.problem, ticket, x)
+        tried.append((tuple(ticket.features.tolist()), learner.predict(seen)))
+        for bad in (math.nan, math.inf, -math.inf):
+            _refused(DataError, f"the label {bad}", learner.tell, seen, bad)
+        for name, fake in _fakes(learner, ticket):
+            forged = Observation(fake, np.zeros(len(fake.features)))
+            _refused(TicketError, f"telling {name}", learner.tell, forged, 1.0)
+            _refused(TicketError, f"dropping {name}", learner.drop, fake)
+        learner.tell(seen, label)
+        _refused(TicketError, "telling twice", learner.tell, seen, 1.0)
+        _refused(TicketError, "dropping what was told", learner.drop, ticket)
+    _same(_transcript(_make(factory), X, y), tried, "a refusal changes nothing")
+
+
+def _fakes(learner: Learner, ticket: Ticket) -> Iterator[tuple[str, Ticket]]:
+    yield "a ticket never issued", Ticket(ticket.round + 1, ticket.features)
+    other = np.setdiff1d(np.arange(learner.problem.d), ticket.features)
+    others = np.union1d(ticket.features[1:], other[:1]) if len(other) else ticket.features[1:]
+    if not np.array_equal(others, ticket.features):
+        yield "a ticket with other features", Ticket(ticket.round, others)
+
+
+def _refused(error: type[KeyholeError], what: str, call: Callable[..., None], *args: Any) -> None:
+    try:
+        call(*args)
+    except error:
+        return
+    raise AssertionError(f"{what} must raise {error.__name__}")
+
+
+def takes_labels_in_any_order(factory: LearnerMaker) -> None:
+    """Late, shuffled and dropped labels, tickets that went through JSON: all are welcome."""
+    X, y = _data(12, 240)
+    learner = _make(factory)
+    rng = np.random.default_rng(7)
+    waiting: list[tuple[Observation, float]] = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        ticket = Ticket.from_json(learner.ask().to_json())
+        seen = sell(learner.problem, ticket, x)
+        require(math.isfinite(learner.predict(seen)), f"finite prediction, round {ticket.round}")
+        waiting.append((seen, label))
+        while len(waiting) > rng.integers(1, 20):
+            late, its_label = waiting.pop(rng.integers(len(waiting)))
+            if rng.random() < 0.2:
+                learner.drop(late.ticket)
+            else:
+                learner.tell(late, its_label)
+    for late, its_label in waiting:
+        learner.tell(late, its_label)
+    require(bool(np.isfinite(learner.weights).all()), "finite weights after late labels")
+
+
+def copes_with_absent_values(factory: LearnerMaker) -> None:
+    """Values that never arrive, at random or for a whole feature, lead to finite predictions."""
+    X, y = _data(12, 150)
+    X[np.random.default_rng(3).random(X.shape) < 0.3] = np.nan
+    X[:, 5] = np.nan
+    learner = _make(factory)
+    for features, y_hat in _transcript(learner, X, y):
+        require(math.isfinite(y_hat), f"finite prediction with absent values, bought {features}")
+    require(bool(np.isfinite(learner.weights).all()), "finite weights with absent values")
+
+
+def copes_with_odd_columns(factory: LearnerMaker) -> None:
+    """Constant, zero, duplicate and exactly collinear columns lead to finite predictions."""
+    X, y = _data(12, 300)
+    X[:, 0] = 0.0
+    X[:, 1] = 1.0
+    X[:, 3] = X[:, 2]
+    X[:, 4] = -2 * X[:, 2]
+    X[:, 6] = X[:, 7] + X[:, 8]
+    learner = _make(factory)
+    for features, y_hat in _transcript(learner, X, y):
+        require(math.isfinite(y_hat), f"finite prediction on odd columns, bought {features}")
+    require(bool(np.isfinite(learner.weights).all()), "finite weights on odd columns")
+
+
+def stays_small(factory: LearnerMaker) -> None:
+    """State does not grow with the number of rounds once tickets are closed."""
+    X, y = _data(12, 6000)
+    learner = _make(factory)
+    _transcript(learner, X[:2000], y[:2000])
+    early = _size(learner)
+    _transcript(learner, X[2000:], y[2000:])
+    late = _size(learner)
+    require(
+        late <= 1.1 * early + 10_000,
+        f"state is bounded: {early:,} bytes after 2,000 rounds, {late:,} after 6,000",
+    )
+
+
+def _size(thing: object, seen: set[int] | None = None) -> int:
+    """Bytes held by an object and everything it refers to, classes and functions aside."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen or isinstance(thing, type | FunctionType | ModuleType):
+        return 0
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        return int(thing.nbytes)
+    total = sys.getsizeof(thing)
+    parts: list[Any] = list(getattr(thing, "__dict__", {}).values())
+    for cls in type(thing).__mro__:
+        slots = getattr(cls, "__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            parts.append(getattr(thing, slot, None))
+    if isinstance(thing, dict):
+        parts += [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        parts += list(thing)
+    return total + sum(_size(part, seen) for part in parts)
+
+
+def plays_blocks_as_it_plays_rounds(factory: LearnerMaker) -> None:
+    """If there is `advance`: same predictions, reads and weights as round by round, bit for bit."""
+    for shape in SHAPES:
+        if not plays_blocks(_make(factory, shape)):
+            return
+        X, y = _data(shape[0], 300)
+        for rows in (X, X.astype(np.float32)):
+            slow_learner, fast_learner = _make(factory, shape), _make(factory, shape)
+            slow = play(slow_learner, RowsOnly(ArrayStream(rows, y)))
+            fast = play(fast_learner, ArrayStream(rows, y))
+            same = np.array_equal(slow.predictions, fast.predictions)
+            require(same, f"advance predicts as ask, predict, tell do, {shape}")
+            require(slow.loss == fast.loss, f"same loss, {shape}")
+            require(np.array_equal(slow.reads, fast.reads), f"same reads, {shape}")
+            supports = [[c.support for c in ledger.checkpoints] for ledger in (slow, fast)]
+            require(supports[0] == supports[1], f"same supports at checkpoints, {shape}")
+            same = np.array_equal(slow_learner.weights, fast_learner.weights)
+            require(same, f"same weights at the end, {shape}")
+            require(slow_learner.round == fast_learner.round, f"same round, {shape}")
+
+
+def sees_only_what_it_bought_in_blocks(factory: LearnerMaker) -> None:
+    """If there is `advance`: what it says it bought is all it reads."""
+    for shape in SHAPES:
+        learner, twin = _make(factory, shape), _make(factory, shape)
+        if not plays_blocks(learner) or not plays_blocks(twin):
+            return
+        X, y = _data(shape[0], 200)
+        bought = np.full((200, learner.problem.budget), -1, dtype=np.int32)
+        first = learner.advance(X, y, bought)
+        poisoned = _poison(X, [tuple(row[row >= 0].tolist()) for row in bought])
+        again = np.full_like(bought, -1)
+        second = twin.advance(poisoned, y, again)
+        require(np.array_equal(bought, again), f"same purchases on poisoned rows, {shape}")
+        require(np.array_equal(first, second), f"same predictions on poisoned rows, {shape}")
+
+
+class RowsOnly:
+    """A stream without `blocks`."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.d = stream.d
+        self.names = stream.names
+        self.rounds = stream.rounds
+
+    def __iter__(self) -> Iterator[tuple[Floats, float]]:
+        return iter(self._stream)
+
+
+LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
+    keeps_to_the_budget,
+    sees_only_what_it_bought,
+    cannot_see_the_future,
+    repeats_itself,
+    goes_on_from_a_copy,
+    predicts_without_a_trace,
+    refuses_without_a_trace,
+    takes_labels_in_any_order,
+    copes_with_absent_values,
+    copes_with_odd_columns,
+    stays_small,
+    plays_blocks_as_it_plays_rounds,
+    sees_only_what_it_bought_in_blocks,
+)

@@ -1,0 +1,208 @@
+"""Ticket, the order for one example, and Observation, what came back for it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.errors import BudgetError, DataError, nearest, whole_number
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def _refuse_order(features: Indices) -> NoReturn:
+    for j in features[features < 0]:
+        raise BudgetError(f"features are numbered from 0, the ticket asks for feature {j}")
+    for a, b in itertools.pairwise(features.tolist()):
+        if a == b:
+            raise BudgetError(f"the ticket asks for feature {a} twice")
+    raise BudgetError(
+        f"the features of a ticket must be in ascending order, got {features.tolist()}"
+    )
+
+
+def _frozen(values: ArrayLike) -> NDArray[Any]:
+    array = np.array(values)
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ticket:
+    """The order for one example: which features to buy, and what to remember until the label comes.
+
+    Parameters
+    ----------
+    round
+        Number of the round, from 1.
+    features
+        Indices of the features to buy, ascending, each once.
+    names
+        Their names, in the same order, when the problem has names.
+    memo
+        Arrays the learner will want when the label arrives (exploration set, inclusion
+        probabilities, ...). Labels may come late, so nothing else of this round is remembered.
+
+    Examples
+    --------
+    >>> ticket = Ticket(round=1, features=[2, 5], names=("age", "tsh"))
+    >>> ticket.fill([61.0, 0.4]).values
+    array([61. ,  0.4])
+    >>> ticket.fill({"tsh": 0.4}).values
+    array([nan, 0.4])
+    >>> Ticket.from_json(ticket.to_json()) == ticket
+    True
+    """
+
+    round: int
+    features: Indices
+    names: tuple[str, ...] | None = None
+    memo: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        try:
+            features = np.array(self.features, dtype=np.int64, ndmin=1)
+        except (TypeError, ValueError, OverflowError):
+            raise BudgetError(f"features must be whole numbers, got {self.features!r}") from None
+        if features.ndim != 1:
+            raise BudgetError(f"features must be a flat list, got shape {features.shape}")
+        if features.size and (features[0] < 0 or (features[1:] <= features[:-1]).any()):
+            _refuse_order(features)
+        features.flags.writeable = False
+        object.__setattr__(self, "round", whole_number("round", self.round, 1))
+        object.__setattr__(self, "features", features)
+        memo = {key: _frozen(array) for key, array in self.memo.items()}
+        object.__setattr__(self, "memo", MappingProxyType(memo))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ticket):
+            return NotImplemented
+        return (
+            self.round == other.round
+            and np.array_equal(self.features, other.features)
+            and self.memo.keys() == other.memo.keys()
+            and all(np.array_equal(v, other.memo[key]) for key, v in self.memo.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.round, self.features.tobytes()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ticket:
+        return self  # nothing in a ticket can change
+
+    def fill(self, values: ArrayLike | Mapping[str, Any] | Mapping[int, Any]) -> Observation:
+        """What came back for this ticket, as an Observation.
+
+        `values` is an array in ticket order, or a mapping by name or by feature index. NaN, None
+        or a missing key mean that the value was bought and did not arrive.
+        """
+        if isinstance(values, Mapping):
+            return Observation(self, self._by_key(values))
+        try:
+            array = np.asarray(values)
+            if array.dtype.kind in "biufO":  # strings would be converted without a word
+                return Observation(self, np.array(array, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+        raise DataError(f"values must be numbers, one per feature, got {values!r}")
+
+    def _by_key(self, values: Mapping[Any, Any]) -> Floats:
+        place: dict[object, int] = {int(j): i for i, j in enumerate(self.features)}
+        if self.names is not None:
+            place.update({name: i for i, name in enumerate(self.names)})
+        filled = np.full(len(self.features), np.nan)
+        for key, value in values.items():
+            if key not in place:
+                hint = nearest(key, self.names or ())
+                raise DataError(f"{key!r} was not bought in round {self.round}{hint}")
+            if value is None:
+                continue
+            if isinstance(value, str | bytes):
+                raise DataError(f"the value of {key!r} must be a number, got {value!r}")
+            try:
+                filled[place[key]] = float(value)
+            except (TypeError, ValueError):
+                raise DataError(f"the value of {key!r} must be a number, got {value!r}") from None
+        return filled
+
+    def to_json(self) -> str:
+        """The whole ticket as one line of JSON, to be kept until the label comes."""
+        memo = {key: {array.dtype.name: array.tolist()} for key, array in self.memo.items()}
+        parts = {"round": self.round, "features": self.features.tolist(), "names": self.names}
+        return json.dumps({**parts, "memo": memo}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Ticket:
+        """The ticket that `to_json` wrote."""
+        try:
+            parts = json.loads(text)
+            names = parts["names"]
+            memo = {
+                str(key): np.array(values, dtype=np.dtype(dtype))
+                for key, typed in parts["memo"].items()
+                for dtype, values in typed.items()
+            }
+            return cls(
+                round=parts["round"],
+                features=parts["features"],
+                names=None if names is None else tuple(map(str, names)),
+                memo=memo,
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, BudgetError) as error:
+            raise DataError(
+                f"not a ticket written by to_json: {error}; got {text[:80]!r}"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """What was seen of one example: the values of a ticket's features, NaN where one is absent."""
+
+    ticket: Ticket
+    values: Floats
+
+    def __post_init__(self) -> None:
+        features = self.ticket.features
+        if self.values.shape != features.shape:
+            raise DataError(
+                f"the ticket of round {self.ticket.round} has {len(features)} features, "
+                f"got values of shape {self.values.shape}"
+            )
+        if np.isinf(self.values).any():
+            j = int(features[np.isinf(self.values)][0])
+            raise DataError(
+                f"feature {j} is infinite in round {self.ticket.round}: "
+                "values must be finite, NaN for absent"
+            )
+        self.values.flags.writeable = False
+
+    @property
+    def round(self) -> int:
+        """The round the ticket was issued in."""
+        return self.ticket.round
+
+    def arrived(self) -> tuple[Indices, Floats]:
+        """Indices and values of the features that were bought and did arrive."""
+        here = ~np.isnan(self.values)
+        if here.all():
+            return self.ticket.features, self.values
+        return self.ticket.features[here], self.values[here]
+
+    def at(self, features: Indices) -> Floats:
+        """Values of the given features, NaN for those absent or never bought."""
+        bought = self.ticket.features
+        result = np.full(len(features), np.nan)
+        if len(bought):
+            place = np.minimum(np.searchsorted(bought, features), len(bought) - 1)
+            hit = bought[place] == features
+            result[hit] = self.values[place[hit]]
+        return result

@@ -1,0 +1,280 @@
+"""The conformance suite has teeth: each check catches a learner that breaks its promise.
+
+Every cheat below is a working learner with one fault, and is caught by the named check.
+"""
+
+import random
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import keyhole as kh
+from keyhole.problem import Floats
+from keyhole.testing import learners as checks
+from keyhole.testing import streams as stream_checks
+
+PEEKED: dict[str, Any] = {}
+
+
+class Overspends(kh.FixedSubset):
+    """Buys one feature more than the budget when it can."""
+
+    def ask(self) -> kh.Ticket:
+        return self._desk.issue(np.arange(min(self.problem.budget + 1, self.problem.d)))
+
+
+class Infinite(kh.Zero):
+    """Predicts NaN after a while."""
+
+    def predict(self, seen: kh.Observation) -> float:
+        return float("nan") if self.round > 50 else 0.0
+
+
+class ShortWeights(kh.Zero):
+    """Reports weights of the wrong length."""
+
+    @property
+    def weights(self) -> Floats:
+        return np.zeros(1)
+
+
+class AsksAgain(kh.Zero):
+    """Uses up a second ticket on the sly."""
+
+    def ask(self) -> kh.Ticket:
+        super().ask()
+        return super().ask()
+
+
+class Unseeded(kh.FixedSubset):
+    """Draws from a generator that nobody seeded."""
+
+    def ask(self) -> kh.Ticket:
+        return self._desk.issue([random.randrange(self.problem.d)])
+
+    def predict(self, seen: kh.Observation) -> float:
+        return random.random()
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        self._desk.settle(seen, y)
+
+
+class Shared(kh.RunningMean):
+    """Keeps its state in the class."""
+
+    labels: ClassVar[list[float]] = []
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        super().tell(seen, y)
+        Shared.labels.append(y)
+
+    def predict(self, seen: kh.Observation) -> float:
+        return float(np.mean(Shared.labels)) if Shared.labels else 0.0
+
+
+class LearnsWhilePredicting(kh.RunningMean):
+    """Changes when it predicts."""
+
+    def predict(self, seen: kh.Observation) -> float:
+        self._y += 0.01
+        return super().predict(seen)
+
+
+class HalfTold(kh.RunningMean):
+    """Adds the label before it looks at the ticket."""
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        self._y += y if np.isfinite(y) else 0.0
+        self._n += 1
+        self._desk.settle(seen, y)
+
+
+class Gullible(kh.RunningMean):
+    """Takes any label for any ticket."""
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        self._n += 1
+        self._y += y
+
+    def drop(self, ticket: kh.Ticket) -> None:
+        pass
+
+
+class InOrder(kh.RunningMean):
+    """Insists that labels come in order."""
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        if seen.round != self._n + 1:
+            raise RuntimeError("out of order")
+        super().tell(seen, y)
+
+
+class NoAbsence(kh.FixedSubset):
+    """Uses absent values as numbers."""
+
+    def _row(self, seen: kh.Observation) -> Floats:
+        return np.append(seen.values, 1.0)  # NaN included
+
+
+class NoRidge(kh.FixedSubset):
+    """Inverts a singular matrix."""
+
+    def predict(self, seen: kh.Observation) -> float:
+        with np.errstate(all="ignore"):
+            A = self._vaw.A
+            return float(seen.values @ seen.values / np.linalg.det(A)) if self.round > 50 else 0.0
+
+
+class Hoards(kh.RunningMean):
+    """Keeps every label."""
+
+    def __init__(self, problem: kh.Problem, *, seed: int = 0) -> None:
+        super().__init__(problem)
+        self._all: list[float] = []
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        super().tell(seen, y)
+        self._all.append(y)
+
+
+class OtherBlocks(kh.RunningMean):
+    """Block play that forgets the first label of a block."""
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        return super().advance(X, np.append(0.0, y[1:]), bought)
+
+
+class Peeks(kh.Zero):
+    """Block play that reads a feature it does not admit to."""
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        super().advance(X, y)
+        return X[:, 0].astype(np.float64)
+
+
+class Clairvoyant(kh.Zero):
+    """Block play that predicts from labels that have not come yet."""
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        super().advance(X, y)
+        return np.full(len(y), y.mean())
+
+
+class Foreseeing(kh.Zero):
+    """Gets hold of the labels behind the referee's back."""
+
+    def predict(self, seen: kh.Observation) -> float:
+        labels: Floats = PEEKED["y"]
+        return float(labels[min(seen.round, len(labels) - 1)])
+
+
+class Leaky(kh.Zero):
+    """Gets hold of the rows behind the referee's back."""
+
+    def predict(self, seen: kh.Observation) -> float:
+        return float(np.nan_to_num(PEEKED["X"][seen.round - 1, -1], nan=-9.0))
+
+
+@pytest.fixture
+def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the last two cheats see what the suite plays, as a global variable would."""
+    original = kh.streams.ArrayStream
+
+    def spied(X: Floats, y: Floats) -> Any:
+        PEEKED.update(X=X, y=y)
+        return original(X, y)
+
+    monkeypatch.setattr(checks, "ArrayStream", spied)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "check"),
+    [
+        (Overspends, checks.keeps_to_the_budget),
+        (Infinite, checks.keeps_to_the_budget),
+        (ShortWeights, checks.keeps_to_the_budget),
+        (AsksAgain, checks.keeps_to_the_budget),
+        (Leaky, checks.sees_only_what_it_bought),
+        (Foreseeing, checks.cannot_see_the_future),
+        (Unseeded, checks.repeats_itself),
+        (Shared, checks.goes_on_from_a_copy),
+        (LearnsWhilePredicting, checks.predicts_without_a_trace),
+        (HalfTold, checks.refuses_without_a_trace),
+        (Gullible, checks.refuses_without_a_trace),
+        (InOrder, checks.takes_labels_in_any_order),
+        (NoAbsence, checks.copes_with_absent_values),
+        (NoRidge, checks.copes_with_odd_columns),
+        (Hoards, checks.stays_small),
+        (OtherBlocks, checks.plays_blocks_as_it_plays_rounds),
+        (Clairvoyant, checks.plays_blocks_as_it_plays_rounds),
+        (Peeks, checks.sees_only_what_it_bought_in_blocks),
+    ],
+    ids=lambda thing: str(thing.__name__),
+)
+@pytest.mark.usefixtures("peeking")
+def test_the_cheat_is_caught(cheat: Any, check: Any) -> None:
+    with pytest.raises((AssertionError, kh.KeyholeError, RuntimeError)):
+        check(cheat)
+
+
+def test_every_learner_check_has_a_cheat() -> None:
+    marks = test_the_cheat_is_caught.pytestmark
+    caught = {check for mark in marks if mark.name == "parametrize" for _, check in mark.args[1]}
+    assert caught == set(kh.testing.LEARNER_CHECKS)
+
+
+class Forgetful:
+    """A stream that can be read only once."""
+
+    d, names, rounds = 2, None, 3
+
+    def __init__(self) -> None:
+        self._rows = iter([(np.zeros(2), float(i)) for i in range(3)])
+
+    def __iter__(self) -> Any:
+        return self._rows
+
+
+class Miscounts(kh.streams.ArrayStream):
+    """A stream that claims more rows than it has."""
+
+    def __init__(self) -> None:
+        super().__init__(np.zeros((3, 2)), np.zeros(3))
+        self.rounds = 4
+
+
+class DropsTheRest(kh.streams.ArrayStream):
+    """A stream whose blocks leave out an incomplete last one."""
+
+    def __init__(self) -> None:
+        super().__init__(np.zeros((10, 2)), np.arange(10.0))
+
+    def __iter__(self) -> Any:
+        return iter([(x, float(y)) for x, y in zip(self.X, self.y, strict=True)])
+
+    def blocks(self, rows: int | None = None) -> Any:
+        size = rows or 4
+        return (b for b in super().blocks(size) if len(b[1]) == size)
+
+
+@pytest.mark.parametrize(
+    ("stream", "check"),
+    [
+        (Forgetful, stream_checks.gives_the_same_rows_again),
+        (Miscounts, stream_checks.says_what_it_holds),
+        (DropsTheRest, stream_checks.gives_the_same_rows_in_blocks),
+    ],
+    ids=lambda thing: str(thing.__name__),
+)
+def test_the_broken_stream_is_caught(stream: Any, check: Any) -> None:
+    broken = stream()
+    with pytest.raises((AssertionError, StopIteration)):
+        check(lambda: broken)

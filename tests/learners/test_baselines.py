@@ -1,0 +1,96 @@
+"""The baselines do what their names say, and rank as they must on an easy stream."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.problem import Floats
+
+PROBLEM = kh.Problem(d=10, k=2, budget=4)
+
+
+def test_zero_and_mean_read_nothing() -> None:
+    stream, _ = kh.streams.realizable(10, 2, 300, seed=1)
+    _, y = kh.streams.collect(stream)
+    zero, mean = kh.play(kh.Zero(PROBLEM), stream), kh.play(kh.RunningMean(PROBLEM), stream)
+    assert zero.most_reads == mean.most_reads == 0
+    assert zero.loss == pytest.approx(y @ y)
+    np.testing.assert_allclose(
+        mean.predictions[1:], np.cumsum(y)[:-1] / np.arange(1, 300), rtol=1e-12
+    )
+
+
+def test_they_rank_as_they_must() -> None:
+    """1,000 rounds, noise 0.1: explained variance is 30 times the noise and 500 times the regret."""
+    stream, truth = kh.streams.realizable(10, 2, 1000, noise_sd=0.1, seed=1)
+    oracle = kh.play(kh.FixedSubset(PROBLEM, support=truth.support), stream)
+    full = kh.play(kh.FullInformation(kh.Problem(10, 2, 10)), stream)
+    unlucky = np.setdiff1d(np.arange(10), truth.support)[:4]
+    blind = kh.play(kh.FixedSubset(PROBLEM, support=unlucky), stream)
+    mean = kh.play(kh.RunningMean(PROBLEM), stream)
+    best = kh.hindsight(stream, 2).loss.high
+    assert best < oracle.loss < full.loss < 2 * best < mean.loss / 10 < blind.loss
+    assert (oracle.mean_reads, full.mean_reads) == (2.0, 10.0)
+
+
+def test_weights_and_intercept_are_in_the_units_of_the_features() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal([100.0, 0.0, -5.0], [20.0, 1e-2, 3.0], (3000, 3))
+    w = np.array([0.5, 200.0, -1.0])
+    y = X @ w + 7.0
+    learner = kh.FixedSubset(kh.Problem(3, 3, 3), ridge=1e-6)
+    kh.play(learner, kh.streams.ArrayStream(X, y))
+    np.testing.assert_allclose(learner.weights, w, rtol=1e-3)
+    assert learner.intercept == pytest.approx(7.0, abs=0.2)
+
+
+def test_without_an_intercept_it_is_plain_vaw() -> None:
+    from keyhole.blocks.vaw import VAW
+
+    stream, _ = kh.streams.realizable(10, 2, 100, seed=1)
+    ledger = kh.play(kh.FixedSubset(PROBLEM, support=[1, 5], intercept=False), stream)
+    vaw, expected = VAW(2), []
+    for x, y in stream:
+        expected.append(vaw.predict(x[[1, 5]]))
+        vaw.update(x[[1, 5]], y)
+    assert ledger.predictions.tolist() == expected
+
+
+def test_an_absent_value_counts_as_the_mean_so_far() -> None:
+    learner = kh.FixedSubset(kh.Problem(2, 1, 1), support=[0])
+    for value, y in [(1.0, 2.0), (3.0, 6.0), (5.0, 10.0)]:
+        learner.tell(learner.ask().fill([value]), y)
+    ticket = learner.ask()
+    absent, mean = ticket.fill([np.nan]), ticket.fill([3.0])
+    assert learner.predict(absent) == learner.predict(mean)
+
+
+def test_random_subset_depends_on_the_seed_alone() -> None:
+    def bought(seed: int) -> Floats:
+        return kh.RandomSubset(PROBLEM, seed=seed).ask().features.astype(np.float64)
+
+    assert bought(1).tolist() == bought(1).tolist()
+    assert len({tuple(bought(seed)) for seed in range(20)}) > 10
+    assert all(len(bought(seed)) == 4 for seed in range(20))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: kh.FixedSubset(PROBLEM, support=range(5)),
+            "support has 5 features, the budget is 4",
+        ),
+        (lambda: kh.FixedSubset(PROBLEM, support=[10]), "between 0 and 9, got [10]"),
+        (lambda: kh.FixedSubset(PROBLEM, support=[-1, 2]), "between 0 and 9, got [-1, 2]"),
+        (lambda: kh.FixedSubset(PROBLEM, support=[0.5]), "flat list of feature indices, got [0.5]"),
+        (lambda: kh.FullInformation(PROBLEM), "make the problem with budget=10"),
+        (lambda: kh.RandomSubset(PROBLEM, seed=-1), "seed must be at least 0, got -1"),
+    ],
+)
+def test_errors(make: Any, message: str) -> None:
+    with pytest.raises(kh.ProblemError, match=re.escape(message)):
+        make()

@@ -1,0 +1,112 @@
+"""The ledger: sums that add, checkpoints, and block entries equal to single ones to the bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keyhole.ledger import Ledger, next_checkpoint
+from keyhole.problem import DataError, Problem, Round
+
+PROBLEM = Problem(d=6, k=1, budget=3)
+
+
+def played(n: int, seed: int = 0) -> list[Round]:
+    rng = np.random.default_rng(seed)
+    return [
+        Round(
+            t,
+            np.sort(rng.choice(6, size=rng.integers(0, 4), replace=False)),
+            rng.normal(),
+            rng.normal(),
+        )
+        for t in range(1, n + 1)
+    ]
+
+
+def book(rounds: list[Round]) -> Ledger:
+    ledger = Ledger(PROBLEM)
+    for r in rounds:
+        ledger.add(r)
+        if r.round % 5 == 0:
+            ledger.mark(np.where(np.arange(6) == r.round % 3, 1.0, 0.0))
+    return ledger
+
+
+def test_books() -> None:
+    rounds = played(40)
+    ledger = book(rounds)
+    assert ledger.loss == pytest.approx(sum(r.loss for r in rounds))
+    assert ledger.reads.tolist() == [sum(j in r.features for r in rounds) for j in range(6)]
+    assert ledger.mean_reads == sum(len(r.features) for r in rounds) / 40
+    assert ledger.most_reads == max(len(r.features) for r in rounds)
+    assert ledger.predictions.tolist() == [r.y_hat for r in rounds]
+    assert ledger.mean_loss == ledger.loss / 40
+    assert [c.round for c in ledger.checkpoints] == [5, 10, 15, 20, 25, 30, 35, 40]
+    assert ledger.checkpoints[1].support == (1,)
+    # round % 3 at the checkpoints: 2 1 0 2 1 0 2 1, a change every time
+    assert ledger.support_changes == 7
+    assert "40 rounds" in str(ledger)
+    assert str(Ledger(PROBLEM)) == "no rounds yet"
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_ledgers_of_consecutive_parts_add(cut: int, more: int) -> None:
+    rounds = played(cut + more)
+    whole, sum_ = book(rounds), book(rounds[:cut]) + book(rounds[cut:])
+    assert (sum_.first_round, sum_.rounds) == (1, cut + more)
+    assert sum_.loss == pytest.approx(whole.loss, rel=1e-12)
+    assert sum_.reads.tolist() == whole.reads.tolist()
+    assert sum_.most_reads == whole.most_reads
+    assert sum_.predictions.tolist() == whole.predictions.tolist()
+    assert sum_.support_changes == whole.support_changes
+    for ours, theirs in zip(sum_.checkpoints, whole.checkpoints, strict=True):
+        assert (ours.round, ours.support) == (theirs.round, theirs.support)
+        assert ours.loss == pytest.approx(theirs.loss, rel=1e-12)
+        assert ours.reads.tolist() == theirs.reads.tolist()
+
+
+def test_only_consecutive_ledgers_of_one_problem_add() -> None:
+    rounds = played(10)
+    with pytest.raises(DataError, match="ends with round 4, the second begins with round 6"):
+        book(rounds[:4]) + book(rounds[5:])
+    with pytest.raises(DataError, match="different problems"):
+        book(rounds) + Ledger(Problem(7, 1, 3))
+    with pytest.raises(DataError, match="round 3 cannot follow round 1"):
+        book([rounds[0], rounds[2]])
+
+
+@given(st.lists(st.integers(1, 9), max_size=6))
+def test_block_entries_equal_single_ones_to_the_bit(sizes: list[int]) -> None:
+    rounds = played(sum(sizes), seed=1)
+    single, blocks = Ledger(PROBLEM), Ledger(PROBLEM)
+    for r in rounds:
+        single.add(r)
+    for stop, size in zip(itertools.accumulate(sizes), sizes, strict=True):
+        part = rounds[stop - size : stop]
+        bought = np.full((size, 3), -1, dtype=np.int32)
+        for row, r in zip(bought, part, strict=True):
+            row[: len(r.features)] = r.features
+        y, y_hat = np.array([r.y for r in part]), np.array([r.y_hat for r in part])
+        blocks.add_block(part[0].round, bought, y, y_hat)
+    assert blocks.loss == single.loss
+    assert blocks.reads.tolist() == single.reads.tolist()
+    assert blocks.most_reads == single.most_reads
+    assert blocks.predictions.tobytes() == single.predictions.tobytes()
+
+
+def test_without_predictions_a_ledger_stays_small() -> None:
+    ledger = Ledger(PROBLEM, keep_predictions=False)
+    for r in played(100):
+        ledger.add(r)
+    assert len(ledger.predictions) == 0
+    assert ledger.rounds == 100
+
+
+@given(st.integers(0, 10**12))
+def test_checkpoints_are_log_spaced(t: int) -> None:
+    after = next_checkpoint(t)
+    assert t < after <= max(t + 1, np.ceil(t * 2 ** (1 / 8)))
+    assert next_checkpoint(after - 1) == after, "the schedule does not depend on where one starts"
