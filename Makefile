@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean help
+.PHONY: demo test check bench figures clean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -23,6 +23,9 @@ check: .venv/ready  ## formatting, lint, types, import layers
 
 bench: .venv/ready  ## measured comparisons; prints ratios, asserts nothing
 	$(BIN)/python -m benchmarks
+
+figures: .venv/ready  ## draw the figures of docs/ anew
+	$(BIN)/python -m benchmarks.figures.dantzig
 
 clean:  ## remove .venv and every cache, compiled kernels included
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ from keyhole.hindsight import (
 )
 from keyhole.learners import LEARNERS
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
+from keyhole.learners.dantzig import DantzigLearner
 from keyhole.ledger import Checkpoint, Ledger
 from keyhole.problem import (
     BlockLearner,
@@ -38,6 +39,7 @@ __all__ = [
     "BlockStream",
     "BudgetError",
     "Checkpoint",
+    "DantzigLearner",
     "DataError",
     "FixedSubset",
     "FullInformation",

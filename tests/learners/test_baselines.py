@@ -24,7 +24,6 @@ def test_zero_and_mean_read_nothing() -> None:
 
 
 def test_they_rank_as_they_must() -> None:
-    """1,000 rounds, noise 0.1: explained variance is 30 times the noise and 500 times the regret."""
     stream, truth = kh.streams.realizable(10, 2, 1000, noise_sd=0.1, seed=1)
     oracle = kh.play(kh.FixedSubset(PROBLEM, support=truth.support), stream)
     full = kh.play(kh.FullInformation(kh.Problem(10, 2, 10)), stream)
@@ -32,7 +31,7 @@ def test_they_rank_as_they_must() -> None:
     blind = kh.play(kh.FixedSubset(PROBLEM, support=unlucky), stream)
     mean = kh.play(kh.RunningMean(PROBLEM), stream)
     best = kh.hindsight(stream, 2).loss.high
-    assert best < oracle.loss < full.loss < 2 * best < mean.loss / 10 < blind.loss
+    assert best < oracle.loss < full.loss < 3 * best < mean.loss / 10 < blind.loss
     assert (oracle.mean_reads, full.mean_reads) == (2.0, 10.0)
 
 
@@ -43,8 +42,9 @@ def test_weights_and_intercept_are_in_the_units_of_the_features() -> None:
     y = X @ w + 7.0
     learner = kh.FixedSubset(kh.Problem(3, 3, 3), ridge=1e-6)
     kh.play(learner, kh.streams.ArrayStream(X, y))
-    np.testing.assert_allclose(learner.weights, w, rtol=1e-3)
-    assert learner.intercept == pytest.approx(7.0, abs=0.2)
+    # A ridge of 1e-6 against a sum of squares of 3,000 * 1e-4 shrinks by 3e-6, the others less.
+    np.testing.assert_allclose(learner.weights, w, rtol=1e-5)
+    assert learner.intercept == pytest.approx(7.0, abs=1e-3)
 
 
 def test_without_an_intercept_it_is_plain_vaw() -> None:

@@ -60,7 +60,7 @@ def _support(support: ArrayLike, d: int) -> Indices:
     array = np.asarray(support)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ProblemError(f"support must be a flat list of whole numbers, got {support!r}")
-    S = array.astype(np.int64, copy=False)
+    S = np.array(array, dtype=np.int64)  # a copy: kernels are compiled anew for read-only arrays
     if S.size and (S[0] < 0 or S[-1] >= d or (S[1:] <= S[:-1]).any()):
         raise ProblemError(
             f"support must be ascending feature numbers from 0 to {d - 1}, each once, "
@@ -86,10 +86,10 @@ def uniforms(seed: int, round: int, n: int, *, purpose: int = 0) -> Floats:
 
     Examples
     --------
-    >>> uniforms(7, 1, 2).round(6)
-    array([...])
-    >>> (uniforms(7, 1, 100)[:3] == uniforms(7, 1, 3)).all()
-    np.True_
+    >>> uniforms(7, 1, 2)
+    array([0.4069604 , 0.17179868])
+    >>> uniforms(7, 1, 100)[:2]
+    array([0.4069604 , 0.17179868])
     """
     key, t, purpose = _key(seed, round, purpose)
     out = np.empty(whole_number("n", n, 0))
@@ -108,7 +108,7 @@ def categorical(seed: int, round: int, weights: ArrayLike, *, purpose: int = 0) 
     1
     """
     key, t, purpose = _key(seed, round, purpose)
-    q = np.asarray(weights, dtype=np.float64)
+    q = np.array(weights, dtype=np.float64)
     if q.ndim != 1 or not (q >= 0).all() or not 0 < q.sum() < np.inf:
         raise ProblemError(
             f"weights must be a flat list of numbers >= 0 with a finite sum > 0, got {weights!r}"
@@ -142,11 +142,10 @@ def uniform_subset(seed: int, round: int, d: int, size: int, *, purpose: int = 0
 
     Examples
     --------
-    >>> S = uniform_subset(0, 1, d=64, size=4)
-    >>> S.tolist() == sorted(set(S.tolist())), len(S)
-    (True, 4)
-    >>> (S == uniform_subset(0, 1, d=64, size=4)).all()
-    np.True_
+    >>> uniform_subset(0, 1, d=64, size=4)
+    array([ 5, 23, 45, 62])
+    >>> uniform_subset(0, 2, d=64, size=4), uniform_subset(0, 1, d=64, size=4)
+    (array([ 1, 10, 19, 21]), array([ 5, 23, 45, 62]))
 
     References
     ----------

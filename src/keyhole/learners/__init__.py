@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
+from keyhole.learners.dantzig import DantzigLearner
 from keyhole.problem import Learner, Problem
 
 
@@ -14,10 +15,16 @@ class LearnerFactory(Protocol):
     def __call__(self, problem: Problem, *, seed: int = 0) -> Learner: ...
 
 
+def _dantzig(problem: Problem, *, seed: int = 0) -> Learner:
+    """Algorithm 1 for labels of about unit size: an upper bound for the noise, a practical C."""
+    return DantzigLearner(problem, seed=seed, noise_sd=1.0, threshold_scale=0.02)
+
+
 LEARNERS: dict[str, LearnerFactory] = {
     "zero": Zero,
     "mean": RunningMean,
     "fixed": FixedSubset,
     "random": RandomSubset,
     "full": FullInformation,
+    "dantzig": _dantzig,
 }

@@ -200,7 +200,10 @@ class FixedSubset:
     def tell(self, seen: Observation, y: float) -> None:
         """Update VAW and the means."""
         _, label = self._desk.settle(seen, y)
-        self._vaw.update(self._row(seen), label - self._mean_y() if self._centre else label)
+        offset = 0.0
+        if self._centre:
+            offset = self._mean_y() if self._y_count else label  # the first label is its own mean
+        self._vaw.update(self._row(seen), label - offset)
         here = ~np.isnan(seen.values)
         self._x[here] += seen.values[here]
         self._x_count += here
@@ -222,7 +225,9 @@ class FixedSubset:
         """What VAW sees: absent values replaced by means; centred, then 1, with an intercept."""
         means = self._mean_x()
         x = np.where(np.isnan(seen.values), means, seen.values)
-        return np.append(x - means, 1.0) if self._centre else x
+        if not self._centre:
+            return x
+        return np.append(np.where(self._x_count > 0, x - means, 0.0), 1.0)
 
 
 class RandomSubset(FixedSubset):

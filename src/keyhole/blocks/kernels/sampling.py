@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.kernels.jit import kernel
 from keyhole.problem import Floats, Indices
 
+Seed = int | np.uint64
 Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 # 32-bit words are kept in uint64: the cipher needs 64-bit products, and numba turns a mix of
@@ -43,7 +44,7 @@ def philox(
 
 
 @kernel
-def words(seed: int, round: int, purpose: int, block: int) -> Words:
+def words(seed: Seed, round: int, purpose: int, block: int) -> Words:
     """Four random 32-bit words: number 4 block, ..., 4 block + 3 of (seed, round, purpose)."""
     key, t = np.uint64(seed), np.uint64(round)
     return philox(
@@ -52,7 +53,7 @@ def words(seed: int, round: int, purpose: int, block: int) -> Words:
 
 
 @kernel
-def uniform(seed: int, round: int, purpose: int, index: int) -> float:
+def uniform(seed: Seed, round: int, purpose: int, index: int) -> float:
     """Uniform number `index` of (seed, round, purpose): a multiple of 2^-53 in [0, 1)."""
     w0, w1, w2, w3 = words(seed, round, purpose, index // 2)
     if index % 2:
@@ -61,7 +62,7 @@ def uniform(seed: int, round: int, purpose: int, index: int) -> float:
 
 
 @kernel
-def uniforms(seed: int, round: int, purpose: int, out: Floats) -> None:
+def uniforms(seed: Seed, round: int, purpose: int, out: Floats) -> None:
     """The first len(out) uniform numbers of (seed, round, purpose)."""
     for i in range(len(out)):
         out[i] = uniform(seed, round, purpose, i)
@@ -123,7 +124,7 @@ def _sort(out: Indices, n: int, counts: Indices, placed: Indices) -> None:
 
 @kernel
 def subset(
-    seed: int, round: int, purpose: int, n: int, out: NDArray[np.signedinteger], space: Indices
+    seed: Seed, round: int, purpose: int, n: int, out: NDArray[np.signedinteger], space: Indices
 ) -> None:
     """A uniform subset of {0, ..., n - 1} of size len(out), ascending; n < 2^32.
 
@@ -156,7 +157,7 @@ def subset(
 
 @kernel
 def complement(
-    seed: int,
+    seed: Seed,
     round: int,
     purpose: int,
     d: int,

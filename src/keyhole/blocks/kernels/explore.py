@@ -1,0 +1,73 @@
+"""A block of rounds that play one sparse model and explore uniformly: read and predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.sampling import Seed, subset
+from keyhole.problem import Floats, Indices
+
+
+@kernel
+def weigh(w: Floats, means: Floats, x: Floats) -> float:
+    """sum_i w_i x_i, one after the other; the mean stands in for a value that is absent."""
+    total = 0.0
+    for i in range(len(w)):
+        total += w[i] * (means[i] if np.isnan(x[i]) else x[i])
+    return total
+
+
+@kernel
+def explore_block(
+    seed: Seed,
+    first_round: int,
+    X: NDArray[np.floating],
+    support: Indices,
+    w: Floats,
+    means: Floats,
+    explored: Indices,
+    values: Floats,
+    asked: Indices,
+    bought: NDArray[np.int32],
+    predictions: Floats,
+    space: Indices,
+) -> None:
+    """Draw, read and predict len(X) rounds; X is read at the bought coordinates only.
+
+    Round t buys a uniform subset of k0 = explored.shape[1] features and the support. Row t of
+    `explored` and `values` receives what was explored and did arrive, then -1; `asked` counts what
+    was explored, arrived or not; row t of `bought` receives the union, ascending, then -1.
+    """
+    n, k0 = explored.shape
+    k = len(support)
+    x = np.empty(k)
+    drawn = np.empty(k0, dtype=np.int64)
+    for t in range(n):
+        subset(seed, first_round + t, 0, X.shape[1], drawn, space)
+        for i in range(k):
+            x[i] = X[t, support[i]]
+        predictions[t] = weigh(w, means, x)
+        arrived = 0
+        for j in drawn:
+            asked[j] += 1
+            value = np.float64(X[t, j])
+            if not np.isnan(value):
+                explored[t, arrived] = j
+                values[t, arrived] = value
+                arrived += 1
+        explored[t, arrived:] = -1
+        # Merge two ascending lists, each feature once.
+        a, b, out = 0, 0, 0
+        while a < k0 or b < k:
+            if b == k or (a < k0 and drawn[a] <= support[b]):
+                bought[t, out] = drawn[a]
+                if b < k and drawn[a] == support[b]:
+                    b += 1
+                a += 1
+            else:
+                bought[t, out] = support[b]
+                b += 1
+            out += 1
+        bought[t, out:] = -1

@@ -1,0 +1,25 @@
+"""Keeping the k largest coordinates of a vector."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keyhole.problem import Floats, Indices
+
+
+def top_k(w: Floats, k: int) -> Indices:
+    """The k coordinates of w largest in absolute value, ascending; zeros are never among them.
+
+    Ties go to the lower index (`equation:top-k-coordinates`).
+
+    Guarantee
+    ---------
+    `lemma:sparse`: for any k-sparse w*, |w(S) - w*|_2 <= sqrt(3) |w - w*|_2 with S = top_k(w, k).
+
+    Examples
+    --------
+    >>> top_k(np.array([0.1, -3.0, 0.0, 3.0, 2.0]), 2)
+    array([1, 3])
+    """
+    order = np.argsort(-np.abs(w), kind="stable")[:k]
+    return np.sort(order[w[order] != 0]).astype(np.int64)

@@ -1,0 +1,316 @@
+"""Algorithm 1 of the paper: the Dantzig selector on moments of what was explored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.dantzig import solve
+from keyhole.blocks.estimates import Estimate, horvitz_thompson, printed
+from keyhole.blocks.moments import Moments
+from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
+from keyhole.blocks.threshold import printed_threshold
+from keyhole.blocks.truncation import top_k
+from keyhole.desk import Desk
+from keyhole.problem import (
+    DataError,
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    nearest,
+    whole_number,
+)
+
+Weighting = Callable[[Moments, int], Estimate]
+
+WEIGHTINGS: dict[str, Weighting] = {
+    "exact": lambda moments, k0: horvitz_thompson(moments, inclusion_uniform(moments.d, k0)),
+    "paper": printed,
+}
+
+BLOCK = 4096  # rounds of block play gathered at a time: bounds memory, moves no number
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """How the linear programs went. `threshold`, `nonzeros`, `gap` are those of the last one.
+
+    `nonzeros` counts before the truncation to k; a program that is not solved to optimality keeps
+    the weights of the one before and is counted in `infeasible` (or `unsolved`).
+    """
+
+    solves: int = 0
+    infeasible: int = 0
+    unsolved: int = 0
+    round: int = 0
+    threshold: float = math.nan
+    nonzeros: int = 0
+    gap: float = math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """A k-sparse model as it is played: support, weights, and what absent values count as."""
+
+    support: Indices
+    w: Floats
+    means: Floats
+
+
+class DantzigLearner:
+    """Algorithm 1 (`algorithm:dantzig`): explore uniformly, solve a linear program, play its top k.
+
+    Every round a uniform subset S_t of k0 features is read beside the support of the played w_t.
+    At rounds t > t0 that are powers of two,
+
+        w_hat = argmin |w|_1  s.t.  |b - G w|_inf <= C sqrt(d log(n d/delta)/(n k0)) (sigma + d/k0)
+
+    where G, b estimate the moments E x x', E x y from the n labelled rounds so far, and w_t is
+    w_hat cut down to its k largest coordinates. Before that, and in between, w_t stays.
+
+    Sums: the moments of what was explored, how often each feature was explored. Derived: the
+    model, recomputed at powers of two.
+
+    Parameters
+    ----------
+    problem
+        k0 = budget - k features explore; all d of them if budget = d, where everything is read
+        anyway.
+    seed
+        Of the exploration sets.
+    noise_sd
+        Standard deviation sigma of the label noise, or an upper bound of it.
+    threshold_scale
+        The universal constant C. At the printed 1 the program returns w = 0 for all practical t;
+        see docs/algorithms/dantzig.md for what to use.
+    failure_probability
+        delta.
+    burn_in
+        t0, rounds played with w = 0; None for ceil(k log d). The paper's O(k log d log T) names no
+        constant, and this learner does not know T.
+    weighting
+        "exact" divides by the probabilities of seeing a feature and a pair; "paper" is the printed
+        formula with D-hat, whose off-diagonals are too small by d(k0-1)/(k0(d-1)).
+
+    Guarantee
+    ---------
+    `theorem:realizable`: regret O(k^2 log(d/delta) (d/k0)^3 log T) with probability 1 - delta if
+    y = <x, w*> + N(0, sigma^2), |w*|_1 <= 1, |x|_inf <= 1 and every prefix from t0 on satisfies
+    RIP(1/5, 3k). None of that is checked. The printed weighting breaks the proof on correlated
+    features (docs/errata.md).
+
+    Deviations
+    ----------
+    n counts the labels told before round t, which is t - 1 when none is late or dropped. A value
+    that was explored and did not arrive is left out and the estimates are divided by the share
+    that arrived, which is right when values go missing at random; one that was played counts as
+    its mean so far. An infeasible program keeps the last weights (see `diagnostics`).
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=5000, noise_sd=0.1, seed=0)
+    >>> problem = kh.Problem(d=20, k=2, budget=10)
+    >>> learner = kh.DantzigLearner(problem, seed=0, noise_sd=0.1, threshold_scale=0.05)
+    >>> ledger = kh.play(learner, stream)
+    >>> bool((np.flatnonzero(learner.weights) == truth.support).all())
+    True
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        noise_sd: float,
+        threshold_scale: float = 1.0,
+        failure_probability: float = 0.05,
+        burn_in: int | None = None,
+        weighting: str = "exact",
+    ) -> None:
+        d, k = problem.d, problem.k
+        if weighting not in WEIGHTINGS:
+            raise ProblemError(
+                f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
+                f"{nearest(weighting, list(WEIGHTINGS))}"
+            )
+        k0 = d if problem.budget == d else problem.budget - k
+        if k0 < 1:
+            raise ProblemError(
+                f"budget must leave something to explore with: k = {k} features are played, "
+                f"got budget = {problem.budget}; make it at least {k + 2}"
+            )
+        if k0 == 1 < d and weighting == "exact":
+            raise ProblemError(
+                f"budget must be at least k + 2 = {k + 2} with weighting='exact', got "
+                f"{problem.budget}: with one explored feature no pair is ever seen together"
+            )
+        if not 0 <= noise_sd < math.inf:
+            raise ProblemError(f"noise_sd must be at least 0 and finite, got {noise_sd}")
+        if not 0 < threshold_scale < math.inf:
+            raise ProblemError(f"threshold_scale must be positive, got {threshold_scale}")
+        if not 0 < failure_probability < 1:
+            raise ProblemError(
+                f"failure_probability must lie between 0 and 1, got {failure_probability}"
+            )
+        uniform_subset(seed, 1, d, 0)  # checks the seed
+        self.seed = seed
+        self.noise_sd = noise_sd
+        self.threshold_scale = threshold_scale
+        self.failure_probability = failure_probability
+        self.weighting = weighting
+        self.burn_in = (
+            math.ceil(k * math.log(d)) if burn_in is None else whole_number("burn_in", burn_in, 0)
+        )
+        self.k0 = k0
+        self.diagnostics = Diagnostics()
+        self._desk = Desk(problem)
+        self._moments = Moments(d)
+        self._asked: Indices = np.zeros(d, dtype=np.int64)
+        self._model = _Model(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+
+    @property
+    def problem(self) -> Problem:
+        """The problem the learner was made for."""
+        return self._desk.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._desk.round
+
+    @property
+    def weights(self) -> Floats:
+        """The played w_t, at most k non-zeros."""
+        weights = np.zeros(self.problem.d)
+        weights[self._model.support] = self._model.w
+        return weights
+
+    @property
+    def intercept(self) -> float:
+        """0: the paper's models go through the origin."""
+        return 0.0
+
+    def ask(self) -> Ticket:
+        """A ticket for S_t and the support of w_t."""
+        t = self.round + 1
+        self._begin(t)
+        S = uniform_subset(self.seed, t, self.problem.d, self.k0)
+        model = self._model
+        # The model goes on the ticket: when the prediction is made, another may be in play.
+        memo = {"explore": S, "support": model.support, "weights": model.w, "means": model.means}
+        return self._desk.issue(np.union1d(S, model.support), memo)
+
+    def predict(self, seen: Observation) -> float:
+        """<x, w_t> with the w_t of the ticket."""
+        memo = seen.ticket.memo
+        w, means, x = memo["weights"], memo["means"], seen.at(memo["support"])
+        total = 0.0
+        for i in range(len(w)):  # one after the other, as block play adds
+            total += float(w[i]) * float(means[i] if np.isnan(x[i]) else x[i])
+        return total
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Add the explored values to the moments."""
+        ticket, label = self._desk.settle(seen, y)
+        S = ticket.memo["explore"]
+        x = seen.at(S)
+        here = ~np.isnan(x)
+        self._moments.add(S[here], x[here], label)
+        self._asked[S] += 1
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket; its round leaves no trace in the moments."""
+        self._desk.drop(ticket)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled between the rounds that solve."""
+        if X.shape != (len(y), self.problem.d) or not np.isfinite(y).all():
+            raise DataError(
+                f"a block needs {self.problem.d} features per row and one finite label for each, "
+                f"got X of shape {X.shape} and {np.isfinite(y).sum()} finite labels of {len(y)}"
+            )
+        if bought is None:
+            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
+        predictions = np.empty(len(y))
+        start = 0
+        while start < len(y):
+            t = self.round + 1
+            self._begin(t)
+            until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
+            stop = min(len(y), start + until_solve, start + BLOCK)
+            rows = slice(start, stop)
+            predictions[rows] = self._play(t, X[rows], y[rows], bought[rows])
+            start = stop
+        return predictions
+
+    def _play(
+        self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
+    ) -> Floats:
+        from keyhole.blocks.kernels.explore import explore_block
+        from keyhole.blocks.kernels.sampling import scratch
+
+        n, d, model = len(y), self.problem.d, self._model
+        explored = np.empty((n, self.k0), dtype=np.int64)
+        values, asked, predictions = np.empty((n, self.k0)), np.zeros_like(self._asked), np.empty(n)
+        given = (np.uint64(self.seed), t, X, model.support, model.w, model.means)
+        explore_block(*given, explored, values, asked, bought, predictions, scratch(d))
+        if not np.isfinite(predictions).all():
+            at = int(np.flatnonzero(~np.isfinite(predictions))[0])
+            raise DataError(f"X must be finite, NaN for absent: round {t + at} is not")
+        self._moments.add_rows(explored, values, y)
+        self._asked += asked
+        self._desk.skip(n)
+        return predictions
+
+    def _begin(self, t: int) -> None:
+        """What happens before round t is asked: a new model, at powers of two after t0."""
+        if t > self.burn_in and t & (t - 1) == 0 and self._moments.n:
+            self._solve(t)
+
+    def _estimate(self) -> tuple[Floats, Floats]:
+        """G and b, divided by the share of values that arrived."""
+        estimate = WEIGHTINGS[self.weighting](self._moments, self.k0)
+        arrived = np.diag(self._moments.N)
+        if np.array_equal(arrived, self._asked):
+            return estimate.G, estimate.b
+        share = np.where(arrived > 0, arrived / np.maximum(self._asked, 1), 1.0)
+        G = estimate.G / np.outer(share, share)
+        np.fill_diagonal(G, np.diag(estimate.G) / share)
+        return G, estimate.b / share
+
+    def _solve(self, t: int) -> None:
+        d, n = self.problem.d, self._moments.n
+        G, b = self._estimate()
+        threshold = printed_threshold(
+            n,
+            d,
+            self.k0,
+            noise_sd=self.noise_sd,
+            failure_probability=self.failure_probability,
+            scale=self.threshold_scale,
+        )
+        solution = solve(G, b, threshold)
+        log = self.diagnostics
+        self.diagnostics = Diagnostics(
+            solves=log.solves + 1,
+            infeasible=log.infeasible + (solution.status == "infeasible"),
+            unsolved=log.unsolved + (solution.status == "limit"),
+            round=t,
+            threshold=threshold,
+            nonzeros=solution.nonzeros,
+            gap=solution.gap,
+        )
+        if solution.status == "optimal":
+            support = top_k(solution.w, self.problem.k)
+            means = self._moments.X[support] / np.maximum(np.diag(self._moments.N)[support], 1)
+            self._model = _Model(support, solution.w[support], means)
