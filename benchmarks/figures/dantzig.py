@@ -17,7 +17,13 @@ from keyhole.problem import Floats
 from keyhole.streams.designs import Design, factor, rademacher
 
 ROUNDS, SEEDS, NOISE = 2**17, range(10), 0.1
-COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7"]  # told apart by colour-blind readers too
+COLOURS = [
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+]  # told apart by colour-blind readers too
 
 
 def curves(
@@ -68,7 +74,7 @@ def main() -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     print("regret per doubling of T, from 2^12 to 2^17")
     wide = kh.Problem(d=50, k=3, budget=18)
-    for scale, colour in zip((1.0, 0.3, 0.1, 0.05), COLOURS, strict=True):
+    for scale, colour in zip((1.0, 0.3, 0.1, 0.05, 0.02), COLOURS, strict=True):
         rounds, regret, found = curves(wide, rademacher, scale, "exact")
         draw(left, rounds, regret, colour, f"C = {scale:g}")
         report(f"rademacher, C = {scale:g}", rounds, regret, found)
