@@ -66,7 +66,7 @@ def test_fill(values: Any, expected: list[float]) -> None:
     [
         ([1.0, 2.0], r"round 3 has 3 features, got values of shape \(2,\)"),
         (1.0, r"got values of shape \(\)"),
-        ([1.0, math.inf, 3.0], "feature 4 is infinite in round 3"),
+        ([1.0, math.inf, 3.0], "feature 4 is inf in round 3: values are at most 1e.150"),
         (["1", "2", "3"], "must be numbers"),
         ([1.0, "x", None], "must be numbers"),
         ([1.0, [2.0], 3.0], "must be numbers|inhomogeneous"),
@@ -74,7 +74,7 @@ def test_fill(values: Any, expected: list[float]) -> None:
         ({2: 1.0}, "2 was not bought in round 3"),
         ({"age": "61"}, "the value of 'age' must be a number, got '61'"),
         ({"age": [1]}, "the value of 'age' must be a number"),
-        ({"age": -math.inf}, "feature 1 is infinite"),
+        ({"age": -math.inf}, "feature 1 is -inf in round 3"),
     ],
 )
 def test_fill_refuses(values: Any, message: str) -> None:

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex
 
+LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
+
 
 class KeyholeError(Exception):
     """Anything keyhole refuses to do. Whatever raised it left every state as it was."""
@@ -37,6 +39,20 @@ def whole_number(name: str, value: SupportsIndex, least: int) -> int:
         raise ProblemError(f"{name} must be a whole number, got {value!r}") from None
     if number < least:
         raise ProblemError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def real_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
+    """`value` as a finite float in [least, most], or a ProblemError that names the argument."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} must be a number, got {value!r}") from None
+    if not (math.isfinite(number) and least <= number <= most):
+        limits = f"from {least:g} to {most:g}"
+        if most == math.inf:
+            limits = "finite" if least == -math.inf else f"at least {least:g} and finite"
+        raise ProblemError(f"{name} must be {limits}, got {number:g}")
     return number
 
 
@@ -73,6 +89,9 @@ def finite_label(y: SupportsFloat) -> float:
         label = float(y)
     except (TypeError, ValueError):
         raise DataError(f"the label must be a number, got {y!r}") from None
-    if not math.isfinite(label):
-        raise DataError(f"the label must be finite, got {label}; drop the ticket if it never comes")
+    if not abs(label) <= LARGEST:
+        raise DataError(
+            f"the label must be a finite number of at most {LARGEST:g} in size, got {label}; "
+            "drop the ticket if it never comes"
+        )
     return label

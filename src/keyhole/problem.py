@@ -21,6 +21,7 @@ from keyhole.errors import (
     feature_names,
     finite_label,
     nearest,
+    real_number,
     whole_number,
 )
 from keyhole.ticket import Floats, Indices, Observation, Ticket
@@ -47,6 +48,7 @@ __all__ = [
     "has_blocks",
     "nearest",
     "plays_blocks",
+    "real_number",
     "whole_number",
 ]
 
@@ -204,8 +206,9 @@ class BlockLearner(Learner, Protocol):
         """Play len(y) rounds of ask, predict, tell in one go and return the predictions.
 
         The transcript is the one that single rounds would give, bit for bit, and a row of X is
-        read at the bought features only. `bought`, of shape (len(y), budget), receives what was
-        bought: ascending indices, then -1; that is what the referee audits.
+        read at the bought features only. A row that cannot be played is a DataError, and the
+        rounds before it stand, as they would in single rounds. `bought`, of shape (len(y), budget),
+        receives what was bought: ascending indices, then -1; that is what the referee audits.
         """
 
 

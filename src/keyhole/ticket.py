@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import BudgetError, DataError, nearest, whole_number
+from keyhole.errors import LARGEST, BudgetError, DataError, nearest, whole_number
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -177,11 +177,11 @@ class Observation:
                 f"the ticket of round {self.ticket.round} has {len(features)} features, "
                 f"got values of shape {self.values.shape}"
             )
-        if np.isinf(self.values).any():
-            j = int(features[np.isinf(self.values)][0])
+        too_large = np.abs(self.values) > LARGEST
+        if too_large.any():
             raise DataError(
-                f"feature {j} is infinite in round {self.ticket.round}: "
-                "values must be finite, NaN for absent"
+                f"feature {features[too_large][0]} is {self.values[too_large][0]:g} in round "
+                f"{self.ticket.round}: values are at most {LARGEST:g} in size, NaN for absent"
             )
         self.values.flags.writeable = False
 

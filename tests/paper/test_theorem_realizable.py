@@ -84,7 +84,7 @@ def test_the_printed_weighting_is_a_broken_twin() -> None:
 
 def test_a_learner_that_stops_learning_is_a_broken_twin() -> None:
     """Weights frozen at round 2^12: what is wrong with them is paid in every round."""
-    problem, design, scale = CASES["rademacher"]
+    problem, _, scale = CASES["rademacher"]
     steps = []
     for seed in SEEDS:
         stream, _ = kh.streams.realizable(problem.d, problem.k, 2**17, noise_sd=NOISE, seed=seed)

@@ -190,7 +190,7 @@ def test_room_is_what_uniform_noise_leaves() -> None:
         (lambda: linear([], 10), "weights must be a flat list of finite numbers"),
         (lambda: linear([[1.0]], 10), "weights must be a flat list"),
         (lambda: linear([math.nan], 10), "weights must be a flat list of finite"),
-        (lambda: linear([1.0], 10, intercept=math.inf), "intercept must be .* finite, got inf"),
+        (lambda: linear([1.0], 10, intercept=math.inf), "intercept must be finite, got inf"),
         (lambda: linear([1.0], 10, seed=-2), "seed must be at least 0, got -2"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.errors import LARGEST
 from keyhole.problem import DataError, Floats, Indices, ProblemError, finite_label, whole_number
 
 _ROWS = 4096  # most rows in the buffer
@@ -125,7 +126,7 @@ class Moments:
         if fault >= 0:
             raise DataError(
                 f"row {fault} must have ascending features from 0 to {self.d - 1}, values and a "
-                f"label that are finite and at most {kernels.LARGEST:g} in size (leave out what "
+                f"label that are finite and at most {LARGEST:g} in size (leave out what "
                 f"did not arrive), got {S[fault].tolist()}, {x[fault].tolist()}, {y[fault]}"
             )
         t, self._rows = kernels.take(S, x, y, 0, self._rows, *self._buffer)

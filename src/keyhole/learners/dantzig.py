@@ -16,6 +16,7 @@ from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
 from keyhole.blocks.threshold import printed_threshold
 from keyhole.blocks.truncation import top_k
 from keyhole.desk import Desk
+from keyhole.errors import LARGEST
 from keyhole.problem import (
     DataError,
     Floats,
@@ -25,6 +26,7 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     nearest,
+    real_number,
     whole_number,
 )
 
@@ -109,9 +111,10 @@ class DantzigLearner:
     Deviations
     ----------
     n counts the labels told before round t, which is t - 1 when none is late or dropped. A value
-    that was explored and did not arrive is left out and the estimates are divided by the share
-    that arrived, which is right when values go missing at random; one that was played counts as
-    its mean so far. An infeasible program keeps the last weights (see `diagnostics`).
+    that was explored and did not arrive is left out and the estimates are divided by the shares
+    that arrived, which is right when values go missing at random and independently of each other;
+    one that was played counts as its mean so far. An infeasible program keeps the last weights (see
+    `diagnostics`).
 
     Examples
     --------
@@ -136,7 +139,7 @@ class DantzigLearner:
         weighting: str = "exact",
     ) -> None:
         d, k = problem.d, problem.k
-        if weighting not in WEIGHTINGS:
+        if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
             raise ProblemError(
                 f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
                 f"{nearest(weighting, list(WEIGHTINGS))}"
@@ -152,19 +155,17 @@ class DantzigLearner:
                 f"budget must be at least k + 2 = {k + 2} with weighting='exact', got "
                 f"{problem.budget}: with one explored feature no pair is ever seen together"
             )
-        if not 0 <= noise_sd < math.inf:
-            raise ProblemError(f"noise_sd must be at least 0 and finite, got {noise_sd}")
-        if not 0 < threshold_scale < math.inf:
-            raise ProblemError(f"threshold_scale must be positive, got {threshold_scale}")
-        if not 0 < failure_probability < 1:
+        uniform_subset(seed, 1, d, 0)  # checks the seed
+        self.seed = seed
+        self.noise_sd = real_number("noise_sd", noise_sd, 0.0)
+        self.threshold_scale = real_number("threshold_scale", threshold_scale)
+        if self.threshold_scale <= 0:
+            raise ProblemError(f"threshold_scale must be positive, got {threshold_scale:g}")
+        self.failure_probability = real_number("failure_probability", failure_probability, 0.0, 1.0)
+        if self.failure_probability in (0.0, 1.0):
             raise ProblemError(
                 f"failure_probability must lie between 0 and 1, got {failure_probability}"
             )
-        uniform_subset(seed, 1, d, 0)  # checks the seed
-        self.seed = seed
-        self.noise_sd = noise_sd
-        self.threshold_scale = threshold_scale
-        self.failure_probability = failure_probability
         self.weighting = weighting
         self.burn_in = (
             math.ceil(k * math.log(d)) if burn_in is None else whole_number("burn_in", burn_in, 0)
@@ -234,10 +235,11 @@ class DantzigLearner:
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
         """Play len(y) rounds at once, compiled between the rounds that solve."""
-        if X.shape != (len(y), self.problem.d) or not np.isfinite(y).all():
+        usable = np.abs(y) <= LARGEST
+        if X.shape != (len(y), self.problem.d) or not usable.all():
             raise DataError(
                 f"a block needs {self.problem.d} features per row and one finite label for each, "
-                f"got X of shape {X.shape} and {np.isfinite(y).sum()} finite labels of {len(y)}"
+                f"got X of shape {X.shape} and {usable.sum()} finite labels of {len(y)}"
             )
         if bought is None:
             bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
@@ -263,13 +265,14 @@ class DantzigLearner:
         explored = np.empty((n, self.k0), dtype=np.int64)
         values, asked, predictions = np.empty((n, self.k0)), np.zeros_like(self._asked), np.empty(n)
         given = (np.uint64(self.seed), t, X, model.support, model.w, model.means)
-        explore_block(*given, explored, values, asked, bought, predictions, scratch(d))
-        if not np.isfinite(predictions).all():
-            at = int(np.flatnonzero(~np.isfinite(predictions))[0])
-            raise DataError(f"X must be finite, NaN for absent: round {t + at} is not")
-        self._moments.add_rows(explored, values, y)
+        played = explore_block(*given, explored, values, asked, bought, predictions, scratch(d))
+        self._moments.add_rows(explored[:played], values[:played], y[:played])
         self._asked += asked
-        self._desk.skip(n)
+        self._desk.skip(played)
+        if played < n:  # everything before the bad round stands, as in single rounds
+            raise DataError(
+                f"round {t + played}: values are at most {LARGEST:g} in size, NaN for absent"
+            )
         return predictions
 
     def _begin(self, t: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keyhole.problem import Floats, ProblemError, whole_number
+from keyhole.problem import Floats, real_number, whole_number
 
 Rows = Callable[[int, np.random.Generator], Floats]
 Design = Callable[[int, np.random.Generator], Rows]
@@ -19,20 +19,6 @@ Noise = Callable[[int, np.random.Generator], Floats]
 
 # Where heavy_tailed cuts a Student t variable: at 4 degrees of freedom 0.75 % lie beyond.
 _TAIL = 5.0
-
-
-def real_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
-    """`value` as a finite float in [least, most], or a ProblemError that names the argument."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and least <= number <= most):
-        limits = (
-            f"at least {least:g} and finite" if most == math.inf else f"from {least:g} to {most:g}"
-        )
-        raise ProblemError(f"{name} must be {limits}, got {number:g}")
-    return number
 
 
 def signs(shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keyhole.problem import Floats, Indices, ProblemError, whole_number
-from keyhole.streams.designs import Design, bounded, rademacher, real_number, signs, uniform
+from keyhole.problem import Floats, Indices, ProblemError, real_number, whole_number
+from keyhole.streams.designs import Design, bounded, rademacher, signs, uniform
 from keyhole.streams.simulate import (
     TRUTH,
     Simulated,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.problem import Floats, Indices, ProblemError, whole_number
+from keyhole.problem import Floats, Indices, ProblemError, real_number, whole_number
 from keyhole.streams.arrays import Block, GeneratedStream
-from keyhole.streams.designs import Design, Noise, gaussian, rademacher, real_number, signs
+from keyhole.streams.designs import Design, Noise, gaussian, rademacher, signs
 
 CHUNK = 1024  # part of the definition of every stream: another size gives other rows
 TRUTH, DESIGN, ROWS, FIT = range(4)  # what a random key is for

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keyhole.problem import Floats, ProblemError, whole_number
+from keyhole.problem import Floats, ProblemError, real_number, whole_number
 from keyhole.streams.arrays import Block
 from keyhole.streams.designs import (
     Design,
@@ -16,7 +16,6 @@ from keyhole.streams.designs import (
     duplicates,
     gaussian,
     rademacher,
-    real_number,
     signs,
     toeplitz,
     uniform,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.jit import kernel
 from keyhole.blocks.kernels.sampling import Seed, subset
+from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 
@@ -33,14 +34,17 @@ def explore_block(
     bought: NDArray[np.int32],
     predictions: Floats,
     space: Indices,
-) -> None:
+) -> int:
     """Draw, read and predict len(X) rounds; X is read at the bought coordinates only.
+
+    Returns how many rounds were played: all of them, or those before the first one whose bought
+    values are not all NaN or of a size that can be squared.
 
     Round t buys a uniform subset of k0 = explored.shape[1] features and the support. Row t of
     `explored` and `values` receives what was explored and did arrive, then -1; `asked` counts what
     was explored, arrived or not; row t of `bought` receives the union, ascending, then -1.
     """
-    n, k0 = explored.shape
+    n, k0 = len(explored), explored.shape[1]
     k = len(support)
     x = np.empty(k)
     drawn = np.empty(k0, dtype=np.int64)
@@ -48,16 +52,21 @@ def explore_block(
         subset(seed, first_round + t, 0, X.shape[1], drawn, space)
         for i in range(k):
             x[i] = X[t, support[i]]
+            if abs(x[i]) > LARGEST:
+                return t
         predictions[t] = weigh(w, means, x)
         arrived = 0
         for j in drawn:
-            asked[j] += 1
             value = np.float64(X[t, j])
+            if abs(value) > LARGEST:
+                return t
             if not np.isnan(value):
                 explored[t, arrived] = j
                 values[t, arrived] = value
                 arrived += 1
         explored[t, arrived:] = -1
+        for j in drawn:
+            asked[j] += 1
         # Merge two ascending lists, each feature once.
         a, b, out = 0, 0, 0
         while a < k0 or b < k:
@@ -71,3 +80,4 @@ def explore_block(
                 b += 1
             out += 1
         bought[t, out:] = -1
+    return n

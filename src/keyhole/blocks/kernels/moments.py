@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.jit import kernel
+from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 # Rows summed in `recent` before it is added to `total`. A sum of n terms then has passed at most
 # FOLD + n / FOLD roundings instead of n, which is least near sqrt(n); this is for n = 10^8.
 FOLD = 8192
-
-# Squares of larger values, summed over 10^8 rows, would leave the range of float64.
-LARGEST = 1e150
 
 
 @kernel
