@@ -71,7 +71,7 @@ def hindsight(
     intercept
         Whether models may add a constant, which does not count towards k.
     seconds
-        How long the search for the best subset may take.
+        How long the search for the best subset may take; reading the stream comes on top.
 
     Returns
     -------
@@ -93,12 +93,11 @@ def hindsight(
     """
     k = _at_most_d(k, stream)
     gram = Gram(stream.d)
-    deadline = time.monotonic() + seconds
     for X, y in stream.blocks():
         gram.add(X, y)
     if gram.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
-    return _best(gram, k, intercept, deadline - time.monotonic(), None)
+    return _best(gram, k, intercept, seconds, None)
 
 
 def hindsight_curve(
@@ -120,15 +119,17 @@ def hindsight_curve(
         raise ProblemError(f"rounds must be ascending, got {ends}")
     gram = Gram(stream.d)
     found: list[Hindsight] = []
-    deadline = time.monotonic() + seconds
+    left = seconds  # of searching; reading the stream does not count
     for X, y in stream.blocks():
         start = 0
         while len(found) < len(ends) and ends[len(found)] - gram.n <= len(y) - start:
             stop = start + ends[len(found)] - gram.n
             gram.add(X[start:stop], y[start:stop])
             start = stop
-            share = (deadline - time.monotonic()) / (len(ends) - len(found))
+            began = time.monotonic()
+            share = left / (len(ends) - len(found))
             found.append(_best(gram, k, intercept, share, found[-1] if found else None))
+            left -= time.monotonic() - began
         if len(found) == len(ends):
             return found
         gram.add(X[start:], y[start:])
