@@ -1,13 +1,18 @@
-"""The one decorator of every kernel."""
+"""The one decorator of every kernel, and the note that says what is taking so long."""
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+PATIENCE = 1.0  # seconds of compiling before anything is said
 
 
 def kernel(function: Function) -> Function:
@@ -17,3 +22,33 @@ def kernel(function: Function) -> Function:
     not notice changes of kernels it calls in other files: `make clean` after editing one.
     """
     return cast(Function, njit(cache=True, error_model="numpy")(function))
+
+
+class _Note(event.Listener):
+    """Says once, on standard error, that kernels are being compiled, if that takes a while."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+        self._depth = 0
+        self._said = False
+
+    def on_start(self, event: object) -> None:
+        self._depth += 1  # compiling a kernel compiles those it calls
+        if self._depth == 1 and not self._said:
+            self._timer = threading.Timer(PATIENCE, self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+
+    def _say(self) -> None:
+        self._said = True
+        sys.stderr.write(
+            "keyhole: compiling its kernels for first use, they are kept on disk ...\n"
+        )
+
+
+event.register("numba:compile", _Note())  # type: ignore[no-untyped-call]
