@@ -22,6 +22,7 @@ check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/lint-imports
 
 bench: .venv/ready  ## measured comparisons; prints ratios, asserts nothing
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks
 
 figures: .venv/ready  ## draw the figures of docs/ anew

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks import hindsight
+from benchmarks import hindsight, play
 
 
 def main() -> None:
     """Run them all."""
     hindsight.main()
+    play.main()
 
 
 if __name__ == "__main__":
