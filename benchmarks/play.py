@@ -3,7 +3,7 @@
 The learner is Algorithm 1 between two re-solves: draw, buy, predict, add to the moments. Everybody
 gets the same rows. `floor` reads the bought values of sets drawn beforehand and adds their outer
 products, compiled, and does nothing else. Peers learn online on as many features as the budget
-(river, Vowpal Wabbit) or on full rows (scikit-learn): one gradient step, far less than a round here.
+(river, Vowpal Wabbit) or on full rows (scikit-learn): one gradient step, much less than a round.
 
 Prints a table of microseconds per round and ratios within this run, and writes the numbers as JSON
 to benchmarks/results/play.json. Nothing is asserted.
