@@ -57,14 +57,14 @@ def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observati
                 f"round {ticket.round}: features run from 0 to {problem.d - 1}, "
                 f"the ticket asks for {features.tolist()}"
             )
-        if (np.diff(features) <= 0).any():
+        if (features[1:] <= features[:-1]).any():
             raise BudgetError(
                 f"round {ticket.round}: a ticket lists features in ascending order and each once, "
                 f"got {features.tolist()}"
             )
     if x.shape != (problem.d,):
         raise DataError(f"a row must have {problem.d} features, got shape {x.shape}")
-    return ticket.fill(x[features])  # indexing by an array copies
+    return Observation(ticket, x[features].astype(np.float64, copy=False))  # [features] copies
 
 
 def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:

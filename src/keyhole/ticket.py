@@ -30,6 +30,9 @@ def _refuse_order(features: Indices) -> NoReturn:
 
 
 def _frozen(values: ArrayLike) -> NDArray[Any]:
+    """A read-only copy, or the array itself if it is read-only already and owns its memory."""
+    if isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable:
+        return values
     array = np.array(values)
     array.flags.writeable = False
     return array

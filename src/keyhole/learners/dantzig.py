@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,13 @@ WEIGHTINGS: dict[str, Weighting] = {
 BLOCK = 4096  # rounds of block play gathered at a time: bounds memory, moves no number
 
 
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import explore
+
+    return explore
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
     """How the linear programs went. `threshold`, `nonzeros`, `gap` are those of the last one.
@@ -64,6 +73,10 @@ class _Model:
     support: Indices
     w: Floats
     means: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.support, self.w, self.means):
+            array.flags.writeable = False  # tickets carry them as they are
 
 
 class DantzigLearner:
@@ -204,27 +217,27 @@ class DantzigLearner:
         t = self.round + 1
         self._begin(t)
         S = uniform_subset(self.seed, t, self.problem.d, self.k0)
+        S.flags.writeable = False  # so that the ticket need not copy it
         model = self._model
         # The model goes on the ticket: when the prediction is made, another may be in play.
         memo = {"explore": S, "support": model.support, "weights": model.w, "means": model.means}
-        return self._desk.issue(np.union1d(S, model.support), memo)
+        union = np.empty(len(S) + len(model.support), dtype=np.int64)
+        return self._desk.issue(union[: _kernels().merge(S, model.support, union)], memo)
 
     def predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
-        memo = seen.ticket.memo
-        w, means, x = memo["weights"], memo["means"], seen.at(memo["support"])
-        total = 0.0
-        for i in range(len(w)):  # one after the other, as block play adds
-            total += float(w[i]) * float(means[i] if np.isnan(x[i]) else x[i])
-        return total
+        ticket = seen.ticket
+        memo = ticket.memo
+        model = (memo["support"], memo["weights"], memo["means"])
+        return float(_kernels().predict_seen(ticket.features, seen.values, *model))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the explored values to the moments."""
         ticket, label = self._desk.settle(seen, y)
         S = ticket.memo["explore"]
-        x = seen.at(S)
-        here = ~np.isnan(x)
-        self._moments.add(S[here], x[here], label)
+        kept, x = np.empty(len(S), dtype=np.int64), np.empty(len(S))
+        n = _kernels().pick_arrived(ticket.features, seen.values, S, kept, x)
+        self._moments.add(kept[:n], x[:n], label)
         self._asked[S] += 1
 
     def drop(self, ticket: Ticket) -> None:
@@ -258,14 +271,15 @@ class DantzigLearner:
     def _play(
         self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
     ) -> Floats:
-        from keyhole.blocks.kernels.explore import explore_block
         from keyhole.blocks.kernels.sampling import scratch
 
         n, d, model = len(y), self.problem.d, self._model
         explored = np.empty((n, self.k0), dtype=np.int64)
         values, asked, predictions = np.empty((n, self.k0)), np.zeros_like(self._asked), np.empty(n)
         given = (np.uint64(self.seed), t, X, model.support, model.w, model.means)
-        played = explore_block(*given, explored, values, asked, bought, predictions, scratch(d))
+        played = _kernels().explore_block(
+            *given, explored, values, asked, bought, predictions, scratch(d)
+        )
         self._moments.add_rows(explored[:played], values[:played], y[:played])
         self._asked += asked
         self._desk.skip(played)

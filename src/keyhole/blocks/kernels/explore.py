@@ -21,6 +21,51 @@ def weigh(w: Floats, means: Floats, x: Floats) -> float:
 
 
 @kernel
+def merge(S: Indices, support: Indices, out: NDArray[np.signedinteger]) -> int:
+    """Write the union of two ascending lists, ascending and each feature once; its size."""
+    a = b = n = 0
+    while a < len(S) or b < len(support):
+        if b == len(support) or (a < len(S) and S[a] <= support[b]):
+            out[n] = S[a]
+            if b < len(support) and S[a] == support[b]:
+                b += 1
+            a += 1
+        else:
+            out[n] = support[b]
+            b += 1
+        n += 1
+    return n
+
+
+@kernel
+def predict_seen(
+    features: Indices, values: Floats, support: Indices, w: Floats, means: Floats
+) -> float:
+    """`weigh` for a support within the ascending features that were bought."""
+    x = np.empty(len(support))
+    i = 0
+    for a in range(len(support)):
+        while features[i] < support[a]:
+            i += 1
+        x[a] = values[i]
+    return weigh(w, means, x)
+
+
+@kernel
+def pick_arrived(features: Indices, values: Floats, S: Indices, kept: Indices, x: Floats) -> int:
+    """Write those features of S that arrived to `kept`, their values to `x`; how many."""
+    i = n = 0
+    for j in S:
+        while features[i] < j:
+            i += 1
+        if not np.isnan(values[i]):
+            kept[n] = j
+            x[n] = values[i]
+            n += 1
+    return n
+
+
+@kernel
 def explore_block(
     seed: Seed,
     first_round: int,
@@ -67,17 +112,5 @@ def explore_block(
         explored[t, arrived:] = -1
         for j in drawn:
             asked[j] += 1
-        # Merge two ascending lists, each feature once.
-        a, b, out = 0, 0, 0
-        while a < k0 or b < k:
-            if b == k or (a < k0 and drawn[a] <= support[b]):
-                bought[t, out] = drawn[a]
-                if b < k and drawn[a] == support[b]:
-                    b += 1
-                a += 1
-            else:
-                bought[t, out] = support[b]
-                b += 1
-            out += 1
-        bought[t, out:] = -1
+        bought[t, merge(drawn, support, bought[t]) :] = -1
     return n
