@@ -7,104 +7,36 @@ optimal that fails it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from keyhole.problem import Floats, Indices, ProblemError, nearest
+from keyhole.blocks.dantzig_answer import (
+    TOLERANCE,
+    DantzigBasis,
+    DantzigSolution,
+    Matrix,
+    checked,
+    proven,
+)
+from keyhole.blocks.dantzig_path import DantzigPath, Points, breakpoints
+from keyhole.problem import Floats, ProblemError, nearest, whole_number
 
-Matrix = NDArray[np.float64] | NDArray[np.float32]
-Status = Literal["optimal", "infeasible", "limit"]
+if TYPE_CHECKING:
+    from keyhole.blocks.kernels.dantzig import Outcome
 
-TOLERANCE = 1e-8
-ENGINES = ("auto", "highs")
+__all__ = [
+    "ENGINES",
+    "TOLERANCE",
+    "DantzigBasis",
+    "DantzigPath",
+    "DantzigSolution",
+    "path",
+    "solve",
+]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DantzigBasis:
-    """Where an answer sits: the non-zero columns of w, the tight rows, and their signs."""
-
-    columns: Indices
-    column_signs: Floats
-    rows: Indices
-    row_signs: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """How far (w, u) is from a proof of optimality; all three are relative numbers."""
-
-    primal_residual: float
-    dual_residual: float
-    gap: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether w is optimal up to TOLERANCE."""
-        return max(self.primal_residual, self.dual_residual, self.gap) <= TOLERANCE
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DantzigSolution:
-    """An answer and its proof.
-
-    Parameters
-    ----------
-    w, u
-        Primal and dual point, length d. When infeasible: w is feasible for `feasible_scale * lam`,
-        and u proves that nothing is for lam itself (G u = 0, b.u > lam.|u|).
-    status
-        "optimal" (the certificate holds), "infeasible", or "limit": neither could be proven.
-    nonzeros
-        How many entries of w are not zero.
-    pivots
-        Basis changes the engine made.
-    primal_residual
-        max_j (|b - G w|_j - lam_j)_+ / max|b|.
-    dual_residual
-        max_j (|G u|_j - 1)_+, or max|G u| / (b.u - lam.|u|) when infeasible.
-    gap
-        | |w|_1 - (b.u - lam.|u|) | / |w|_1, infinite when infeasible.
-    feasible_scale
-        Smallest known c such that some w satisfies |b - G w| <= c lam: 1 when optimal, infinite
-        when none is known.
-    engine
-        Which engine gave the answer.
-    basis
-        For `start=` of the next, similar problem.
-    """
-
-    w: Floats
-    u: Floats
-    status: Status
-    nonzeros: int
-    pivots: int
-    primal_residual: float
-    dual_residual: float
-    gap: float
-    feasible_scale: float
-    engine: str
-    basis: DantzigBasis
-
-
-def certificate(G: Matrix, b: Floats, lam: Floats, w: Floats, u: Floats) -> Certificate:
-    """Residuals and gap of (w, u), from the rows of G in the supports of w and u only.
-
-    Examples
-    --------
-    >>> b, lam = np.array([3.0, 0.5]), np.ones(2)
-    >>> certificate(np.eye(2), b, lam, w=np.array([2.0, 0.0]), u=np.array([1.0, 0.0]))
-    Certificate(primal_residual=0.0, dual_residual=0.0, gap=0.0)
-    """
-    A, E = np.flatnonzero(w), np.flatnonzero(u)
-    size = float(np.abs(b).max()) or 1.0
-    primal = float((np.abs(b - w[A] @ G[A]) - lam).max()) / size
-    dual = float(np.abs(u[E] @ G[E]).max()) - 1.0
-    objective = float(np.abs(w[A]).sum())
-    gap = abs(objective - float(b[E] @ u[E] - lam[E] @ np.abs(u[E])))
-    return Certificate(max(primal, 0.0), max(dual, 0.0), gap / (objective or 1.0))
+ENGINES = ("auto", "homotopy", "highs")
 
 
 def solve(
@@ -121,15 +53,16 @@ def solve(
     ----------
     G
         Symmetric (d, d), float64 or float32, of any inertia. Neither symmetry nor finiteness is
-        checked: that would cost more than solving.
+        checked: that would cost more than solving. C or Fortran order, else it is copied.
     b
         Length d, finite.
     lam
-        One threshold >= 0, or one per coordinate. lam_j = 0 asks for (G w)_j = b_j exactly.
+        One threshold >= 0, or one per coordinate. lam_j = 0 asks for (G w)_j = b_j exactly,
+        lam_j = inf asks for nothing.
     start
-        Basis of an answer to a similar problem.
+        Basis of an answer to a similar problem: G, b and lam may all have moved.
     engine
-        "auto" or "highs".
+        "homotopy", "highs", or "auto": the homotopy, and HiGHS where it does not succeed.
 
     Returns
     -------
@@ -138,102 +71,131 @@ def solve(
     Guarantee
     ---------
     Status "optimal" means: violation of the constraints at most 1e-8 max|b|, |G u| <= 1 + 1e-8,
-    duality gap at most 1e-8 |w|_1, all computed from G, b, lam after the engine returned.
+    duality gap at most 1e-8 |w|_1, computed from G, b, lam after the engine returned, with O(d n)
+    operations. Status "infeasible" means that every w with |b - G w| <= lam would have an |w|_1
+    at least 10^6 times that of the w returned. Nothing of order d^2 is done or stored by the
+    homotopy, HiGHS needs its own copy of G.
 
     Examples
     --------
     >>> answer = solve([[2.0, 1.0], [1.0, 2.0]], b=[4.0, 1.0], lam=1.0)
     >>> answer.status, answer.w
     ('optimal', array([1.5, 0. ]))
+    >>> solve([[1.0, 1.0], [1.0, 1.0]], b=[1.0, 0.0], lam=0.1).feasible_scale
+    5.0...
+
+    References
+    ----------
+    Candes and Tao (2007), The Dantzig selector. Pang, Zhao, Vanderbei and Liu (2017), A parametric
+    simplex method for sparse learning.
     """
-    G, b, lam = _checked(G, b, lam)
+    matrix, vector, bound = checked(G, b, lam)
     if engine not in ENGINES:
         raise ProblemError(
             f"engine must be one of {', '.join(ENGINES)}, got {engine!r}{nearest(engine, ENGINES)}"
         )
-    if (np.abs(b) <= lam).all():
-        return _zero(len(b))
-    return _by_highs(G, b, lam)
+    if engine == "highs":
+        return _by_highs(matrix, vector, bound)
+    answer = _by_homotopy(matrix, vector, bound, start)
+    if answer.status == "limit" and engine == "auto":
+        return _by_highs(matrix, vector, bound)
+    return answer
 
 
-def _checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats, Floats]:
-    """The three as arrays of the right shape and type, or a ProblemError."""
-    matrix = np.asarray(G)
-    if matrix.dtype != np.float64 and matrix.dtype != np.float32:
-        matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ProblemError(f"G must be a square matrix, got shape {matrix.shape}")
-    d = len(matrix)
-    vector = np.ascontiguousarray(b, dtype=np.float64)
-    if vector.shape != (d,):
-        raise ProblemError(f"b must have shape ({d},) to match G, got {vector.shape}")
-    if not np.isfinite(vector).all():
-        j = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise ProblemError(f"b must be finite, got b[{j}] = {vector[j]}; estimate it or drop it")
-    bound = np.asarray(lam, dtype=np.float64)
-    if bound.shape not in ((), (d,)):
-        raise ProblemError(f"lam must be one number or have shape ({d},), got {bound.shape}")
-    if not (bound >= 0).all():
-        value = bound if bound.ndim == 0 else bound[~(bound >= 0)][0]
-        raise ProblemError(f"lam must be at least 0, got {value}; use 0 for an exact equation")
-    if bound.ndim == 0:
-        bound = np.full(d, float(bound))
-    # A row with lam = inf never binds; a huge finite number says the same to every engine.
-    if np.isinf(bound).any():
-        bound = np.where(np.isinf(bound), 1e30, bound)
-    return cast(Matrix, matrix), vector, np.ascontiguousarray(bound)
+def path(
+    G: ArrayLike, b: ArrayLike, lams: ArrayLike | None = None, max_nonzeros: int | None = None
+) -> DantzigPath:
+    """Solve min |w|_1 s.t. |b - G w| <= lam for a whole range of lam.
+
+    w is piecewise linear in lam. Without `lams` the homotopy goes from lam = max|b| to 0 and every
+    breakpoint is returned; with `lams` each of them is solved, starting from the one before.
+
+    Parameters
+    ----------
+    G, b
+        As in `solve`.
+    lams
+        Thresholds, in any order; None for all breakpoints.
+    max_nonzeros
+        Stop before w has more non-zeros than this.
+
+    Returns
+    -------
+    DantzigPath
+
+    Guarantee
+    ---------
+    Each point carries the certificate of `solve` (the worst is reported); the path ends, with
+    status "limit", before the first point that fails it.
+
+    Examples
+    --------
+    >>> way = path(np.eye(2), b=[3.0, 1.0])
+    >>> way.lams
+    array([3., 1., 0.])
+    >>> way.at(0.5)
+    array([2.5, 0.5])
+    """
+    largest = None if max_nonzeros is None else whole_number("max_nonzeros", max_nonzeros, 0)
+    matrix, vector, _ = checked(G, b, 0.0)
+    if largest is None:
+        largest = len(vector)
+    if lams is None:
+        return breakpoints(matrix.astype(np.float64, copy=False), vector, largest)
+    points, basis = Points(len(vector)), None
+    for lam in np.sort(np.asarray(lams, dtype=np.float64).ravel())[::-1]:
+        answer = solve(matrix, vector, lam, start=basis)
+        if answer.status != "optimal" or answer.nonzeros > largest:
+            return points.done("infeasible" if answer.status == "infeasible" else "limit")
+        support, basis = np.flatnonzero(answer.w), answer.basis
+        proof = answer.primal_residual, answer.dual_residual, answer.gap
+        points.add(float(lam), support, answer.w[support], proof)
+    return points.done("optimal")
 
 
-def _zero(d: int) -> DantzigSolution:
-    none = np.zeros(0, dtype=np.int64)
-    basis = DantzigBasis(none, np.zeros(0), none, np.zeros(0))
-    zero = np.zeros(d)
-    return DantzigSolution(zero, zero.copy(), "optimal", 0, 0, 0.0, 0.0, 0.0, 1.0, "none", basis)
+def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) -> DantzigSolution:
+    from keyhole.blocks.kernels import dantzig as kernels
+
+    pivots = 1000 + 50 * len(b)
+    guess = kernels.EMPTY if start is None else _guess(start, len(b))
+    found = kernels.EMPTY
+    if G.dtype == np.float32 and len(b) > kernels.SMALL:
+        found = kernels.solve_sparse(G, b, lam, guess, pivots)
+    if G.dtype == np.float64 or found.code == kernels.WIDE or len(b) <= kernels.SMALL:
+        # Compiling the dense part for float32 too would double the compile time, for little.
+        found = kernels.solve(G.astype(np.float64, copy=False), b, lam, guess, pivots, False)
+    claim = ("optimal", "infeasible")[found.code] if found.code < 2 else "limit"
+    if claim == "infeasible":
+        # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
+        found = kernels.solve(G.astype(np.float64, copy=False), b, lam, guess, pivots, True)
+    w, u, n = np.zeros(len(b)), np.zeros(len(b)), len(found.columns)
+    w[found.columns], u[found.rows] = found.w, found.u
+    proof = kernels.certify(G, b, lam, found.columns, found.w, found.rows, found.u)
+    basis = DantzigBasis(found.columns, found.column_signs, found.rows[:n], found.row_signs[:n])
+    return proven(lam, w, u, claim, proof, found.pivots, "homotopy", basis)
+
+
+def _guess(start: DantzigBasis, d: int) -> Outcome:
+    from keyhole.blocks.kernels import dantzig as kernels
+
+    A, E = start.columns, start.rows
+    if len(A) != len(E) or (len(A) and max(A.max(), E.max()) >= d):
+        raise ProblemError(f"start must be the basis of an answer with d = {d}")
+    none = kernels.EMPTY.w
+    return kernels.Outcome(0, 0, A, start.column_signs, none, E, start.row_signs, none)
 
 
 def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:
     from keyhole.blocks import dantzig_highs
+    from keyhole.blocks.kernels.dantzig import certify
 
-    answer = dantzig_highs.solve(G, b, lam)
-    basis = DantzigBasis(answer.columns, answer.column_signs, answer.rows, answer.row_signs)
-    return _proven(G, b, lam, answer.w, answer.u, answer.status, answer.pivots, "highs", basis)
-
-
-def _proven(
-    G: Matrix,
-    b: Floats,
-    lam: Floats,
-    w: Floats,
-    u: Floats,
-    claim: str,
-    pivots: int,
-    engine: str,
-    basis: DantzigBasis,
-) -> DantzigSolution:
-    """The engine's claim, demoted to "limit" where its certificate does not bear it out."""
-    proof = certificate(G, b, lam, w, u)
-    status: Status = "limit"
-    dual, gap, scale = proof.dual_residual, proof.gap, np.inf
-    if claim == "optimal":
-        status, scale = ("optimal", 1.0) if proof.holds else ("limit", np.inf)
-    if claim == "infeasible":
-        E = np.flatnonzero(u)
-        gain = float(b[E] @ u[E] - lam[E] @ np.abs(u[E]))
-        leak = float(np.abs(u[E] @ G[E]).max())
-        # Any feasible w would need |w|_1 >= gain / leak.
-        if gain > 0 and leak * np.abs(w).sum() <= 1e-6 * gain:
-            status, dual, gap = "infeasible", leak / gain, np.inf
-            scale = _scale(G, b, lam, w)
-    nonzeros = int(np.count_nonzero(w))
-    residual = proof.primal_residual
-    return DantzigSolution(
-        w, u, status, nonzeros, pivots, residual, dual, gap, scale, engine, basis
-    )
-
-
-def _scale(G: Matrix, b: Floats, lam: Floats, w: Floats) -> float:
-    A = np.flatnonzero(w)
-    left = np.abs(b - w[A] @ G[A])
-    if (left[lam == 0] > TOLERANCE * np.abs(b).max()).any():
-        return float("inf")
-    return float((left[lam > 0] / lam[lam > 0]).max(initial=1.0))
+    # Within its tolerances HiGHS "solves" problems that are infeasible by a hair: ask again.
+    for engine in (dantzig_highs.solve, dantzig_highs.infeasible):
+        answer = engine(G, b, lam)
+        A, E = np.flatnonzero(answer.w), np.flatnonzero(answer.u)
+        proof = certify(G, b, lam, A, answer.w[A], E, answer.u[E])
+        basis = DantzigBasis(answer.columns, answer.column_signs, answer.rows, answer.row_signs)
+        found = proven(lam, answer.w, answer.u, answer.status, proof, answer.pivots, "highs", basis)
+        if found.status != "limit":
+            break
+    return found

@@ -60,7 +60,7 @@ def solve(G: NDArray[np.floating], b: Floats, lam: Floats, *, seconds: float = n
     low, high = (b - lam) / size, (b + lam) / size
     outcome = _run(ones, np.zeros(2 * d), values, low, high, seconds)
     if outcome.status == "infeasible":
-        return _smallest_multiple(G, b, lam, seconds)
+        return infeasible(G, b, lam, seconds=seconds)
     w = (outcome.x[:d] - outcome.x[d:]) * (size / unit)
     u = outcome.y / unit
     basic, nonbasic = outcome.basic, np.flatnonzero(outcome.side)
@@ -99,31 +99,30 @@ def _apart(new: Floats, old: Floats) -> float:
     return float(np.abs(new - old).max() / (np.abs(old).max() or 1.0))
 
 
-def _smallest_multiple(G: NDArray[np.floating], b: Floats, lam: Floats, seconds: float) -> Answer:
-    """min t s.t. |b - G w| <= t lam; its multipliers prove that t = 1 is infeasible.
+def infeasible(
+    G: NDArray[np.floating], b: Floats, lam: Floats, *, seconds: float = np.inf
+) -> Answer:
+    """min t s.t. |b - G w| <= lam + t g, with g = lam, or max|b| where lam is 0.
 
-    The dual is max b.u s.t. G u = 0, lam.|u| <= 1, of value t > 1.
+    The dual is max b.u - lam.|u| s.t. G u = 0, g.|u| <= 1: an u with a positive value proves that
+    nothing is feasible for lam.
     """
-    d = len(b)
-    size, unit = _largest(b), _largest(G)
+    d, size, unit = len(b), _largest(b), _largest(G)
+    g = np.where(lam > 0, lam, size) / size
     scaled = np.asarray(G, dtype=np.float64) / unit
     values = np.zeros((2 * d + 1, 2 * d))
     values[:d, :d] = values[:d, d:] = scaled
     values[d:-1, :d] = values[d:-1, d:] = -scaled
-    values[-1, :d], values[-1, d:] = lam / size, -lam / size
-    cost, free = np.zeros(2 * d + 1), np.zeros(2 * d + 1)
+    values[-1, :d], values[-1, d:] = g, -g
+    cost = np.zeros(2 * d + 1)
     cost[-1] = 1.0
     low, high = np.full(2 * d, -np.inf), np.full(2 * d, np.inf)
-    low[:d] = high[d:] = b / size
-    outcome = _run(cost, free, values.ravel(), low, high, seconds)
+    low[:d], high[d:] = (b - lam) / size, (b + lam) / size
+    outcome = _run(cost, np.zeros(2 * d + 1), values.ravel(), low, high, seconds)
+    w = (outcome.x[:d] - outcome.x[d : 2 * d]) * (size / unit)
+    u = outcome.y[:d] + outcome.y[d:]
+    status = "infeasible" if outcome.status == "optimal" else "limit"
     none = np.zeros(0, dtype=np.int64)
-    x = outcome.x
-    w = (x[:d] - x[d : 2 * d]) * (size / unit)
-    u = (outcome.y[:d] + outcome.y[d:]) / size
-    # No multiple of lam is feasible when rows with lam = 0 contradict each other: then w = 0.
-    status = "infeasible" if outcome.status in ("optimal", "infeasible") else "limit"
-    if outcome.status == "infeasible":
-        w, u = np.zeros(d), np.zeros(d)
     return Answer(status, w, u, none, np.zeros(0), none, np.zeros(0), outcome.pivots)
 
 

@@ -1,0 +1,133 @@
+"""Questions and answers of the Dantzig program: what is accepted, what counts as a proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.problem import Floats, Indices, ProblemError
+
+if TYPE_CHECKING:
+    from keyhole.blocks.kernels.dantzig import Proof
+
+Matrix = NDArray[np.float64] | NDArray[np.float32]
+Status = Literal["optimal", "infeasible", "limit"]
+
+TOLERANCE = 1e-8
+HUGE = 1e30  # a threshold that never binds; infinity would make NaNs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DantzigBasis:
+    """Where an answer sits: the non-zero columns of w, the tight rows, and their signs."""
+
+    columns: Indices
+    column_signs: Floats
+    rows: Indices
+    row_signs: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DantzigSolution:
+    """An answer and its proof.
+
+    Parameters
+    ----------
+    w, dual
+        Primal point w and dual point u, length d. When infeasible: w is feasible for
+        `feasible_scale * lam`, and u proves that nothing is for lam itself (G u = 0,
+        b.u > lam.|u|).
+    status
+        "optimal" (the certificate holds), "infeasible", or "limit": neither could be proven.
+    nonzeros
+        How many entries of w are not zero.
+    pivots
+        Basis changes the engine made.
+    primal_residual
+        max_j (|b - G w|_j - lam_j)_+ / max|b|.
+    dual_residual
+        max_j (|G u|_j - 1)_+, or |w|_1 max|G u| / (b.u - lam.|u|) when infeasible.
+    gap
+        | |w|_1 - (b.u - lam.|u|) | / |w|_1, infinite when infeasible. (Where |w|_1 is less than a
+        millionth of the terms of b.u: relative to a millionth of the largest.)
+    feasible_scale
+        Smallest known c such that some w satisfies |b - G w| <= c lam: 1 when optimal, infinite
+        when none is known.
+    engine
+        Which engine gave the answer.
+    basis
+        For `start=` of the next, similar problem.
+    """
+
+    w: Floats
+    dual: Floats
+    status: Status
+    nonzeros: int
+    pivots: int
+    primal_residual: float
+    dual_residual: float
+    gap: float
+    feasible_scale: float
+    engine: str
+    basis: DantzigBasis
+
+
+def checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats, Floats]:
+    """The three as arrays of the right shape, type and order, or a ProblemError."""
+    matrix = np.asarray(G)
+    if matrix.dtype.char not in "df":
+        matrix = matrix.astype(np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ProblemError(f"G must be a square matrix, got shape {matrix.shape}")
+    if not matrix.flags.c_contiguous:
+        # Symmetric: in Fortran order its transpose is the same matrix in C order.
+        matrix = matrix.T if matrix.flags.f_contiguous else np.ascontiguousarray(matrix)
+    d = len(matrix)
+    vector = np.ascontiguousarray(b, dtype=np.float64)
+    if vector.shape != (d,):
+        raise ProblemError(f"b must have shape ({d},) to match G, got {vector.shape}")
+    if not np.isfinite(vector).all():
+        j = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise ProblemError(f"b must be finite, got b[{j}] = {vector[j]}; leave that feature out")
+    bound = np.asarray(lam, dtype=np.float64)
+    if bound.shape not in ((), (d,)):
+        raise ProblemError(f"lam must be one number or have shape ({d},), got {bound.shape}")
+    if not bound.min() >= 0:
+        value = bound if bound.ndim == 0 else bound[~(bound >= 0)][0]
+        raise ProblemError(f"lam must be at least 0, got {value}; use 0 for an exact equation")
+    if not bound.max() < HUGE:
+        bound = np.minimum(bound, HUGE)
+    if bound.ndim == 0:
+        bound = np.full(d, float(bound))
+    return cast(Matrix, matrix), vector, np.ascontiguousarray(bound)
+
+
+def proven(
+    lam: Floats,
+    w: Floats,
+    u: Floats,
+    claim: str,
+    proof: Proof,
+    pivots: int,
+    engine: str,
+    basis: DantzigBasis,
+) -> DantzigSolution:
+    """The engine's claim, demoted to "limit" where its certificate does not bear it out.
+
+    `proof` is what `kernels.dantzig.certify` says about (w, u), from G, b and lam alone.
+    """
+    over, top, objective, value, scale, gap, size = proof
+    primal, dual = max(over, 0.0) / (size or 1.0), max(top - 1.0, 0.0)
+    status: Status = "limit"
+    if claim == "optimal" and max(primal, dual, gap) <= TOLERANCE:
+        status, scale = "optimal", 1.0
+    elif claim == "infeasible" and value > 0 and objective * top <= 1e-6 * value:
+        # For a feasible v:  value = b.u - lam.|u| <= (G v).u <= |v|_1 top.
+        status, dual, gap = "infeasible", objective * top / value, np.inf
+    if primal > TOLERANCE and lam.min() == 0.0:
+        scale = np.inf
+    nonzeros = int(np.count_nonzero(w))
+    return DantzigSolution(w, u, status, nonzeros, pivots, primal, dual, gap, scale, engine, basis)
