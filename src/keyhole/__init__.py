@@ -1,6 +1,8 @@
 """Learning through a keyhole: online linear regression that may read a few features per example."""
 
-from keyhole import learners, streams, testing
+from keyhole import learners, streams, testing, theory
+from keyhole.conditions import bbrcnp, restricted_condition_number, rip, weak_supermodularity
+from keyhole.diagnosis import Diagnosis, diagnose, diagnose_moments
 from keyhole.game import ProgressLine, play, rounds, sell
 from keyhole.hindsight import (
     Hindsight,
@@ -41,6 +43,7 @@ __all__ = [
     "Checkpoint",
     "DantzigLearner",
     "DataError",
+    "Diagnosis",
     "FixedSubset",
     "FullInformation",
     "Hindsight",
@@ -60,14 +63,21 @@ __all__ = [
     "Ticket",
     "TicketError",
     "Zero",
+    "bbrcnp",
+    "diagnose",
+    "diagnose_moments",
     "hindsight",
     "hindsight_curve",
     "learners",
     "play",
     "regret",
     "regret_curve",
+    "restricted_condition_number",
+    "rip",
     "rounds",
     "sell",
     "streams",
     "testing",
+    "theory",
+    "weak_supermodularity",
 ]

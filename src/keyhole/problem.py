@@ -152,7 +152,7 @@ class Interval:
     @property
     def width(self) -> float:
         """high - low; 0 when the number is known."""
-        return self.high - self.low
+        return 0.0 if self.low == self.high else self.high - self.low  # both may be infinite
 
     def __str__(self) -> str:
         if self.width == 0:

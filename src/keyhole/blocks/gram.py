@@ -87,6 +87,11 @@ class Gram:
         self._y += float(v.sum())
         self._yy += float(v @ v)
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some cell was absent."""
+        return self._gaps is not None
+
     def centred(self) -> LeastSquares:
         """The least squares of models with an intercept."""
         if self._origin is None:

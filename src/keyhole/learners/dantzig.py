@@ -212,6 +212,11 @@ class DantzigLearner:
         """0: the paper's models go through the origin."""
         return 0.0
 
+    @property
+    def moments(self) -> Moments:
+        """A copy of what was learnt so far: the moments of what was explored."""
+        return self._moments.copy()
+
     def ask(self) -> Ticket:
         """A ticket for S_t and the support of w_t."""
         t = self.round + 1
