@@ -15,6 +15,7 @@ from keyhole.hindsight import (
 from keyhole.learners import LEARNERS
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.ledger import Checkpoint, Ledger
 from keyhole.problem import (
     BlockLearner,
@@ -52,6 +53,7 @@ __all__ = [
     "Learner",
     "Ledger",
     "Observation",
+    "OnlineGreedyLearner",
     "Problem",
     "ProblemError",
     "ProgressLine",

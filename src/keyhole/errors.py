@@ -6,7 +6,10 @@ import difflib
 import math
 import operator
 from collections.abc import Sequence
-from typing import SupportsFloat, SupportsIndex
+from typing import NoReturn, SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
 
@@ -81,6 +84,21 @@ def feature_names(names: Sequence[str] | None, d: int) -> tuple[str, ...] | None
             raise ProblemError(f"names must be different from each other, {name!r} comes twice")
         seen.add(name)
     return result
+
+
+def refuse_block(X: NDArray[np.floating], y: NDArray[np.float64], d: int) -> None:
+    """DataError unless X has d features per row, and y a usable label for each of them."""
+    usable = np.abs(y) <= LARGEST
+    if X.shape != (len(y), d) or not usable.all():
+        raise DataError(
+            f"a block needs {d} features per row and one finite label for each, "
+            f"got X of shape {X.shape} and {usable.sum()} finite labels of {len(y)}"
+        )
+
+
+def refuse_round(round: int) -> NoReturn:
+    """The DataError of block play that meets a value it cannot use."""
+    raise DataError(f"round {round}: values are at most {LARGEST:g} in size, NaN for absent")
 
 
 def finite_label(y: SupportsFloat) -> float:

@@ -22,6 +22,8 @@ from keyhole.errors import (
     finite_label,
     nearest,
     real_number,
+    refuse_block,
+    refuse_round,
     whole_number,
 )
 from keyhole.ticket import Floats, Indices, Observation, Ticket
@@ -49,6 +51,8 @@ __all__ = [
     "nearest",
     "plays_blocks",
     "real_number",
+    "refuse_block",
+    "refuse_round",
     "whole_number",
 ]
 

@@ -87,7 +87,55 @@ def test_ridge_regression_is_a_broken_twin_of_the_bound() -> None:
     assert ((online(X, y, ridge) - y) ** 2).sum() <= bound
 
 
-@pytest.mark.parametrize("ridge", [0.0, -1.0, float("nan"), float("inf")])
-def test_ridge_is_positive(ridge: float) -> None:
-    with pytest.raises(ProblemError, match="ridge must be positive"):
+@pytest.mark.parametrize("ridge", [-1.0, float("nan"), float("inf")])
+def test_ridge_is_not_negative(ridge: float) -> None:
+    with pytest.raises(ProblemError, match="ridge must be at least 0"):
         VAW(2, ridge)
+
+
+@given(seed=st.integers(0, 10**6), ridge=st.sampled_from([0.0, 0.1, 1.0]))
+def test_the_played_weights_make_the_prediction(seed: int, ridge: float) -> None:
+    """w.x = predict(x) and w = (ridge I + sum_{s<=t} x x')^-1 sum_{s<t} y x, with x inside."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-1, 1, (20, 3)), rng.uniform(-1, 1, 20)
+    vaw = VAW(3, ridge)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        w = vaw.played(x)
+        assert w @ x == pytest.approx(vaw.predict(x), abs=1e-9)
+        if t > 5:
+            A = vaw.ridge * np.eye(3) + X[: t + 1].T @ X[: t + 1]
+            np.testing.assert_allclose(w, np.linalg.solve(A, X[:t].T @ y[:t]), atol=1e-9)
+            # Broken twin: the ridge solution, which has not seen x.
+            assert abs(vaw.theta @ x - vaw.predict(x)) > 0
+        vaw.update(x, label)
+
+
+@given(seed=st.integers(0, 10**6), power=st.integers(-60, 60))
+def test_without_a_ridge_the_scale_of_x_does_not_matter(seed: int, power: int) -> None:
+    """Times 2^power: the same predictions bit for bit. A ridge of 1 is a broken twin."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-1, 1, (40, 3)), rng.uniform(-1, 1, 40)
+    X[:2] = 0.0
+    X[2] *= 1e-3  # a small first one: the ridge is raised later
+    np.testing.assert_array_equal(online(X, y, 0.0), online(2.0**power * X, y, 0.0))
+    if abs(power) > 1:
+        assert not np.allclose(online(X, y, 1.0), online(2.0**power * X, y, 1.0))
+
+
+def test_without_a_ridge_it_is_the_forward_algorithm_of_least_squares() -> None:
+    """u = G_t^+ b_{t-1} once the rows span the space, up to the 1e-6 of the tiny ridge."""
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(-1, 1, (60, 3)), rng.uniform(-1, 1, 60)
+    expected = [
+        np.linalg.pinv(X[: t + 1].T @ X[: t + 1]) @ X[:t].T @ y[:t] @ X[t] for t in range(60)
+    ]
+    np.testing.assert_allclose(online(X, y, 0.0)[5:], expected[5:], atol=1e-5)
+
+
+def test_without_a_ridge_zeros_and_collinear_rows_are_harmless() -> None:
+    X = np.zeros((REFRESH + 5, 2))
+    assert not online(X, np.ones(len(X)), 0.0).any()
+    X[:] = np.linspace(-1, 1, len(X))[:, None]
+    predictions = online(X, X[:, 0], 0.0)
+    np.testing.assert_allclose(predictions[10:], X[10:, 0], atol=0.2)
+    assert np.isfinite(predictions).all()

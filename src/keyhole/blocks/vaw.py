@@ -7,6 +7,7 @@ import numpy as np
 from keyhole.problem import Floats, ProblemError
 
 REFRESH = 1024  # updates between two factorisations from the sums
+TINY = 1e-6  # ridge 0 stands for this share of the mean squared coordinate
 
 
 class VAW:
@@ -24,12 +25,17 @@ class VAW:
     m
         Number of coordinates.
     ridge
-        The lambda of the bound; positive.
+        The lambda of the bound. 0 stands for 1e-6 of the mean squared coordinate of x, the largest
+        so far; it is fixed at the first x that is not 0 and raised, with a factorisation from the
+        sums, only when a later one is more than twice as long. Multiplying all x by a number then
+        multiplies the weights by its inverse and leaves predictions as they are, which no positive
+        ridge does.
 
     Guarantee
     ---------
     For |y| <= Y and every u: regret against u <= ridge |u|^2 + Y^2 sum_i log(1 + lambda_i(A)/ridge)
-    (Theorem 11.8 of Cesa-Bianchi and Lugosi 2006, used in `lem:vaw`).
+    (Theorem 11.8 of Cesa-Bianchi and Lugosi 2006, used in `lem:vaw`), with ridge > 0. The term
+    ridge |u|^2 is missing from `lem:vaw`, whose u is not bounded: see docs/errata.md.
 
     Examples
     --------
@@ -42,29 +48,53 @@ class VAW:
     """
 
     def __init__(self, m: int, ridge: float = 1.0) -> None:
-        if not 0 < ridge < np.inf:
-            raise ProblemError(f"ridge must be positive and finite, got {ridge}")
+        if not 0 <= ridge < np.inf:
+            raise ProblemError(f"ridge must be at least 0 and finite, got {ridge}")
         self.ridge = ridge
         self.A: Floats = np.zeros((m, m))
         self.b: Floats = np.zeros(m)
         self.theta: Floats = np.zeros(m)
-        self._P: Floats = np.eye(m) / ridge
+        # Without a ridge there is no inverse before the first x; until then nothing was learnt.
+        self._P: Floats = np.eye(m) / ridge if ridge > 0 else np.zeros((m, m))
+        self._relative = ridge == 0
         self._updates = 0
 
     def predict(self, x: Floats) -> float:
         """The prediction for x; changes nothing."""
         return float(self.theta @ x) / (1.0 + float(x @ self._P @ x))
 
+    def played(self, x: Floats) -> Floats:
+        """The weights w the prediction for x is made with: w.x = predict(x). They depend on x."""
+        Px = self._P @ x
+        w: Floats = self.theta - Px * (float(self.theta @ x) / (1.0 + float(x @ Px)))
+        return w
+
     def update(self, x: Floats, y: float) -> None:
         """Learn the label of x."""
+        if self._relative:
+            self._raise_ridge(x)
         self.A += np.outer(x, x)
         self.b += y * x
         self._updates += 1
-        if self._updates % REFRESH == 0:
-            self._P = np.linalg.inv(self.A + self.ridge * np.eye(len(x))).astype(np.float64)
-            self.theta = self._P @ self.b
+        # While a tiny ridge still matters, rank-1 updates would lose half the digits.
+        early = self._relative and self._updates <= 4 * len(x)
+        if early or self._updates % REFRESH == 0:
+            self._refactor()
             return
         Px = self._P @ x
         s = 1.0 + float(x @ Px)
         self.theta = self.theta + Px * ((y - float(self.theta @ x)) / s)
         self._P -= np.outer(Px, Px) / s
+
+    def _raise_ridge(self, x: Floats) -> None:
+        # One tiny x must not fix a ridge at which the later, larger ones cannot be inverted.
+        size = TINY * float(x @ x) / max(len(x), 1)
+        if size > 4.0 * self.ridge:
+            self.ridge = size
+            self._refactor()
+
+    def _refactor(self) -> None:
+        if self.ridge == 0:
+            return  # only zeros so far
+        self._P = np.linalg.inv(self.A + self.ridge * np.eye(len(self.b))).astype(np.float64)
+        self.theta = self._P @ self.b

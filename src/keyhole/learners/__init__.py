@@ -6,6 +6,7 @@ from typing import Protocol
 
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.problem import Learner, Problem
 
 
@@ -20,6 +21,11 @@ def _dantzig(problem: Problem, *, seed: int = 0) -> Learner:
     return DantzigLearner(problem, seed=seed, noise_sd=1.0, threshold_scale=0.02)
 
 
+def _online_greedy(problem: Problem, *, seed: int = 0) -> Learner:
+    """Algorithm 2, put together for practice: no horizon, no bounds."""
+    return OnlineGreedyLearner(problem, seed=seed)
+
+
 LEARNERS: dict[str, LearnerFactory] = {
     "zero": Zero,
     "mean": RunningMean,
@@ -27,4 +33,5 @@ LEARNERS: dict[str, LearnerFactory] = {
     "random": RandomSubset,
     "full": FullInformation,
     "dantzig": _dantzig,
+    "online-greedy": _online_greedy,
 }

@@ -18,9 +18,7 @@ from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
 from keyhole.blocks.threshold import printed_threshold
 from keyhole.blocks.truncation import top_k
 from keyhole.desk import Desk
-from keyhole.errors import LARGEST
 from keyhole.problem import (
-    DataError,
     Floats,
     Indices,
     Observation,
@@ -29,6 +27,8 @@ from keyhole.problem import (
     Ticket,
     nearest,
     real_number,
+    refuse_block,
+    refuse_round,
     whole_number,
 )
 
@@ -253,12 +253,7 @@ class DantzigLearner:
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
         """Play len(y) rounds at once, compiled between the rounds that solve."""
-        usable = np.abs(y) <= LARGEST
-        if X.shape != (len(y), self.problem.d) or not usable.all():
-            raise DataError(
-                f"a block needs {self.problem.d} features per row and one finite label for each, "
-                f"got X of shape {X.shape} and {usable.sum()} finite labels of {len(y)}"
-            )
+        refuse_block(X, y, self.problem.d)
         if bought is None:
             bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
         predictions = np.empty(len(y))
@@ -289,9 +284,7 @@ class DantzigLearner:
         self._asked += asked
         self._desk.skip(played)
         if played < n:  # everything before the bad round stands, as in single rounds
-            raise DataError(
-                f"round {t + played}: values are at most {LARGEST:g} in size, NaN for absent"
-            )
+            refuse_round(t + played)
         return predictions
 
     def _begin(self, t: int) -> None:

@@ -1,0 +1,309 @@
+"""Algorithm 2 of the paper: online greedy by budgeted experts, predictions by VAW."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.experts import BEXP
+from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts
+from keyhole.blocks.minibatch import History, MiniBatch
+from keyhole.blocks.sampling import uniform_subset
+from keyhole.blocks.schemes import Draw
+from keyhole.blocks.setfunction import slot_gains
+from keyhole.desk import Desk
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    TicketError,
+    refuse_block,
+    refuse_round,
+    whole_number,
+)
+
+WAITING = 64  # batches that may wait for labels; the oldest is then judged by those it has
+
+
+def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
+    """B = (k0 T / (kappa^2 d k))^(1/3) and k1 = kappa^2 k log(T) / 3, both rounded up.
+
+    >>> theorem_parameters(Problem(d=100, k=5, budget=50), kappa=1.2, horizon=100_000)
+    (20, 28)
+    """
+    d, k, k0 = problem.d, problem.k, problem.budget
+    B = (k0 * horizon / (kappa**2 * d * k)) ** (1 / 3)
+    return max(1, math.ceil(B)), max(1, math.ceil(kappa**2 * k * math.log(horizon) / 3))
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """A mini-batch: `size` tickets in all, of which `asked` were issued and `closed` are closed."""
+
+    number: int
+    size: int
+    draw: Draw
+    slots: Indices  # where each slot's feature stands in the order of `mini`
+    mini: MiniBatch
+    asked: int = 0
+    closed: int = 0
+
+
+class OnlineGreedyLearner:
+    """Algorithm 2 (`algorithm:sup-modu`): experts choose features greedily, VAW predicts with them.
+
+    Rounds come in batches. Before batch b each of k1 slots, a run of budgeted experts (BEXP) over
+    the features, draws a feature; V_b are those k1 features. All rounds of the batch read the same
+    set S_b, V_b and features to learn about, and predict by VAW on V_b. Then
+
+        g_b(S) = (1/B) inf_{w on S} sum over the batch of (y_t - <x_t, w>)^2     (`equation:gt`)
+
+    judges the features: slot i is told g_b({j_1, ..., j_{i-1}, j}) of the features j it read, so
+    that the slots together learn the greedy choice.
+
+    **Improper**: it plays up to k1 > k features, with weights that depend on x_t (VAW's), while it
+    is compared with k-sparse models that are fixed. `budget` is the paper's k0: everything that is
+    read both explores and plays, nothing comes on top.
+
+    Sums: the experts' losses and their squares; of each batch that still waits for labels, second
+    moments; of all batches, second moments, values and VAW losses. A maximum: the largest |y| and
+    gain. Derived: probabilities, VAW's matrices, weights.
+
+    Parameters
+    ----------
+    problem
+        What may be read; k sets the default of `slots`.
+    seed
+        Of all draws. Those of batch b are keyed by (seed, b).
+    batch_size
+        Rounds of a batch, B. None: max(16, 2 slots, 2 t^(1/3)) for a batch that starts at round t.
+    slots
+        k1, from 1 to budget. None: 3 k, but at most budget/2 and at least k.
+    kappa
+        With a horizon: the restricted condition number, for the theorem's B and k1 where
+        `batch_size` or `slots` is not given.
+    horizon
+        T. With it the algorithm is the printed one; without it runs for any number of rounds, put
+        together from parts that do better.
+    ridge
+        VAW's lambda; absolute in the printed algorithm, else in units of the mean square of each
+        feature.
+    parts
+        What the algorithm is put together from; None: PAPER with a horizon, PRACTICAL without.
+
+    Guarantee
+    ---------
+    `theorem:adv`: with PAPER parts and the theorem's B and k1, expected regret
+    O~((kappa^8 d k^4/k0)^(1/3) T^(2/3)) if |x|_inf <= 1, |y| <= 1 and every block of B rounds has
+    restricted condition number at most kappa for sparsity k1 + k. None of that is checked, and at
+    T = 10^5 the theorem's B is below its k1 (docs/algorithms/online-greedy.md).
+
+    PRACTICAL parts: once the largest label Y has been seen, predictions cost at most 2 Y^2 log 2
+    in all more than those of the better of two VAWs, one of which is the paper's. Each slot's
+    estimates are unbiased given the slots before it, with less variance than the printed ones; but
+    slots learn from each other's reads, so their losses are no longer independent of their draws,
+    which the proof of `lem:online-greedy` conditions on.
+
+    Deviations
+    ----------
+    Beside the parts: budget not divisible by slots, the first slots read one more. Horizon not
+    divisible by B: the last batch is shorter, played, and judged by no one. A feature drawn by
+    several slots is played once. With PAPER parts overlapping sets leave budget unspent; with
+    PRACTICAL ones it is filled up. Labels beyond [-1, 1] scale the learning rate down by the
+    largest loss so far. Batches not longer than the slots leave g = 0 for the last slots, who then
+    learn nothing from them. A batch is judged when its last ticket is closed, by the labels that
+    came; at most 64 batches wait, then the oldest is judged by what it has, and labels that come
+    later still count in the sums VAW starts from. An absent value counts as the mean of its
+    feature so far. See docs/decisions/0004-online-greedy-choices.md.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.nonlinear(d=30, n=8192, seed=0)
+    >>> learner = kh.OnlineGreedyLearner(kh.Problem(d=30, k=2, budget=12), seed=0)
+    >>> ledger = kh.play(learner, stream)
+    >>> best = kh.hindsight(stream, k=2)
+    >>> bool(ledger.loss < 1.1 * best.loss.high)
+    True
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        batch_size: int | None = None,
+        slots: int | None = None,
+        kappa: float | None = None,
+        horizon: int | None = None,
+        ridge: float = 1.0,
+        parts: Parts | None = None,
+    ) -> None:
+        d, k, budget = problem.d, problem.k, problem.budget
+        uniform_subset(seed, 1, d, 0)  # checks the seed
+        if horizon is None and kappa is not None:
+            raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
+        if horizon is not None and None in (batch_size, slots):
+            if kappa is None or not 1 <= kappa < math.inf:
+                raise ProblemError(
+                    "with a horizon, give batch_size and slots, or a kappa of at least 1 for the "
+                    f"theorem's; got batch_size={batch_size}, slots={slots}, kappa={kappa}"
+                )
+            B, k1 = theorem_parameters(problem, kappa, whole_number("horizon", horizon, 1))
+            batch_size = B if batch_size is None else batch_size
+            slots = min(k1, budget) if slots is None else slots
+        elif slots is None:
+            slots = max(k, min(3 * k, budget // 2))
+        self.seed = seed
+        self.slots = whole_number("slots", slots, 1)
+        if self.slots > budget:
+            raise ProblemError(f"slots must be at most the budget {budget}, got {slots}")
+        self.batch_size = None if batch_size is None else whole_number("batch_size", batch_size, 1)
+        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.parts = (PRACTICAL if horizon is None else PAPER) if parts is None else parts
+        self._memory = self.parts.memory(d, ridge)
+        scheme = self.parts.scheme(d, self.slots, budget)
+        self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
+        self._history = History(d, self._memory.experts)
+        self._desk = Desk(problem)
+        self._current: _Batch | None = None
+        self._batches = 0
+        self._waiting: dict[int, _Batch] = {}
+
+    @property
+    def problem(self) -> Problem:
+        """The problem the learner was made for."""
+        return self._desk.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._desk.round
+
+    @property
+    def weights(self) -> Floats:
+        """The ridge solution on the played features; VAW shrinks its predictions from there."""
+        weights = np.zeros(self.problem.d)
+        if self._current is not None:
+            mini = self._current.mini
+            weights[mini.V] = self._history.shares() @ mini.theta
+        return weights
+
+    @property
+    def intercept(self) -> float:
+        """0: the paper's models go through the origin."""
+        return 0.0
+
+    @property
+    def batches(self) -> int:
+        """How many batches were begun so far."""
+        return self._batches
+
+    def probabilities(self) -> Floats:
+        """With which probability each slot would draw each feature now, slots x d."""
+        return self._bexp.probabilities()
+
+    def ask(self) -> Ticket:
+        """A ticket for the features of the current batch."""
+        batch = self._open()
+        batch.asked += 1
+        # What the label needs if the batch is gone by then; the rest is in the batch.
+        memo = {"batch": np.array(batch.number), "played": batch.mini.V}
+        return self._desk.issue(batch.draw.S, memo)
+
+    def predict(self, seen: Observation) -> float:
+        """VAW's prediction on the features played in the ticket's batch."""
+        return self._mini(seen.ticket).predict(seen.values, self._history)
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Learn the label; judge the batch if it was the last one missing."""
+        ticket, label = self._desk.settle(seen, y)
+        batch = self._waiting.get(int(ticket.memo["batch"]))
+        mini = self._mini(ticket) if batch is None else batch.mini
+        mini.add(seen.values, label, self._history)
+        if batch is None:
+            self._memory.keep(mini)
+        else:
+            self._close(batch, 1)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket; its batch is judged without it."""
+        issued = self._desk.drop(ticket)
+        batch = self._waiting.get(int(issued.memo["batch"]))
+        if batch is not None:
+            self._close(batch, 1)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, batch by batch in compiled code."""
+        refuse_block(X, y, self.problem.d)
+        y = np.array(y, dtype=np.float64)
+        predictions = np.empty(len(y))
+        start = 0
+        while start < len(y):
+            batch = self._open()
+            stop = min(len(y), start + batch.size - batch.asked)
+            rows, S = slice(start, stop), batch.draw.S
+            played = batch.mini.play(X[rows], y[rows], self._history, predictions[rows])
+            if bought is not None:
+                bought[rows, : len(S)] = S
+                bought[rows, len(S) :] = -1
+            batch.asked += played
+            self._desk.skip(played)
+            self._close(batch, played)
+            if played < stop - start:
+                refuse_round(self.round + 1)
+            start = stop
+        return predictions
+
+    def _size(self, t: int) -> int:
+        """Rounds of a batch that starts at round t."""
+        if self.batch_size is not None:
+            return self.batch_size
+        return max(16, 2 * self.slots, math.ceil(2.0 * math.cbrt(t)))
+
+    def _open(self) -> _Batch:
+        """The batch of the next round: the current one, or a new one if all of that was asked."""
+        if self._current is None or self._current.asked == self._current.size:
+            if len(self._waiting) == WAITING:
+                self._judge(next(iter(self._waiting.values())))
+            self._batches += 1
+            draw = self._bexp.draw(self._batches)
+            V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
+            slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)
+            mini = MiniBatch(V, draw.S, *self._memory.start(V), self._memory.all_pairs)
+            self._current = _Batch(self._batches, self._size(self.round + 1), draw, slots, mini)
+            self._waiting[self._batches] = self._current
+        return self._current
+
+    def _mini(self, ticket: Ticket) -> MiniBatch:
+        """The mini-batch of a ticket; one begun anew if that batch is judged already."""
+        if "batch" not in ticket.memo:
+            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
+        batch = self._waiting.get(int(ticket.memo["batch"]))
+        if batch is not None:
+            return batch.mini
+        V, S = ticket.memo["played"].copy(), ticket.features.copy()
+        return MiniBatch(V, S, *self._memory.start(V), self._memory.all_pairs)
+
+    def _close(self, batch: _Batch, tickets: int) -> None:
+        batch.closed += tickets
+        if batch.closed == batch.size:
+            self._judge(batch)
+
+    def _judge(self, batch: _Batch) -> None:
+        """Feed the experts with the losses of a batch, and remember its sums."""
+        del self._waiting[batch.number]
+        mini = batch.mini
+        if mini.n == 0:
+            return
+        levels, gains = slot_gains(mini.G, mini.c, mini.yy, mini.n, batch.slots)
+        self._bexp.feed(batch.draw, mini.by_feature(self.parts.losses(levels, gains)))
+        self._memory.keep(mini)
