@@ -56,6 +56,8 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     >>> stream, _ = kh.streams.realizable(d=20, k=2, n=5000, seed=0)
     >>> report = kh.diagnose(stream, k=2, budget=8)
     >>> report.recommendation.code
+    'kh.OnlineGreedyLearner(problem, seed=0)'
+    >>> report.proper.code
     'kh.DantzigLearner(problem, seed=0, noise_sd=0.13, threshold_scale=0.1)'
     >>> [g.verdict for g in report.guarantees]
     ['not refuted', 'open']
@@ -160,7 +162,8 @@ def _judge(facts: Facts, seconds: float) -> Diagnosis:
         enough=enough,
         fit=fit,
         guarantees=(_realizable(isometry, sparsity, partial), _agnostic(facts, condition)),
-        recommendation=_recommend(facts, views, fit),
+        recommendation=_recommend(facts),
+        proper=_proper(facts, views, fit),
     )
 
 
@@ -235,15 +238,20 @@ def _agnostic(facts: Facts, condition: Interval) -> Guarantee:
     return Guarantee(name, label, "fails", why)
 
 
-def _recommend(facts: Facts, views: float, fit: Fit | None) -> Recommendation:
+def _recommend(facts: Facts) -> Recommendation:
+    k, budget = facts.problem.k, facts.problem.budget
+    most = max(k, min(3 * k, budget // 2))  # the learner's default slots
+    why = (
+        "On centred and scaled columns and labels (it has no intercept). Needs no parameters and "
+        f"follows change; predicts with up to {most} of the features it reads."
+    )
+    return Recommendation("online-greedy", (), "kh.OnlineGreedyLearner(problem, seed=0)", why)
+
+
+def _proper(facts: Facts, views: float, fit: Fit | None) -> Recommendation | None:
     p = facts.problem
     if views < FEW_VIEWS:
-        why = (
-            "Pairs of features are read together too rarely to learn their correlations, so use "
-            "the learner that reads the same features for a while. Better: raise the budget."
-        )
-        code = "kh.OnlineGreedyLearner(problem, seed=0)"
-        return Recommendation("online-greedy", (), code, why)
+        return None
     k0 = p.d if p.budget == p.d else p.budget - p.k
     noise = 1.0 if fit is None else max(0.05, math.sqrt(max(1.0 - fit.sparse, 0.0)))
     sd = np.sqrt(np.maximum(np.diag(facts.centred.G), 0.0) * facts.variance)
@@ -262,8 +270,9 @@ def _recommend(facts: Facts, views: float, fit: Fit | None) -> Recommendation:
     if first > facts.rounds:
         when += ", after the end of this stream: raise the budget"
     why = (
-        f"On centred and scaled columns and labels, with threshold_scale={scale:g}, {when}; "
-        "use a smaller scale if it learns too late, a larger one if its weights are noise."
+        f"If you need one model of {p.k} features that is fixed before an example is seen: on the "
+        f"same columns, with threshold_scale={scale:g}, {when}; use a smaller scale if it learns "
+        "too late, a larger one if its weights are noise."
     )
     code = f"kh.DantzigLearner(problem, seed=0, noise_sd={noise:g}, threshold_scale={scale:g})"
     return Recommendation("dantzig", (("noise_sd", noise), ("threshold_scale", scale)), code, why)

@@ -83,6 +83,9 @@ class Diagnosis:
         How well linear models do; None for partially seen rows.
     guarantees, recommendation
         What theory says, and what to use.
+    proper
+        What to use if one model of k features is needed, chosen before an example is seen; None if
+        pairs of features are read together too rarely for that.
     """
 
     problem: Problem
@@ -98,6 +101,7 @@ class Diagnosis:
     fit: Fit | None
     guarantees: tuple[Guarantee, ...]
     recommendation: Recommendation
+    proper: Recommendation | None
 
     def __str__(self) -> str:
         return "\n".join([*self._head(), *self._to_do(), *self._outlook(), *self._theory()])
@@ -165,8 +169,11 @@ class Diagnosis:
             "A guarantee that does not apply does not mean that the learner fails, only that "
             "nobody has promised it."
         )
-        advice = self.recommendation
-        return [*lines, "", "RECOMMENDED", *paragraph(advice.why), f"    {advice.code}"]
+        lines += ["", "RECOMMENDED"]
+        for advice in (self.recommendation, self.proper):
+            if advice is not None:
+                lines += [*paragraph(advice.why), f"    {advice.code}"]
+        return lines
 
 
 def paragraph(text: str, indent: int = 0) -> list[str]:
