@@ -34,9 +34,6 @@ def one_round(learner: kh.DantzigLearner, x: Floats, y: float) -> float:
     return y_hat
 
 
-# --- Arguments
-
-
 # --- Labels that come late, in another order, or never
 
 
