@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from types import ModuleType
+
 import numpy as np
 
 from keyhole.problem import Floats, ProblemError
 
 REFRESH = 1024  # updates between two factorisations from the sums
 TINY = 1e-6  # ridge 0 stands for this share of the mean squared coordinate
+
+
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import vaw
+
+    return vaw
 
 
 class VAW:
@@ -17,7 +27,7 @@ class VAW:
     the past in which the current x already counts, with label 0. By the Sherman-Morrison formula
     that is the ridge prediction divided by 1 + x'Px.
 
-    Sums: `A` (of x x'), `b` (of y x). Derived: `_P` = (ridge I + A)^-1 and `theta` = P b, kept by
+    Sums: `A` (of x x'), `b` (of y x). Derived: `P` = (ridge I + A)^-1 and `theta` = P b, kept by
     rank-1 updates and computed anew from the sums every 1,024 rounds, so rounding cannot pile up.
 
     Parameters
@@ -55,17 +65,17 @@ class VAW:
         self.b: Floats = np.zeros(m)
         self.theta: Floats = np.zeros(m)
         # Without a ridge there is no inverse before the first x; until then nothing was learnt.
-        self._P: Floats = np.eye(m) / ridge if ridge > 0 else np.zeros((m, m))
+        self.P: Floats = np.eye(m) / ridge if ridge > 0 else np.zeros((m, m))
         self._relative = ridge == 0
         self._updates = 0
 
     def predict(self, x: Floats) -> float:
         """The prediction for x; changes nothing."""
-        return float(self.theta @ x) / (1.0 + float(x @ self._P @ x))
+        return float(_kernels().predict(self.P, self.theta, x))
 
     def played(self, x: Floats) -> Floats:
         """The weights w the prediction for x is made with: w.x = predict(x). They depend on x."""
-        Px = self._P @ x
+        Px = self.P @ x
         w: Floats = self.theta - Px * (float(self.theta @ x) / (1.0 + float(x @ Px)))
         return w
 
@@ -73,18 +83,22 @@ class VAW:
         """Learn the label of x."""
         if self._relative:
             self._raise_ridge(x)
-        self.A += np.outer(x, x)
-        self.b += y * x
-        self._updates += 1
+        _kernels().update(self.P, self.theta, self.A, self.b, x, y)
+        self.count(1)
+
+    @property
+    def until_refresh(self) -> int:
+        """How many updates a kernel may make of A, b, P and theta before it calls `count`."""
         # While a tiny ridge still matters, rank-1 updates would lose half the digits.
-        early = self._relative and self._updates <= 4 * len(x)
-        if early or self._updates % REFRESH == 0:
+        early = self._relative and self._updates < 4 * len(self.b)
+        return 1 if early else REFRESH - self._updates % REFRESH
+
+    def count(self, updates: int) -> None:
+        """Updates were made, at most `until_refresh` of them; factorise from the sums if due."""
+        due = updates == self.until_refresh
+        self._updates += updates
+        if due:
             self._refactor()
-            return
-        Px = self._P @ x
-        s = 1.0 + float(x @ Px)
-        self.theta = self.theta + Px * ((y - float(self.theta @ x)) / s)
-        self._P -= np.outer(Px, Px) / s
 
     def _raise_ridge(self, x: Floats) -> None:
         # One tiny x must not fix a ridge at which the later, larger ones cannot be inverted.
@@ -96,5 +110,5 @@ class VAW:
     def _refactor(self) -> None:
         if self.ridge == 0:
             return  # only zeros so far
-        self._P = np.linalg.inv(self.A + self.ridge * np.eye(len(self.b))).astype(np.float64)
-        self.theta = self._P @ self.b
+        self.P = np.linalg.inv(self.A + self.ridge * np.eye(len(self.b))).astype(np.float64)
+        self.theta = self.P @ self.b

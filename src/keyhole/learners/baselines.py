@@ -8,7 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.blocks.sampling import uniform_subset
 from keyhole.blocks.vaw import VAW
 from keyhole.desk import Desk
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    refuse_block,
+    refuse_round,
+)
 
 
 class Zero:
@@ -157,11 +166,12 @@ class FixedSubset:
         self._desk = Desk(problem)
         self._support: Indices = features
         self._centre = intercept
+        if not ridge > 0:
+            raise ProblemError(f"ridge must be positive, got {ridge}")
         self._vaw = VAW(len(features) + intercept, ridge)
-        self._x: Floats = np.zeros(len(features))
-        self._x_count: Indices = np.zeros(len(features), dtype=np.int64)
-        self._y = 0.0
-        self._y_count = 0
+        # Values that arrived, feature by feature, and last the labels; and how many of each.
+        self._sums: Floats = np.zeros(len(features) + 1)
+        self._counts: Indices = np.zeros(len(features) + 1, dtype=np.int64)
 
     @property
     def problem(self) -> Problem:
@@ -202,24 +212,56 @@ class FixedSubset:
         _, label = self._desk.settle(seen, y)
         offset = 0.0
         if self._centre:
-            offset = self._mean_y() if self._y_count else label  # the first label is its own mean
+            offset = self._mean_y() if self._counts[-1] else label  # the first is its own mean
         self._vaw.update(self._row(seen), label - offset)
-        here = ~np.isnan(seen.values)
-        self._x[here] += seen.values[here]
-        self._x_count += here
-        self._y += label
-        self._y_count += 1
+        told = np.append(seen.values, label)
+        here = ~np.isnan(told)
+        self._sums[here] += told[here]
+        self._counts += here
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket."""
         self._desk.drop(ticket)
 
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled between two factorisations of VAW."""
+        from keyhole.blocks.kernels.vaw import fixed_rounds
+
+        refuse_block(X, y, self.problem.d)
+        if bought is not None:
+            bought[:, : len(self._support)] = self._support
+            bought[:, len(self._support) :] = -1
+        vaw, predictions, start = self._vaw, np.empty(len(y)), 0
+        while start < len(y):
+            rows = slice(start, min(len(y), start + vaw.until_refresh))
+            played = fixed_rounds(
+                X[rows],
+                y[rows],
+                self._support,
+                self._centre,
+                vaw.P,
+                vaw.theta,
+                vaw.A,
+                vaw.b,
+                self._sums,
+                self._counts,
+                predictions[rows],
+            )
+            vaw.count(played)
+            self._desk.skip(played)
+            if played < rows.stop - start:
+                refuse_round(self.round + 1)
+            start = rows.stop
+        return predictions
+
     def _mean_x(self) -> Floats:
-        means: Floats = self._x / np.maximum(self._x_count, 1)
+        means: Floats = self._sums[:-1] / np.maximum(self._counts[:-1], 1)
         return means
 
     def _mean_y(self) -> float:
-        return self._y / max(self._y_count, 1)
+        return float(self._sums[-1]) / max(int(self._counts[-1]), 1)
 
     def _row(self, seen: Observation) -> Floats:
         """What VAW sees: absent values replaced by means; centred, then 1, with an intercept."""
@@ -227,7 +269,7 @@ class FixedSubset:
         x = np.where(np.isnan(seen.values), means, seen.values)
         if not self._centre:
             return x
-        return np.append(np.where(self._x_count > 0, x - means, 0.0), 1.0)
+        return np.append(np.where(self._counts[:-1] > 0, x - means, 0.0), 1.0)
 
 
 class RandomSubset(FixedSubset):

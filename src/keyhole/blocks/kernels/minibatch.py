@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.vaw import forward, learn
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
@@ -44,20 +45,6 @@ def _gather(
         x[a] = X[t, columns[a]]
         if np.isnan(x[a]):
             x[a] = total[j] / count[j] if count[j] > 0 else 0.0
-
-
-@kernel
-def _forward(P: Floats, theta: Floats, x: Floats, Px: Floats) -> tuple[float, float]:
-    # theta.x and 1 + x'Px on the played features; the prediction is their quotient.
-    v, along, s = len(theta), 0.0, 1.0
-    for a in range(v):
-        total = 0.0
-        for b in range(v):
-            total += P[a, b] * x[b]
-        Px[a] = total
-        s += x[a] * total
-        along += theta[a] * x[a]
-    return along, s
 
 
 @kernel
@@ -94,7 +81,7 @@ def _guess(
 ) -> None:
     # Each expert's prediction, within the reach of the labels so far if there are several.
     for e in range(len(theta)):
-        along[e], s[e] = _forward(P[e], theta[e], x, Px[e])
+        along[e], s[e] = forward(P[e], theta[e], x, Px[e])
         guesses[e] = along[e] / s[e]
         if len(theta) > 1:
             guesses[e] = min(max(guesses[e], -reach), reach)
@@ -153,11 +140,7 @@ def play_rows(
         predictions[t] = aggregate(guesses, losses, reach)
         for e in range(E):
             losses[e] += (y[t] - guesses[e]) ** 2
-            step = (y[t] - along[e]) / s[e]
-            for a in range(v):
-                theta[e, a] += Px[e, a] * step
-                for b in range(v):
-                    P[e, a, b] -= Px[e, a] * Px[e, b] / s[e]
+            learn(P[e], theta[e], Px[e], along[e], s[e], y[t])
         for a in range(m):
             c[a] += x[a] * y[t]
             last = m if a < rows else a + 1
