@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks import hindsight, play
+from pathlib import Path
+
+from benchmarks import dantzig, hindsight, play
+
+RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
     """Run them all."""
     hindsight.main()
     play.main()
+    dantzig.main(["--largest", "1000", "--seconds", "5", "--json", str(RESULTS / "dantzig.json")])
 
 
 if __name__ == "__main__":

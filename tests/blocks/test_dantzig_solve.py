@@ -157,10 +157,27 @@ def test_any_start_will_do() -> None:
         dantzig.solve(EYE, B, 1.0, start=start)
 
 
+def test_weights_of_a_start_may_be_wrong_or_missing() -> None:
+    G, b = spiked(120, seed=9)
+    cold = dantzig.solve(G, b, 0.1)
+    basis = cold.basis
+    fields = basis.columns, basis.column_signs, basis.rows, basis.row_signs
+    assert basis.weights is not None
+    n = len(basis.weights)
+    for weights in (None, basis.weights, np.full(n, 1e9), np.full(n, np.nan), np.zeros(0)):
+        start = dantzig.DantzigBasis(*fields, weights)
+        warm = dantzig.solve(G, b, 0.1, start=start, engine="homotopy")
+        assert_optimal(G, b, 0.1, warm)
+        assert warm.w == pytest.approx(cold.w, abs=1e-10)
+    with pytest.raises(ProblemError, match="start must be the basis"):
+        dantzig.solve(G, b, 0.1, start=dantzig.DantzigBasis(*fields, np.ones(n + 1)))
+
+
 def test_highs_takes_over_when_the_homotopy_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from keyhole.blocks.kernels import dantzig as kernels
 
-    monkeypatch.setattr(kernels, "solve", lambda *_: kernels.EMPTY._replace(code=3))
+    told = kernels.solve(EYE, B, np.ones(1), *dantzig.NOWHERE, 100, False)
+    monkeypatch.setattr(kernels, "solve", lambda *_: told._replace(code=3))
     assert dantzig.solve(EYE, B, 1.0, engine="homotopy").status == "limit"
     answer = dantzig.solve(EYE, B, 1.0)
     assert answer.engine == "highs"

@@ -7,24 +7,21 @@ optimal that fails it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.dantzig_answer import (
+    HUGE,
     TOLERANCE,
     DantzigBasis,
     DantzigSolution,
     Matrix,
     checked,
     proven,
+    refuse,
 )
 from keyhole.blocks.dantzig_path import DantzigPath, Points, breakpoints
 from keyhole.problem import Floats, ProblemError, nearest, whole_number
-
-if TYPE_CHECKING:
-    from keyhole.blocks.kernels.dantzig import Outcome
 
 __all__ = [
     "ENGINES",
@@ -37,6 +34,9 @@ __all__ = [
 ]
 
 ENGINES = ("auto", "homotopy", "highs")
+CLAIMS = ("optimal", "infeasible")  # by the code of the homotopy; all others: "limit"
+
+NOWHERE = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 def solve(
@@ -137,7 +137,8 @@ def path(
     array([2.5, 0.5])
     """
     largest = None if max_nonzeros is None else whole_number("max_nonzeros", max_nonzeros, 0)
-    matrix, vector, _ = checked(G, b, 0.0)
+    matrix, vector, nothing = checked(G, b, 0.0)
+    refuse(vector, nothing)
     if largest is None:
         largest = len(vector)
     if lams is None:
@@ -155,47 +156,48 @@ def path(
 
 def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) -> DantzigSolution:
     from keyhole.blocks.kernels import dantzig as kernels
+    from keyhole.blocks.kernels.dantzig_grow import WIDE
 
-    pivots = 1000 + 50 * len(b)
-    guess = kernels.EMPTY if start is None else _guess(start, len(b))
-    found = kernels.EMPTY
-    if G.dtype == np.float32 and len(b) > kernels.SMALL:
-        found = kernels.solve_sparse(G, b, lam, guess, pivots)
-    if G.dtype == np.float64 or found.code == kernels.WIDE or len(b) <= kernels.SMALL:
+    d, pivots, guess = len(b), 1000 + 50 * len(b), NOWHERE
+    if start is not None:
+        known = NOWHERE[-1] if start.weights is None else start.weights
+        guess = start.columns, start.column_signs, start.rows, start.row_signs, known
+    sparse = G.dtype == np.float32 and d > kernels.SMALL
+    if sparse:
+        found = kernels.solve_sparse(G, b, lam, *guess, pivots)
+    if not sparse or found.code == WIDE:
         # Compiling the dense part for float32 too would double the compile time, for little.
-        found = kernels.solve(G.astype(np.float64, copy=False), b, lam, guess, pivots, False)
-    claim = ("optimal", "infeasible")[found.code] if found.code < 2 else "limit"
+        G = G.astype(np.float64, copy=False)
+        found = kernels.solve(G, b, lam, *guess, pivots, False)
+    if found.code == kernels.REFUSED:
+        refuse(b, lam)
+        raise ProblemError(f"start must be the basis of an answer with d = {d}")
+    claim = CLAIMS[found.code] if found.code < len(CLAIMS) else "limit"
     if claim == "infeasible":
         # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
-        found = kernels.solve(G.astype(np.float64, copy=False), b, lam, guess, pivots, True)
-    w, u, n = np.zeros(len(b)), np.zeros(len(b)), len(found.columns)
-    w[found.columns], u[found.rows] = found.w, found.u
-    proof = kernels.certify(G, b, lam, found.columns, found.w, found.rows, found.u)
-    basis = DantzigBasis(found.columns, found.column_signs, found.rows[:n], found.row_signs[:n])
-    return proven(lam, w, u, claim, proof, found.pivots, "homotopy", basis)
-
-
-def _guess(start: DantzigBasis, d: int) -> Outcome:
-    from keyhole.blocks.kernels import dantzig as kernels
-
-    A, E = start.columns, start.rows
-    if len(A) != len(E) or (len(A) and max(A.max(), E.max()) >= d):
-        raise ProblemError(f"start must be the basis of an answer with d = {d}")
-    none = kernels.EMPTY.w
-    return kernels.Outcome(0, 0, A, start.column_signs, none, E, start.row_signs, none)
+        G = G.astype(np.float64, copy=False)
+        found = kernels.solve(G, b, lam, *NOWHERE, pivots, True)
+    _, made, w, u, columns, column_signs, rows, row_signs, proof = found
+    basis = DantzigBasis(columns, column_signs, rows, row_signs, w[columns])
+    return proven(lam, w, u, claim, proof, made, "homotopy", basis)
 
 
 def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:
     from keyhole.blocks import dantzig_highs
     from keyhole.blocks.kernels.dantzig import certify
 
+    refuse(b, lam)
+    lam = np.minimum(np.broadcast_to(lam, b.shape), HUGE)
     # Within its tolerances HiGHS "solves" problems that are infeasible by a hair: ask again.
     for engine in (dantzig_highs.solve, dantzig_highs.infeasible):
         answer = engine(G, b, lam)
-        A, E = np.flatnonzero(answer.w), np.flatnonzero(answer.u)
-        proof = certify(G, b, lam, A, answer.w[A], E, answer.u[E])
-        basis = DantzigBasis(answer.columns, answer.column_signs, answer.rows, answer.row_signs)
-        found = proven(lam, answer.w, answer.u, answer.status, proof, answer.pivots, "highs", basis)
+        w, u = answer.w, answer.u
+        A, E = np.flatnonzero(w), np.flatnonzero(u)
+        proof = certify(G, b, lam, A, w[A], E, u[E])
+        basis = DantzigBasis(
+            answer.columns, answer.column_signs, answer.rows, answer.row_signs, w[answer.columns]
+        )
+        found = proven(lam, w, u, answer.status, proof, answer.pivots, "highs", basis)
         if found.status != "limit":
             break
     return found

@@ -22,12 +22,16 @@ HUGE = 1e30  # a threshold that never binds; infinity would make NaNs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DantzigBasis:
-    """Where an answer sits: the non-zero columns of w, the tight rows, and their signs."""
+    """Where an answer sits: the non-zero columns of w, the tight rows, and their signs.
+
+    With the weights of the columns the next start is cheaper.
+    """
 
     columns: Indices
     column_signs: Floats
     rows: Indices
     row_signs: Floats
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +80,10 @@ class DantzigSolution:
 
 
 def checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats, Floats]:
-    """The three as arrays of the right shape, type and order, or a ProblemError."""
+    """The three as arrays of the right shape, type and order (lam may have length 1).
+
+    What they hold is looked at by the engines; `refuse` says what is wrong with it.
+    """
     matrix = np.asarray(G)
     if matrix.dtype.char not in "df":
         matrix = matrix.astype(np.float64)
@@ -89,20 +96,20 @@ def checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats,
     vector = np.ascontiguousarray(b, dtype=np.float64)
     if vector.shape != (d,):
         raise ProblemError(f"b must have shape ({d},) to match G, got {vector.shape}")
-    if not np.isfinite(vector).all():
-        j = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise ProblemError(f"b must be finite, got b[{j}] = {vector[j]}; leave that feature out")
     bound = np.asarray(lam, dtype=np.float64)
     if bound.shape not in ((), (d,)):
         raise ProblemError(f"lam must be one number or have shape ({d},), got {bound.shape}")
-    if not bound.min() >= 0:
-        value = bound if bound.ndim == 0 else bound[~(bound >= 0)][0]
+    return cast(Matrix, matrix), vector, np.ascontiguousarray(bound)  # at least one axis
+
+
+def refuse(b: Floats, lam: Floats) -> None:
+    """Raise a ProblemError if b is not finite or lam is not >= 0."""
+    if not np.isfinite(b).all():
+        j = int(np.flatnonzero(~np.isfinite(b))[0])
+        raise ProblemError(f"b must be finite, got b[{j}] = {b[j]}; leave that feature out")
+    if not lam.min() >= 0:
+        value = lam[~(lam >= 0)][0]
         raise ProblemError(f"lam must be at least 0, got {value}; use 0 for an exact equation")
-    if not bound.max() < HUGE:
-        bound = np.minimum(bound, HUGE)
-    if bound.ndim == 0:
-        bound = np.full(d, float(bound))
-    return cast(Matrix, matrix), vector, np.ascontiguousarray(bound)
 
 
 def proven(

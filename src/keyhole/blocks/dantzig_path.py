@@ -11,7 +11,6 @@ from keyhole.blocks.dantzig_answer import TOLERANCE, Status
 from keyhole.problem import Floats, Indices, ProblemError
 
 if TYPE_CHECKING:
-    from keyhole.blocks.kernels.dantzig import Outcome
     from keyhole.blocks.kernels.dantzig_basis import State
 
 
@@ -104,32 +103,21 @@ def breakpoints(G: Floats, b: Floats, largest: int) -> DantzigPath:
 
     The homotopy on all coordinates, one pivot at a time, with lam = s max|b|.
     """
-    from keyhole.blocks.kernels import dantzig_start as kernels
-    from keyhole.blocks.kernels.dantzig import outcome
-    from keyhole.blocks.kernels.dantzig_basis import invert, new_state
     from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY
-    from keyhole.blocks.kernels.dantzig_working_set import fill
+    from keyhole.blocks.kernels.dantzig_walk import set_out, step, stuck_ray
 
     d, size, s = len(b), float(np.abs(b).max()), 1.0
     points = Points(d)
     points.add(size, np.zeros(0, np.int64), np.zeros(0), (0.0, 0.0, 0.0))
     if size == 0.0:
         return points.done("optimal")
-    W = np.arange(d)
-    z = new_state(d, min(d + 1, 16))
-    fill(z, b, np.zeros(d), W, 0, d)
-    kernels.restart(G, d, z, size, 1e-9, True)
-    for step in range(1000 + 50 * d):
-        code, end, _, z = kernels.follow(G, d, z, s, size, 1)
-        if code == RAY and _proves(outcome(code, s, 0, W, z), G, b, s * size):
+    z = set_out(G, b, size)
+    for count in range(1000 + 50 * d):
+        code, end, z = step(G, z, s, size, count % 32 == 31)
+        if code == RAY and _proves(stuck_ray(z, d), z, G, b, s, size):
             return points.done("infeasible")
-        if code not in (DONE, LIMIT) or z.number[0] > largest:
+        if code not in (DONE, LIMIT) or z.active[2, 0] > largest:
             break
-        if step % 32 == 31:  # remove the drift of the updates
-            if kernels.settle(G, d, z, size, 0) > kernels.ACCURATE:
-                invert(G, z)
-                kernels.settle(G, d, z, size, 0)
-            kernels.settle(G, d, z, size, 1)
         # Where w is not unique it may jump; then there are two points at one lam.
         if not (
             _point(points, G, b, z, s, size, True) and _point(points, G, b, z, end, size, False)
@@ -147,7 +135,7 @@ def _point(
     """Write down w at s, if it is proven; with `jumps` only if it is not the last point."""
     from keyhole.blocks.kernels.dantzig import certify
 
-    n = int(z.number[0])
+    n = int(z.active[2, 0])
     E, A = z.active[0, :n].copy(), z.active[1, :n].copy()
     u, w = z.basic[0:2, :n] + s * z.basic[2:4, :n]
     if jumps:
@@ -161,8 +149,10 @@ def _point(
     return points.add(s * size, A, w, residuals)
 
 
-def _proves(ray: Outcome, G: Floats, b: Floats, lam: float) -> bool:
-    """Whether u = ray.u, with G u = 0, shows that nothing below lam is feasible."""
-    total, gain = float(np.abs(ray.u).sum()), float(b[ray.rows] @ ray.u)
-    leak = float(np.abs(ray.u @ G[ray.rows]).max()) * float(np.abs(ray.w).sum())
-    return gain >= (1.0 - 1e-6) * lam * total and leak <= 1e-6 * gain
+def _proves(u: Floats, z: State, G: Floats, b: Floats, s: float, size: float) -> bool:
+    """Whether u, with G u = 0, shows that nothing below lam = s size is feasible."""
+    n, rows = int(z.active[2, 0]), np.flatnonzero(u)
+    w = z.basic[1, :n] + s * z.basic[3, :n]
+    total, gain = float(np.abs(u).sum()), float(b @ u)
+    leak = float(np.abs(u[rows] @ G[rows]).max()) * float(np.abs(w).sum())
+    return gain >= (1.0 - 1e-6) * s * size * total and leak <= 1e-6 * gain

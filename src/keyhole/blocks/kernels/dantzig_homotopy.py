@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.dantzig_basis import (
     COLUMN,
+    GAUGE,
     H0,
     H1,
+    NUMBER,
     ROW,
     SIGN,
     SIZE,
@@ -39,7 +41,7 @@ from keyhole.blocks.kernels.dantzig_basis import (
     replace_row,
     unborder,
 )
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner
 
 # How `advance` ended; RAY: nothing stops the dual ray, infeasible below s; ROOM: n needs more.
 DONE, RAY, ROOM, STALLED, LIMIT = 0, 1, 2, 3, 4
@@ -50,7 +52,7 @@ FEASIBLE = 1e-11  # violations below this (times the size of b, w, u or 1) are r
 PIVOT = 1e-9  # smaller pivots, relative to the numbers they come from, are rounding
 
 
-@kernel
+@inner
 def next_event(m: int, z: State, size: float, stop: float) -> tuple[float, int, bool, int]:
     """Largest s > stop at which the basis stops being optimal: (s, side, joins, which).
 
@@ -69,9 +71,9 @@ def next_event(m: int, z: State, size: float, stop: float) -> tuple[float, int, 
                 if at > s:
                     s, found, joins, which = at, side, True, j
         index, sign, t0, t1 = z.active[side], z.line[SIGN + side], z.basic[T0 + side], 0.0
-        for i in range(z.number[SIZE]):
+        for i in range(z.active[NUMBER, SIZE]):
             t1 = max(t1, abs(t0[i]))
-        for i in range(z.number[SIZE]):
+        for i in range(z.active[NUMBER, SIZE]):
             over = -sign[index[i]] * t0[i]
             if over > FEASIBLE * t1:
                 rate = sign[index[i]] * z.basic[T1 + side, i]
@@ -81,7 +83,7 @@ def next_event(m: int, z: State, size: float, stop: float) -> tuple[float, int, 
     return s, found, joins, which
 
 
-@kernel
+@inner
 def blocking(
     m: int, z: State, side: int, s: float, end: float, hair: float, big: float
 ) -> tuple[int, int, float]:
@@ -90,7 +92,7 @@ def blocking(
     A line stops it at its bound, a basic value at 0, the cause itself at its other end. Two passes:
     how far it may go with a hair of tolerance, then the largest pivot within that.
     """
-    other, n, gauge = 1 - side, z.number[SIZE], z.gauge[0]
+    other, n, gauge = 1 - side, z.active[NUMBER, SIZE], z.basic[GAUGE, 0]
     v0, v1, h0, h1 = z.line[V0 + other], z.line[V1 + other], z.line[H0 + other], z.line[H1 + other]
     d, place = z.line[D + other], z.place[other]
     t0, t1, dt = z.basic[T0 + side], z.basic[T1 + side], z.basic[X + side]
@@ -125,11 +127,11 @@ def blocking(
     return found, which, to
 
 
-@kernel
+@inner
 def move(m: int, z: State, side: int, step0: float, step1: float) -> None:
     """Along the ray of `side`: its basic values and the other side's lines."""
     t0, t1, dt = z.basic[T0 + side], z.basic[T1 + side], z.basic[X + side]
-    for i in range(z.number[SIZE]):
+    for i in range(z.active[NUMBER, SIZE]):
         t0[i] += step0 * dt[i]
         t1[i] += step1 * dt[i]
     v0, v1, d = z.line[V0 + 1 - side], z.line[V1 + 1 - side], z.line[D + 1 - side]
@@ -138,7 +140,7 @@ def move(m: int, z: State, side: int, step0: float, step1: float) -> None:
         v1[j] += step1 * d[j]
 
 
-@kernel
+@inner
 def exchange(
     m: int, z: State,
     row_joins: bool, out: int, out_sign: float, column_joins: bool, into: int, in_sign: float,
@@ -148,7 +150,7 @@ def exchange(
     Row `out` gets tight, or the column at place `out` leaves; column `into` enters, or the row at
     place `into` slackens.
     """
-    n, inv = z.number[SIZE], z.inv
+    n, inv = z.active[NUMBER, SIZE], z.inv
     joins, which, sign = (row_joins, column_joins), (out, into), (out_sign, in_sign)
     pivot = (
         z.line[D + ROW, out] if row_joins else z.basic[X + COLUMN, out],
@@ -183,7 +185,7 @@ def exchange(
         spot = (n, out)
     else:
         unborder(inv, n, out, into)
-    z.number[SIZE] = n + int(row_joins) - int(not column_joins)
+    z.active[NUMBER, SIZE] = n + int(row_joins) - int(not column_joins)
     for side in range(2):
         j, place, index = which[1 - side], z.place[side], z.active[side]
         if not joins[1 - side]:  # the basic value of this side at place j goes out
@@ -204,7 +206,7 @@ def exchange(
     return True
 
 
-@kernel
+@inner
 def pivot(
     M: NDArray[np.floating], m: int, z: State, s: float, size: float,
     side: int, joins: bool, which: int,
@@ -225,8 +227,8 @@ def pivot(
         z.line[SIGN + other, j] = -sign
         return DONE
     if found == NOTHING:
-        z.number[STUCK] = which if joins else -1
-        z.number[STUCK_SIGN] = int(sign)
+        z.active[NUMBER, STUCK] = which if joins else -1
+        z.active[NUMBER, STUCK_SIGN] = int(sign)
         # A primal ray without end would let |w|_1 fall for ever: rounding.
         return RAY if side == ROW else STALLED
     ray(M, m, z, other, found == LINE, stopper, to)
@@ -237,7 +239,7 @@ def pivot(
     return DONE if good else STALLED
 
 
-@kernel
+@inner
 def advance(
     M: NDArray[np.floating], m: int, z: State, s: float, stop: float, size: float, pivots: int
 ) -> tuple[int, float, int]:
@@ -253,11 +255,11 @@ def advance(
             return DONE, stop, made
         if made == pivots:
             return LIMIT, min(s, at), made
-        if z.number[SIZE] == z.active.shape[1]:
+        if z.active[NUMBER, SIZE] == z.active.shape[1]:
             return ROOM, s, made
         waiting = 0 if at < s * (1.0 - 1e-13) else waiting + 1
         s = min(s, at)
         code = pivot(M, m, z, s, size, side, joins, which)
-        if code != DONE or waiting > 50 + z.number[SIZE]:
+        if code != DONE or waiting > 50 + z.active[NUMBER, SIZE]:
             return (code if code != DONE else STALLED), s, made
         made += 1

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.dantzig_basis import (
+    GAUGE,
     H0,
     H1,
+    NUMBER,
     ROW,
     SIGN,
     SIZE,
@@ -25,13 +27,13 @@ from keyhole.blocks.kernels.dantzig_basis import (
     resized,
 )
 from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, ROOM, STALLED, advance
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner
 
 ACCURATE = 1e-10  # the basis equations must hold this well, relatively
 LEAST = 1e-6  # bounds are loosened as if they were at least this times the size of b
 
 
-@kernel
+@inner
 def jitter(j: int) -> float:
     """A fixed irregular number in [0, 1) for coordinate j."""
     x = np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -40,14 +42,14 @@ def jitter(j: int) -> float:
     return float(x >> np.uint64(11)) * 2.0**-53
 
 
-@kernel
+@inner
 def settle(M: NDArray[np.floating], m: int, z: State, size: float, rate: int) -> float:
     """T and V from the basis alone, refined once if need be; returns what stays wrong.
 
     The basic values of one side are what makes the lines of the other side exactly tight.
     rate 0: values at s = 0; 1: rates, if no centres move (a path that began with w = u = 0).
     """
-    n, v, wrong, at = z.number[SIZE], z.basic[SPARE], 0.0, 2 * rate
+    n, v, wrong, at = z.active[NUMBER, SIZE], z.basic[SPARE], 0.0, 2 * rate
     for side in range(2):
         other = 1 - side
         turn, unit = (1.0, 1.0) if side == ROW else (-1.0, size)
@@ -74,10 +76,10 @@ def settle(M: NDArray[np.floating], m: int, z: State, size: float, rate: int) ->
     return wrong
 
 
-@kernel
+@inner
 def revalue(M: NDArray[np.floating], m: int, z: State) -> None:
     """V0 and V1 of all lines outside the basis from T0 and T1."""
-    n, fresh = z.number[SIZE], np.empty(m)
+    n, fresh = z.active[NUMBER, SIZE], np.empty(m)
     for side in range(2):
         other, turn = 1 - side, (1.0 if side == ROW else -1.0)
         for rate in range(2):
@@ -91,13 +93,13 @@ def revalue(M: NDArray[np.floating], m: int, z: State) -> None:
                     line[j] = fresh[j]
 
 
-@kernel
+@inner
 def shift(M: NDArray[np.floating], m: int, z: State, spread: float) -> None:
     """Rates that give every basic value of the settled basis the right sign at s = 1.
 
     They move the centres of the lines in the basis, which therefore keep V, and V of the others.
     """
-    n = z.number[SIZE]
+    n = z.active[NUMBER, SIZE]
     for side in range(2):
         t0, t1, sign, index = (
             z.basic[T0 + side],
@@ -120,7 +122,7 @@ def shift(M: NDArray[np.floating], m: int, z: State, spread: float) -> None:
                 v1[j] = v1[j] if place[j] < 0 else 0.0
 
 
-@kernel
+@inner
 def loosen(m: int, z: State, s: float, size: float, spread: float, straight: bool) -> None:
     """Bounds wide enough at s for the lines outside the basis that have no rate yet.
 
@@ -130,7 +132,7 @@ def loosen(m: int, z: State, s: float, size: float, spread: float, straight: boo
     for side in range(2):
         least, seed = (LEAST * size, 0) if side == ROW else (1.0, m)
         place, h0, h1 = z.place[side], z.line[H0 + side], z.line[H1 + side]
-        v0, v1, more = z.line[V0 + side], z.line[V1 + side], z.wide[side]
+        v0, v1, more = z.line[V0 + side], z.line[V1 + side], z.basic[GAUGE, 1 + side]
         uneven = 0.0 if straight and side == ROW else spread
         for j in range(m):
             if place[j] < 0 and h1[j] == 0.0:
@@ -140,10 +142,10 @@ def loosen(m: int, z: State, s: float, size: float, spread: float, straight: boo
             if place[j] < 0 and h1[j] == 0.0:
                 h1[j] = max(h0[j], least) * (more + (more + 1.0) * uneven * jitter(j + seed))
         if s == 1.0:
-            z.wide[side] = more
+            z.basic[GAUGE, 1 + side] = more
 
 
-@kernel
+@inner
 def restart(
     M: NDArray[np.floating], m: int, z: State, size: float, spread: float, straight: bool
 ) -> bool:
@@ -154,14 +156,14 @@ def restart(
         settle(M, m, z, size, 0)
     shift(M, m, z, spread)
     for side in range(2):
-        z.wide[side] = 0.0
+        z.basic[GAUGE, 1 + side] = 0.0
         for j in range(m):
             z.line[H1 + side, j] = 0.0
     loosen(m, z, 1.0, size, spread, straight)
     return True
 
 
-@kernel
+@inner
 def follow(
     M: NDArray[np.floating], m: int, z: State, s: float, size: float, pivots: int
 ) -> tuple[int, float, int, State]:
@@ -175,7 +177,7 @@ def follow(
         z = resized(z, m, m, min(m + 1, 2 * z.active.shape[1]))
 
 
-@kernel
+@inner
 def finish(
     M: NDArray[np.floating],
     m: int,

@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.dantzig_basis import (
+    COLUMN,
+    GAUGE,
     H0,
+    NUMBER,
     ROW,
     SIZE,
     STUCK,
@@ -20,28 +23,55 @@ from keyhole.blocks.kernels.dantzig_basis import (
 )
 from keyhole.blocks.kernels.dantzig_homotopy import FEASIBLE, PIVOT
 from keyhole.blocks.kernels.dantzig_start import LEAST
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner
 from keyhole.problem import Floats, Indices
 
 
-@kernel
+@inner
 def products(
     G: NDArray[np.floating], b: Floats, W: Indices, z: State, s: float, r: Floats, q: Floats
 ) -> None:
     """r = b - G w and q = G u on all coordinates, at s."""
-    n, d = z.number[SIZE], len(b)
+    n, d, alone = z.active[NUMBER, SIZE], len(b), 0
     for j in range(d):
         r[j], q[j] = b[j], 0.0
-    index, t = np.empty(n, np.int64), np.empty(n)
-    for side in range(2):
-        for i in range(n):
-            index[i] = W[z.active[side, i]]
-            t[i] = z.basic[T0 + side, i] + s * z.basic[T1 + side, i]
-        out, turn = (q, 1.0) if side == ROW else (r, -1.0)
-        add_rows(G, d, index, t, n, turn, out)
+    index, t, v = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    # Most rows of the basis are columns of it too: both sums in one pass over G.
+    for i in range(n):
+        j = z.active[COLUMN, i]
+        index[i], t[i], v[i] = W[j], z.basic[T0 + COLUMN, i] + s * z.basic[T1 + COLUMN, i], 0.0
+        o = z.place[ROW, j]
+        if o >= 0:
+            v[i] = z.basic[T0 + ROW, o] + s * z.basic[T1 + ROW, o]
+    i = 0
+    while i + 4 <= n:
+        g0, g1, g2, g3 = G[index[i]], G[index[i + 1]], G[index[i + 2]], G[index[i + 3]]
+        t0, t1, t2, t3 = t[i], t[i + 1], t[i + 2], t[i + 3]
+        v0, v1, v2, v3 = v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(d):
+            r[j] -= (t0 * g0[j] + t1 * g1[j]) + (t2 * g2[j] + t3 * g3[j])
+            q[j] += (v0 * g0[j] + v1 * g1[j]) + (v2 * g2[j] + v3 * g3[j])
+        i += 4
+    add_rows(G, d, index[i:], t[i:], n - i, -1.0, r)
+    add_rows(G, d, index[i:], v[i:], n - i, 1.0, q)
+    for o in range(n):
+        j = z.active[ROW, o]
+        if z.place[COLUMN, j] < 0:
+            index[alone], t[alone] = W[j], z.basic[T0 + ROW, o] + s * z.basic[T1 + ROW, o]
+            alone += 1
+    add_rows(G, d, index, t, alone, 1.0, q)
 
 
-@kernel
+@inner
+def holds(lam: Floats, r: Floats, q: Floats, size: float) -> bool:
+    """Whether |r| <= lam and |q| <= 1, up to rounding."""
+    good = True
+    for j in range(len(lam)):  # without branches: this vectorises
+        good &= (abs(r[j]) <= lam[j] + FEASIBLE * size) & (abs(q[j]) <= 1.0 + FEASIBLE)
+    return good
+
+
+@inner
 def newcomers(
     lam: Floats, r: Floats, q: Floats, member: NDArray[np.bool_], size: float,
     wide_row: float, wide_column: float, quota: int, near: float,
@@ -57,9 +87,10 @@ def newcomers(
         if not member[j]:
             bound = lam[j] + wide_row * max(lam[j], least)
             row, column = abs(r[j]), abs(q[j]) / (1.0 + wide_column)
-            violations += int(row > bound + FEASIBLE * size or column > 1.0 + FEASIBLE)
-            share = max(row / (bound + FEASIBLE * size), column)
-            if share > near:
+            bound += FEASIBLE * size
+            if row > near * bound or column > near:
+                violations += int(row > bound or column > 1.0 + FEASIBLE)
+                share = max(row / bound, column)
                 found[count], load[count] = j, share
                 worst = max(worst, share)
                 count += 1
@@ -84,28 +115,32 @@ def newcomers(
     return found[:kept]
 
 
-@kernel
+@inner
 def stopping(
     G: NDArray[np.floating], W: Indices, member: NDArray[np.bool_], z: State, quota: int
 ) -> Indices:
     """Columns outside W that stop a dual ray nothing in W stops."""
-    d, n, big = len(member), z.number[SIZE], 0.0
+    d, n, big = len(member), z.active[NUMBER, SIZE], 0.0
     ray, index, y = np.zeros(d), np.empty(n + 1, np.int64), np.empty(n + 1)
     for o in range(n):
         index[o], y[o] = W[z.active[ROW, o]], z.basic[X + ROW, o]
         big = max(big, abs(y[o]))
-    if z.number[STUCK] >= 0:
-        index[n], y[n], big = W[z.number[STUCK]], float(z.number[STUCK_SIGN]), max(big, 1.0)
+    if z.active[NUMBER, STUCK] >= 0:
+        index[n], y[n], big = (
+            W[z.active[NUMBER, STUCK]],
+            float(z.active[NUMBER, STUCK_SIGN]),
+            max(big, 1.0),
+        )
         n += 1
     add_rows(G, d, index, y, n, 1.0, ray)
-    small = PIVOT * big * z.gauge[0]
+    small = PIVOT * big * z.basic[GAUGE, 0]
     for j in range(d):
         # As a violated column: the largest ones are taken.
         ray[j] = 1.0 + abs(ray[j]) / small if abs(ray[j]) > small else 0.0
     return newcomers(np.ones(d), np.zeros(d), ray, member, 1.0, 0.0, 0.0, quota, 1.0)
 
 
-@kernel
+@inner
 def join(W: Indices, m: int, member: NDArray[np.bool_], new: Indices) -> int:
     """Append to the working set; returns its new size."""
     for j in new:
@@ -116,7 +151,7 @@ def join(W: Indices, m: int, member: NDArray[np.bool_], new: Indices) -> int:
     return m
 
 
-@kernel
+@inner
 def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> Floats:
     """G[W, W] in the upper left corner of an array with room; the first `old` are there."""
     if m > len(M):
@@ -136,7 +171,7 @@ def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> 
     return M
 
 
-@kernel
+@inner
 def fill(z: State, b: Floats, lam: Floats, W: Indices, old: int, m: int) -> None:
     """Centres and bounds of the members old..m-1 of W."""
     for i in range(old, m):

@@ -24,6 +24,12 @@ def kernel(function: Function) -> Function:
     return cast(Function, njit(cache=True, error_model="numpy")(function))
 
 
+def inner(function: Function) -> Function:
+    """As `kernel`, for what only kernels call: without the wrappers that Python would need."""
+    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(Function, njit(cache=True, error_model="numpy", **bare)(function))
+
+
 class _Note(event.Listener):
     """Says once, on standard error, that kernels are being compiled, if that takes a while."""
 
