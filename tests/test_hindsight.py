@@ -78,6 +78,18 @@ def test_intercept() -> None:
         assert 0 < best.r2 < 1
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e9 + 0.3])
+def test_constant_columns(value: float) -> None:
+    X, y = awkward("isotropic", 3000, 5)
+    X[:, 1] = value
+    X[:, 4] = 2 * value
+    best = kh.hindsight(ArrayStream(X, y + 5.0), 2, intercept=True)
+    Xc, yc = X - X.mean(axis=0), y - y.mean()
+    Xc[:, [1, 4]] = 0.0
+    assert best.loss.low == best.loss.high == pytest.approx(enumerated(Xc, yc, 2), rel=1e-9)
+    assert not set(best.support.tolist()) & {1, 4}
+
+
 @pytest.mark.parametrize("rho", [0.0, 0.8])
 def test_exact_at_d_60_k_5(rho: float) -> None:
     stream, truth = kh.streams.realizable(60, 5, 4000, design=toeplitz(rho), noise_sd=0.3, seed=2)

@@ -59,6 +59,21 @@ def test_a_mean_far_from_zero_costs_no_digits() -> None:
     assert np.abs(naive - exact).max() > 1.0, "sums about zero lose everything here"
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9 - 0.3, 1e12 + 0.7])
+def test_a_constant_column_is_nothing_once_centred(value: float) -> None:
+    """Rounding must not survive as a column of its own: scaled to unit size it would be noise."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(5000, value), rng.normal(size=5000)])
+    centred = gram_of(X, rng.normal(size=5000), [100, 3000]).centred()
+    assert centred.G[0].tolist() == centred.G[:, 0].tolist() == [0.0, 0.0]
+    assert centred.c[0] == 0.0
+    assert np.array_equal(centred.G, centred.G.T)
+    # A column that does vary, by a billionth of its size, is kept.
+    X[:, 0] = 1e6 + 1e-3 * rng.normal(size=5000)
+    kept = gram_of(X, rng.normal(size=5000), [100, 3000]).centred()
+    assert kept.G[0, 0] == pytest.approx(5000 * 1e-6, rel=0.1)
+
+
 def test_infinite_values_are_refused_and_nothing_changes() -> None:
     gram = gram_of(np.ones((2, 2)), np.ones(2), [1])
     before = gram.raw()

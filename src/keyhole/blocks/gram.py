@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from keyhole.problem import DataError, Floats
 
+CONSTANT = 2.0**-49  # a column that varies by less than this share of its size is constant
+
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
@@ -98,9 +100,13 @@ class Gram:
             return self.raw()
         xx, xy, x = self._imputed()
         mean_x, mean_y = x / self.n, self._y / self.n
+        G, c = xx - np.outer(x, x) / self.n, xy - x * mean_y
+        # What is left of a constant column is rounding: each value is off by up to 2^-53 of itself.
+        constant = np.diag(G) <= self.n * (CONSTANT * self._origin[0]) ** 2
+        G[constant, :] = G[:, constant] = c[constant] = 0.0
         return LeastSquares(
-            G=xx - np.outer(x, mean_x),
-            c=xy - x * mean_y,
+            G=G,
+            c=c,
             yy=max(0.0, self._yy - self._y * mean_y),
             mean_x=self._origin[0] + mean_x,
             mean_y=self._origin[1] + mean_y,
