@@ -23,6 +23,7 @@ from keyhole.problem import (
     Floats,
     Interval,
     ProblemError,
+    sparsity,
     whole_number,
 )
 
@@ -150,7 +151,7 @@ def weak_supermodularity(
         raise DataError(f"X and y must have the same rows, got {rows.shape} and {labels.shape}")
     gram = Gram(rows.shape[1])
     gram.add(rows, labels)
-    k = _at_most(k, gram.d)
+    k = sparsity(k, gram.d)
     raw = gram.raw()
     return smallest_alpha(raw.G, raw.c, raw.yy, k, seconds=seconds)
 
@@ -199,7 +200,7 @@ def bbrcnp(
     >>> print(bbrcnp(stream, 4, t0=1000))
     [1.17204, 2.14997]
     """
-    k, b = _at_most(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
+    k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
     whole = second_moments(stream)
     if whole.n < t0:
         raise ProblemError(f"t0 must be at most {whole.n}, the rows of the stream, got {t0}")
@@ -253,7 +254,7 @@ def _ratio(largest: Interval, smallest: Interval) -> tuple[float, float]:
 
 def _prepared(data: Data, k: int, standardised: bool, centred: bool) -> SecondMoments:
     moments = second_moments(data, centred=centred)
-    _at_most(k, len(moments.G))
+    sparsity(k, len(moments.G))
     return moments.scaled() if standardised else moments
 
 
@@ -286,10 +287,3 @@ def _from_seen_pairs(moments: SecondMoments, k: int) -> Interval:
 
 def _how(how: str, moments: SecondMoments) -> str:
     return f"{how} ({moments.note})" if moments.note else how
-
-
-def _at_most(k: int, d: int) -> int:
-    k = whole_number("k", k, 1)
-    if k > d:
-        raise ProblemError(f"k must be at most d = {d}, got {k}")
-    return k

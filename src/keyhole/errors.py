@@ -45,6 +45,14 @@ def whole_number(name: str, value: SupportsIndex, least: int) -> int:
     return number
 
 
+def sparsity(k: SupportsIndex, d: int) -> int:
+    """`k` as a whole number from 1 to d, or a ProblemError."""
+    number = whole_number("k", k, 1)
+    if number > d:
+        raise ProblemError(f"k must be at most d = {d}, got {number}")
+    return number
+
+
 def real_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
     """`value` as a finite float in [least, most], or a ProblemError that names the argument."""
     try:

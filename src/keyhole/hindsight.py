@@ -19,6 +19,7 @@ from keyhole.problem import (
     Indices,
     Interval,
     ProblemError,
+    sparsity,
     whole_number,
 )
 
@@ -91,7 +92,7 @@ def hindsight(
     >>> bool((best.support == truth.support).all()), best.loss.width
     (True, 0.0)
     """
-    k = _at_most_d(k, stream)
+    k = sparsity(k, stream.d)
     gram = Gram(stream.d)
     for X, y in stream.blocks():
         gram.add(X, y)
@@ -113,7 +114,7 @@ def hindsight_curve(
     `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
     each search starts from the model of the prefix before.
     """
-    k = _at_most_d(k, stream)
+    k = sparsity(k, stream.d)
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
         raise ProblemError(f"rounds must be ascending, got {ends}")
@@ -134,13 +135,6 @@ def hindsight_curve(
             return found
         gram.add(X[start:], y[start:])
     raise DataError(f"the stream has {gram.n} rounds, a prefix of {ends[-1]} was asked for")
-
-
-def _at_most_d(k: int, stream: BlockStream) -> int:
-    k = whole_number("k", k, 1)
-    if k > stream.d:
-        raise ProblemError(f"k must be at most d = {stream.d}, got {k}")
-    return k
 
 
 def _best(

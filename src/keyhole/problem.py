@@ -24,6 +24,7 @@ from keyhole.errors import (
     real_number,
     refuse_block,
     refuse_round,
+    sparsity,
     whole_number,
 )
 from keyhole.ticket import Floats, Indices, Observation, Ticket
@@ -53,6 +54,7 @@ __all__ = [
     "real_number",
     "refuse_block",
     "refuse_round",
+    "sparsity",
     "whole_number",
 ]
 
@@ -106,6 +108,14 @@ class Problem:
         for name, value in (("d", d), ("k", k), ("budget", budget)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "names", feature_names(names, d))
+
+    @property
+    def exploration(self) -> int:
+        """What is left to explore with when k features are played: budget - k, the paper's k0.
+
+        With budget = d everything is read anyway, and all d features explore.
+        """
+        return self.d if self.budget == self.d else self.budget - self.k
 
     def label(self, feature: int) -> str:
         """What to call a feature in front of a person: its name, or 'feature 7'."""

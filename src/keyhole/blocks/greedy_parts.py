@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,6 +27,11 @@ class Parts:
     rate: Rate
     losses: Callable[[Floats, Floats], Floats]
     memory: Callable[[int, float], Memory]
+
+
+def theorem_sizes(d: int, k: int, k0: int, kappa: float, T: int) -> tuple[float, float]:
+    """B = (k0 T / (kappa^2 d k))^(1/3) and k1 = kappa^2 k log(T) / 3 (`theorem:adv`), unrounded."""
+    return (k0 * T / (kappa**2 * d * k)) ** (1 / 3), kappa**2 * k * math.log(T) / 3
 
 
 def own_subsets(d: int, slots: int, budget: int) -> OwnSubsets:

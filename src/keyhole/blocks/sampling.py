@@ -28,7 +28,8 @@ def _kernels() -> ModuleType:
 
 
 @functools.lru_cache(maxsize=16)
-def _scratch(d: int) -> Indices:
+def workspace(d: int) -> Indices:
+    """What the subset kernels draw with, one for all draws from d features."""
     # A workspace, not a state: every draw leaves the identity in it. Kernels hold the interpreter
     # lock, so two threads cannot be inside one at the same time.
     space: Indices = _kernels().scratch(d)
@@ -155,7 +156,7 @@ def uniform_subset(seed: int, round: int, d: int, size: int, *, purpose: int = 0
     key, t, purpose = _key(seed, round, purpose)
     d = _dimension(d)
     out = np.empty(_size("size", size, d, "the number of features"), dtype=np.int64)
-    _kernels().subset(key, t, purpose, d, out, _scratch(d))
+    _kernels().subset(key, t, purpose, d, out, workspace(d))
     return out
 
 
@@ -177,7 +178,7 @@ def complement_subset(
     S = _support(support, d)
     size = _size("size", size, d - len(S), "the number of features outside the support")
     out = np.empty(size, dtype=np.int64)
-    _kernels().complement(key, t, purpose, d, S, out, _scratch(d))
+    _kernels().complement(key, t, purpose, d, S, out, workspace(d))
     return out
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.sampling import uniforms
+from keyhole.blocks.sampling import uniforms, workspace
 from keyhole.problem import Floats, Indices, ProblemError
 
 
@@ -23,13 +23,6 @@ def _kernels() -> ModuleType:
     from keyhole.blocks.kernels import experts
 
     return experts
-
-
-@functools.lru_cache(maxsize=16)
-def _scratch(d: int) -> Indices:
-    from keyhole.blocks.kernels.sampling import scratch
-
-    return scratch(d)  # a workspace, not a state: every draw leaves the identity in it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +102,7 @@ class OwnSubsets:
         j = np.empty(self.n, dtype=np.int64)
         kernels.draw_experts(key, round, p, j)
         member = np.zeros((self.n, self.d), dtype=np.bool_)
-        kernels.draw_own_subsets(key, round, self.d, j, self.sizes, member, _scratch(self.d))
+        kernels.draw_own_subsets(key, round, self.d, j, self.sizes, member, workspace(self.d))
         S = np.flatnonzero(member.any(axis=0))
         p_S, weight = p.take(S, axis=1), np.empty((self.n, len(S)))
         kernels.own_weights(p_S, self.sizes, self.d, member.take(S, axis=1), weight)
@@ -211,7 +204,7 @@ class SharedReads:
         kernels, key = _kernels(), np.uint64(seed)
         j = np.empty(self.n, dtype=np.int64)
         kernels.draw_experts(key, round, p, j)
-        S, played = kernels.draw_shared(key, round, self.d, j, self.budget, _scratch(self.d))
+        S, played = kernels.draw_shared(key, round, self.d, j, self.budget, workspace(self.d))
         p_S, weight = p.take(S, axis=1), np.empty((self.n, len(S)))
         f0, f = self._filled(self.n), self._filled(played)
         kernels.shared_weights(p_S, np.searchsorted(S, j), f0, f, weight)

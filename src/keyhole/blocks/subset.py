@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.subset_search import Search
-from keyhole.problem import Floats, Indices, ProblemError, whole_number
+from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,10 +168,7 @@ def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Flo
     unit = np.sqrt(np.outer(diagonal, diagonal))
     if (np.abs(G - G.T) > 1e-8 * unit).any():
         raise ProblemError("G must be symmetric")
-    k = whole_number("k", k, 1)
-    if k > len(c):
-        raise ProblemError(f"k must be at most d = {len(c)}, got {k}")
-    return (G + G.T) / 2.0, c, yy, k
+    return (G + G.T) / 2.0, c, yy, sparsity(k, len(c))
 
 
 def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]:

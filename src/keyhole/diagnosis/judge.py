@@ -20,6 +20,8 @@ from keyhole.blocks.subset import best_subset
 from keyhole.conditions import restricted_condition_number, rip
 from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
+from keyhole.learners.dantzig import default_burn_in
+from keyhole.learners.online_greedy import default_slots
 from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem
 
 VIEWS = 100  # of a pair: its correlation is then known to about 0.1
@@ -171,7 +173,7 @@ def _views(problem: Problem, rounds: int) -> tuple[float, int | None]:
     """How often a pair is explored, and the least budget with VIEWS times."""
 
     def times(budget: int) -> float:
-        k0 = problem.d if budget == problem.d else budget - problem.k
+        k0 = Problem(problem.d, problem.k, budget).exploration
         if problem.d == 1:
             return float(rounds)
         return rounds * float(inclusion_uniform(problem.d, k0).pair(0, 1))
@@ -239,8 +241,7 @@ def _agnostic(facts: Facts, condition: Interval) -> Guarantee:
 
 
 def _recommend(facts: Facts) -> Recommendation:
-    k, budget = facts.problem.k, facts.problem.budget
-    most = max(k, min(3 * k, budget // 2))  # the learner's default slots
+    most = default_slots(facts.problem)
     why = (
         "On centred and scaled columns and labels (it has no intercept). Needs no parameters and "
         f"follows change; predicts with up to {most} of the features it reads."
@@ -252,7 +253,7 @@ def _proper(facts: Facts, views: float, fit: Fit | None) -> Recommendation | Non
     p = facts.problem
     if views < FEW_VIEWS:
         return None
-    k0 = p.d if p.budget == p.d else p.budget - p.k
+    k0 = p.exploration
     noise = 1.0 if fit is None else max(0.05, math.sqrt(max(1.0 - fit.sparse, 0.0)))
     sd = np.sqrt(np.maximum(np.diag(facts.centred.G), 0.0) * facts.variance)
     signal = float(np.abs(np.divide(facts.b, sd, out=np.zeros_like(sd), where=sd > 0)).max())
@@ -263,7 +264,7 @@ def _proper(facts: Facts, views: float, fit: Fit | None) -> Recommendation | Non
         first = theory.first_nonzero(p.d, k0, signal=signal, noise_sd=noise, constant=scale)
         if first <= max(facts.rounds // 16, 1):
             break
-    waits = math.ceil(p.k * math.log(p.d))  # the learner's burn_in
+    waits = default_burn_in(p)
     first = max(first, 1 << waits.bit_length()) if first else 0
     noise = float(f"{noise:.2g}")
     when = f"its first model is due at round {first:,}" if first else "the label follows no feature"

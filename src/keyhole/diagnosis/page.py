@@ -127,7 +127,7 @@ class Diagnosis:
 
     def _outlook(self) -> list[str]:
         p, lines = self.problem, ["", "WHAT TO EXPECT"]
-        explore = p.d if p.budget == p.d else p.budget - p.k
+        explore = p.exploration
         every = self.rounds / self.pair_views if self.pair_views else math.inf
         text = f"With {explore} of {p.d} features drawn at random per round, two given features "
         if self.pair_views:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.dantzig import solve
 from keyhole.blocks.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
+from keyhole.blocks.sampling import inclusion_uniform, uniform_subset, workspace
 from keyhole.blocks.threshold import printed_threshold
 from keyhole.blocks.truncation import top_k
 from keyhole.desk import Desk
@@ -47,6 +47,11 @@ def _kernels() -> ModuleType:
     from keyhole.blocks.kernels import explore
 
     return explore
+
+
+def default_burn_in(problem: Problem) -> int:
+    """t0 = ceil(k log d)."""
+    return math.ceil(problem.k * math.log(problem.d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ class DantzigLearner:
                 f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
                 f"{nearest(weighting, list(WEIGHTINGS))}"
             )
-        k0 = d if problem.budget == d else problem.budget - k
+        k0 = problem.exploration
         if k0 < 1:
             raise ProblemError(
                 f"budget must leave something to explore with: k = {k} features are played, "
@@ -181,7 +186,7 @@ class DantzigLearner:
             )
         self.weighting = weighting
         self.burn_in = (
-            math.ceil(k * math.log(d)) if burn_in is None else whole_number("burn_in", burn_in, 0)
+            default_burn_in(problem) if burn_in is None else whole_number("burn_in", burn_in, 0)
         )
         self.k0 = k0
         self.diagnostics = Diagnostics()
@@ -271,14 +276,12 @@ class DantzigLearner:
     def _play(
         self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
     ) -> Floats:
-        from keyhole.blocks.kernels.sampling import scratch
-
         n, d, model = len(y), self.problem.d, self._model
         explored = np.empty((n, self.k0), dtype=np.int64)
         values, asked, predictions = np.empty((n, self.k0)), np.zeros_like(self._asked), np.empty(n)
         given = (np.uint64(self.seed), t, X, model.support, model.w, model.means)
         played = _kernels().explore_block(
-            *given, explored, values, asked, bought, predictions, scratch(d)
+            *given, explored, values, asked, bought, predictions, workspace(d)
         )
         self._moments.add_rows(explored[:played], values[:played], y[:played])
         self._asked += asked

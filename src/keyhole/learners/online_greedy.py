@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.experts import BEXP
-from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts
+from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.minibatch import History, MiniBatch
 from keyhole.blocks.sampling import uniform_subset
 from keyhole.blocks.schemes import Draw
@@ -37,9 +37,13 @@ def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[in
     >>> theorem_parameters(Problem(d=100, k=5, budget=50), kappa=1.2, horizon=100_000)
     (20, 28)
     """
-    d, k, k0 = problem.d, problem.k, problem.budget
-    B = (k0 * horizon / (kappa**2 * d * k)) ** (1 / 3)
-    return max(1, math.ceil(B)), max(1, math.ceil(kappa**2 * k * math.log(horizon) / 3))
+    B, k1 = theorem_sizes(problem.d, problem.k, problem.budget, kappa, horizon)
+    return max(1, math.ceil(B)), max(1, math.ceil(k1))
+
+
+def default_slots(problem: Problem) -> int:
+    """3 k, but at most half the budget and at least k."""
+    return max(problem.k, min(3 * problem.k, problem.budget // 2))
 
 
 @dataclass(slots=True, eq=False)
@@ -145,7 +149,7 @@ class OnlineGreedyLearner:
         ridge: float = 1.0,
         parts: Parts | None = None,
     ) -> None:
-        d, k, budget = problem.d, problem.k, problem.budget
+        d, budget = problem.d, problem.budget
         uniform_subset(seed, 1, d, 0)  # checks the seed
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
@@ -159,7 +163,7 @@ class OnlineGreedyLearner:
             batch_size = B if batch_size is None else batch_size
             slots = min(k1, budget) if slots is None else slots
         elif slots is None:
-            slots = max(k, min(3 * k, budget // 2))
+            slots = default_slots(problem)
         self.seed = seed
         self.slots = whole_number("slots", slots, 1)
         if self.slots > budget:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.problem import Floats, Indices, ProblemError, real_number, whole_number
+from keyhole.problem import Floats, Indices, ProblemError, real_number, sparsity, whole_number
 from keyhole.streams.arrays import Block, GeneratedStream
 from keyhole.streams.designs import Design, Noise, gaussian, rademacher, signs
 
@@ -138,9 +138,8 @@ def linear(
 
 def sparse_weights(d: int, k: int, rng: np.random.Generator) -> Floats:
     """d weights, of which k in random places are those of `random_weights`, the others 0."""
-    d, k = whole_number("d", d, 1), whole_number("k", k, 1)
-    if k > d:
-        raise ProblemError(f"k must be at most d = {d}, got {k}")
+    d = whole_number("d", d, 1)
+    k = sparsity(k, d)
     w = np.zeros(d)
     w[rng.choice(d, k, replace=False)] = random_weights(k, rng)
     return w

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from keyhole.blocks.greedy_parts import theorem_sizes
 from keyhole.problem import ProblemError, whole_number
 from keyhole.theory.bound import Bound, check, check_kappa
 
@@ -109,8 +110,7 @@ def agnostic_parameters(
     """
     check(d=d, k=k, exploration=exploration, rounds=horizon)
     check_kappa(kappa)
-    k1 = kappa**2 * k * math.log(horizon) / 3
-    B = (exploration * horizon / (kappa**2 * d * k)) ** (1 / 3)
+    B, k1 = theorem_sizes(d, k, exploration, kappa, horizon)
     per_expert = exploration / k1 if k1 > 0 else math.inf
     reasons = []
     if k1 > B:
