@@ -34,6 +34,10 @@ class DataError(KeyholeError, ValueError):
     """Values, labels, names or files that cannot be used."""
 
 
+class MissingExtraError(KeyholeError, ImportError):
+    """A package that an optional part of keyhole needs is not installed."""
+
+
 def whole_number(name: str, value: SupportsIndex, least: int) -> int:
     """`value` as an int that is at least `least`, or a ProblemError that names the argument."""
     try:

@@ -33,3 +33,12 @@ def test_a_constant_column_has_no_spread() -> None:
     assert facts.sd[0] == 0
     assert facts.kurtosis[0] == 0
     assert facts.mean[0] == pytest.approx(3.0)
+
+
+def test_a_column_that_is_always_absent() -> None:
+    sums = ColumnSums(2)
+    sums.add(np.array([[np.nan, 0.0], [np.nan, 1.0]]))
+    facts = sums.facts()
+    assert facts.absent.tolist() == [1.0, 0.0]
+    assert facts.binary.tolist() == [False, True]
+    assert (facts.mean[0], facts.sd[0]) == (0.0, 0.0)

@@ -58,7 +58,8 @@ class ColumnSums:
             fourth, variance**2, out=np.zeros_like(fourth), where=variance**2 > 1e-300
         )
         # sum (x - low)(high - x) is 0 iff every value is one of the two ends.
-        low, high = self.low - origin, self.high - origin
+        some = self.counts > 0  # the range of no value at all is infinite
+        low, high = (np.where(some, end - origin, 0.0) for end in (self.low, self.high))
         between = -m2 + (low + high) * m1 - low * high
         return ColumnFacts(
             mean=origin + m1,
@@ -66,7 +67,7 @@ class ColumnSums:
             low=self.low,
             high=self.high,
             kurtosis=kurtosis,
-            binary=between <= 1e-9 * (high - low) ** 2,
+            binary=some & (between <= 1e-9 * (high - low) ** 2),
             absent=1.0 - self.counts / max(self.n, 1),
         )
 

@@ -1,4 +1,4 @@
-"""Streams of examples: from arrays, simulated, with drift."""
+"""Streams of examples: from arrays and files, simulated, with drift; to files."""
 
 from keyhole.streams import designs
 from keyhole.streams.arrays import (
@@ -12,6 +12,7 @@ from keyhole.streams.arrays import (
 )
 from keyhole.streams.clinic import clinic
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
+from keyhole.streams.files import FileStream, read
 from keyhole.streams.simulate import Simulated, Truth, linear
 from keyhole.streams.synthetic import (
     dense,
@@ -21,9 +22,11 @@ from keyhole.streams.synthetic import (
     padded_hard,
     realizable,
 )
+from keyhole.streams.writer import write
 
 __all__ = [
     "ArrayStream",
+    "FileStream",
     "GeneratedStream",
     "Simulated",
     "Truth",
@@ -39,10 +42,12 @@ __all__ = [
     "needle",
     "nonlinear",
     "padded_hard",
+    "read",
     "realizable",
     "repeat",
     "shuffle",
     "sign_flips",
     "switching",
     "take",
+    "write",
 ]

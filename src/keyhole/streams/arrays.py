@@ -68,7 +68,7 @@ class ArrayStream:
         self.rounds: int | None = len(rows)
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return _rows(self.blocks())
+        return rows_of(self.blocks())
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y) blocks; views, not copies."""
@@ -105,7 +105,7 @@ class GeneratedStream:
         self._chunks = chunks
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return _rows(self._chunks())
+        return rows_of(self._chunks())
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y) blocks: the chunks as they come, cut where longer than `rows`."""
@@ -115,7 +115,8 @@ class GeneratedStream:
                 yield X[start : start + size], y[start : start + size]
 
 
-def _rows(blocks: Iterable[Block]) -> Iterator[tuple[Floats, float]]:
+def rows_of(blocks: Iterable[Block]) -> Iterator[tuple[Floats, float]]:
+    """The rows of blocks, one at a time: x in double precision, y."""
     for X, y in blocks:
         yield from zip(X.astype(np.float64, copy=False), y.tolist(), strict=True)
 

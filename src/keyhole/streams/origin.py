@@ -1,0 +1,148 @@
+"""Where a file comes from, on disk or through a pipe, and what its first bytes say it is."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from keyhole.extras import extra
+from keyhole.problem import DataError, nearest
+
+PARQUET, ARROW_FILE, ARROW_STREAM, GZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"\x1f\x8b"
+# What people have on their disks that is no table yet, by its first bytes.
+FOREIGN = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstandard",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+NAMED = {
+    ".parquet": (PARQUET,),
+    ".arrow": (ARROW_FILE, ARROW_STREAM),
+    ".feather": (ARROW_FILE,),
+    ".gz": (GZIP,),
+}
+
+
+class Readable(Protocol):
+    """All that is asked of an open file."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Origin:
+    """A file that can be read again and again, and is known to be the same every time.
+
+    Standard input ("-") and pipes can be read only once, so they are copied to a temporary file
+    first, which is removed when nothing refers to the origin any more.
+    """
+
+    def __init__(self, source: str | os.PathLike[str]) -> None:
+        if os.fspath(source) == "-":
+            self.title = "standard input"
+            self.path = self._put_by(sys.stdin.buffer)
+        else:
+            path = Path(source)
+            self.title = path.name
+            with readable(str(source)):
+                mode = self._existing(path).st_mode
+                if stat.S_ISDIR(mode):
+                    raise DataError(f"{source} is a directory: name one file")
+                if stat.S_ISREG(mode):
+                    self.path = path
+                else:
+                    with path.open("rb") as pipe:
+                        self.path = self._put_by(pipe)
+        self._stamp = self._now()
+        with readable(self.title), self.path.open("rb") as handle:
+            head = handle.read(8)
+        self.magic = self._recognise(head)
+
+    def check(self) -> None:
+        """DataError if the file is not the one that was opened: passes must agree."""
+        with readable(self.title):
+            if self._now() != self._stamp:
+                raise DataError(f"{self.title} was changed while it was in use: read it anew")
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Readable]:
+        """The bytes from the beginning, decompressed if the file is gzip."""
+        self.check()
+        with self.path.open("rb") as raw:
+            if self.magic != GZIP:
+                yield raw
+                return
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                yield unpacked
+
+    def _recognise(self, head: bytes) -> bytes:
+        """The magic of a format we read, or b'' for text."""
+        if not head:
+            raise DataError(f"{self.title} is empty")
+        found = next(
+            (m for m in (PARQUET, ARROW_FILE, ARROW_STREAM, GZIP) if head[: len(m)] == m), b""
+        )
+        suffix = self.path.suffix.lower()
+        if found not in NAMED.get(suffix, (found,)):
+            raise DataError(
+                f"{self.title} is named {suffix} and does not begin like one: "
+                "it is damaged or of another format"
+            )
+        for magic, what in FOREIGN.items():
+            if not found and head.startswith(magic):
+                raise DataError(
+                    f"{self.title} is {what}: give CSV in UTF-8 (also .gz), Parquet or Arrow"
+                )
+        return found
+
+    def _put_by(self, pipe: IO[bytes]) -> Path:
+        descriptor, name = tempfile.mkstemp(prefix="keyhole-")
+        weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        with os.fdopen(descriptor, "wb") as copy:
+            shutil.copyfileobj(pipe, copy, 1 << 20)
+        return Path(name)
+
+    def _now(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
+
+    @staticmethod
+    def _existing(path: Path) -> os.stat_result:
+        try:
+            return path.stat()
+        except FileNotFoundError:
+            folder = path.parent
+            beside = sorted(os.listdir(folder)) if folder.is_dir() else []
+            raise DataError(f"there is no file {path}{nearest(path.name, beside)}") from None
+
+
+@contextlib.contextmanager
+def readable(title: str) -> Iterator[None]:
+    """Turn whatever reading a file may raise into a DataError of one line."""
+    arrow = extra("pyarrow", "files")
+    try:
+        yield
+    except EOFError:
+        raise DataError(f"{title} is a truncated gzip file: its end is missing") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{title} is a damaged gzip file: {_line(error)}") from None
+    except (OSError, arrow.ArrowException) as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise DataError(f"{title} cannot be read: {error.strerror}") from None
+        raise DataError(f"{title} is damaged or cut short: {_line(error)}") from None
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

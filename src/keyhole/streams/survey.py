@@ -1,0 +1,197 @@
+"""The first pass over a table: what its columns hold, and the levels of those that hold text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NoReturn
+
+import numpy as np
+
+from keyhole.extras import extra
+from keyhole.problem import DataError
+from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
+from keyhole.streams.csv_text import number_pattern
+from keyhole.streams.tables import Batch, Table
+
+ROWS = 1 << 14  # at a time; a table of text has blocks of its own
+USABLE = (Kind.EMPTY, Kind.NUMBER, Kind.FLAG, Kind.TEXT)
+
+
+class Role(Enum):
+    """What a column is for: whatever it holds, levels by order, numbers by order, the target."""
+
+    FREE, LEVELS, NUMBERS, TARGET = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a first pass found: levels by column (None: numbers), Arrow types, rows, no target."""
+
+    levels: dict[str, tuple[str, ...] | None]
+    types: dict[str, Any]
+    rows: int
+    without_target: int
+
+
+def survey(table: Table, roles: Mapping[str, Role], most_levels: int | None) -> Survey:
+    """Go through a table once and find out about the columns that have roles.
+
+    A table that has types is asked for its target and its text columns only. `most_levels` None
+    collects no levels: they are known.
+    """
+    seen = {name: _Sighting(table, name, role, most_levels) for name, role in roles.items()}
+    for name, arrow_type in table.types.items():
+        if name in seen:
+            seen[name].declare(arrow_type)
+    open_questions = [name for name, s in seen.items() if not table.types or s.needs_a_look]
+    rows = 0
+    for batch in table.batches(open_questions or list(seen)[:1], _as_text(roles), ROWS):
+        rows += batch.rows.num_rows
+        for name in open_questions:
+            seen[name].note(batch)
+    if rows == 0:
+        raise DataError(f"{table.title} has columns but no rows")
+    for sighting in seen.values():
+        sighting.settle()
+    without = sum(s.absent for s in seen.values())
+    if without == rows:
+        target = next(name for name, role in roles.items() if role is Role.TARGET)
+        raise DataError(f"{table.title}: the target {target!r} is missing in every row")
+    return Survey(
+        levels={n: s.sorted_levels for n, s in seen.items() if roles[n] is not Role.TARGET},
+        types=dict(table.types) or {name: s.text_type for name, s in seen.items()},
+        rows=rows,
+        without_target=without,
+    )
+
+
+def _as_text(roles: Mapping[str, Role]) -> dict[str, Any]:
+    string = extra("pyarrow", "files").string()
+    return {name: string for name, role in roles.items() if role is Role.LEVELS}
+
+
+class _Sighting:
+    """What was seen of one column so far: kinds, levels, the first cell that is no number."""
+
+    def __init__(self, table: Table, name: str, role: Role, most_levels: int | None) -> None:
+        self.absent = 0  # rows without a target
+        self._title = table.title
+        self._name = name
+        self._numeric = role in (Role.NUMBERS, Role.TARGET)
+        self._is_target = role is Role.TARGET
+        self._told = role is Role.LEVELS  # that it is categorical; a dictionary tells so itself
+        self._most_levels = most_levels
+        self._number = number_pattern(table.decimal)
+        self._kinds: set[Kind] = set()
+        self._levels: set[str] = set()
+        self._odd: tuple[str, str] | None = None  # place and text of the first cell of text
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether the type does not say everything."""
+        return self._is_target or self._is_categorical
+
+    @property
+    def sorted_levels(self) -> tuple[str, ...] | None:
+        """The levels in alphabetical order, None for a column of numbers."""
+        return tuple(sorted(self._levels)) if self._is_categorical else None
+
+    @property
+    def text_type(self) -> Any:
+        """The Arrow type to read cells of text as."""
+        arrow = extra("pyarrow", "files")
+        if self._is_categorical:
+            return arrow.string()
+        return arrow.bool_() if Kind.FLAG in self._kinds else arrow.float64()
+
+    @property
+    def _is_categorical(self) -> bool:
+        return self._told or Kind.TEXT in self._kinds
+
+    def declare(self, arrow_type: Any) -> None:
+        """Take note of a type, and refuse those that are no use."""
+        self._told = self._told or (is_category(arrow_type) and not self._numeric)
+        kind = kind_of(arrow_type)
+        self._kinds.add(kind)
+        if kind not in USABLE and not (kind is Kind.DATE and self._told):
+            self._refuse_kind(kind)
+
+    def note(self, batch: Batch) -> None:
+        """Take note of some rows."""
+        cells = batch.rows.column(self._name)
+        self.declare(cells.type)
+        kind = kind_of(cells.type)
+        if kind is Kind.TEXT and not self._told:
+            self._find_odd(batch, cells)
+            if self._numeric:
+                self.settle()
+        elif self._is_target:
+            self.absent += int(np.isnan(numbers(cells)).sum())
+        if self._is_categorical and kind is not Kind.EMPTY:
+            self._collect(cells)
+
+    def settle(self) -> None:
+        """DataError where kinds are mixed in a way that is most likely a mistake."""
+        if self._told:
+            return
+        if self._kinds >= {Kind.NUMBER, Kind.FLAG}:
+            raise DataError(
+                f"{self._title}: {self._what} holds numbers in some rows, true and false in others"
+            )
+        if Kind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
+            place, text = self._odd
+            must = "must be" if self._numeric else "is mostly"
+            remedy = "mend the cell or declare it missing (missing)"
+            if not self._numeric:
+                remedy += ", leave the column out (ignore), or say that it is categorical"
+            raise DataError(
+                f"{self._title}, {place}: {self._what} {must} {most.value}, got {text!r}: {remedy}"
+            )
+        if Kind.TEXT in self._kinds and self._numeric:
+            self._refuse_kind(Kind.TEXT)
+
+    @property
+    def _what(self) -> str:
+        return f"the target {self._name!r}" if self._is_target else f"column {self._name!r}"
+
+    def _collect(self, cells: Any) -> None:
+        if self._most_levels is None:
+            return
+        found = extra("pyarrow.compute", "files").unique(as_text(cells)).to_pylist()
+        self._levels.update(level for level in found if level is not None)
+        if len(self._levels) > self._most_levels:
+            self.settle()
+            raise DataError(
+                f"{self._title}: {self._what} has more than {self._most_levels} different texts, "
+                f"such as {min(self._levels)!r}: leave it out (ignore) or allow more (most_levels)"
+            )
+
+    def _mostly(self) -> Kind | None:
+        """What most of a column of text is, if that is not text."""
+        for kind in (Kind.NUMBER, Kind.FLAG):
+            if kind in self._kinds:  # a whole block of them
+                return kind
+        number = re.compile(self._number)
+        numerals = sum(bool(number.match(level)) for level in self._levels)
+        return Kind.NUMBER if self._numeric or 2 * numerals >= len(self._levels) else None
+
+    def _find_odd(self, batch: Batch, cells: Any) -> None:
+        if self._odd is not None:
+            return
+        compute = extra("pyarrow.compute", "files")
+        text = as_text(cells)
+        plain = compute.fill_null(compute.match_substring_regex(text, self._number), True)
+        odd = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
+        if len(odd):
+            self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
+
+    def _refuse_kind(self, kind: Kind) -> NoReturn:
+        remedy = "leave it out (ignore)"
+        if kind is Kind.DATE:
+            remedy += ", or turn it into numbers, such as days since a given day"
+        if self._is_target:
+            remedy = "it must be numbers"
+        raise DataError(f"{self._title}: {self._what} holds {kind.value}: {remedy}")

@@ -1,0 +1,168 @@
+"""Tables that come in Arrow batches: Parquet, Arrow IPC, dataframes; CSV is in csv_text.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from keyhole.extras import extra
+from keyhole.problem import DataError
+from keyhole.streams.origin import ARROW_STREAM, Origin, readable
+
+
+class Batch(NamedTuple):
+    """Some rows of a table, and how to tell a person where row i of them is."""
+
+    rows: Any  # a pyarrow RecordBatch or Table
+    place: Callable[[int], str]
+
+
+class Table(Protocol):
+    """Named columns that can be gone through again and again, a batch of rows at a time."""
+
+    @property
+    def title(self) -> str:
+        """What to call the table in front of a person."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, as they come; possibly one twice."""
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The Arrow type of every column; empty if they are not known until all rows are read."""
+
+    @property
+    def decimal(self) -> str:
+        """The decimal point of numbers in text."""
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+    ) -> Iterator[Batch]:
+        """All rows of some columns; `rows` at a time unless the table has blocks of its own.
+
+        `types` says how cells of text are to be read; tables that have types ignore it.
+        """
+
+
+class ParquetTable:
+    """A Parquet file, read page by page: memory is for a batch, and a page and a dictionary of each
+    column, however long its row groups are.
+    """
+
+    decimal = "."
+
+    def __init__(self, origin: Origin) -> None:
+        self.title = origin.title
+        self._origin = origin
+        with readable(self.title), self._open() as file:
+            schema = file.schema_arrow
+        self.names = tuple(schema.names)
+        self.types = dict(zip(schema.names, schema.types, strict=True))
+
+    def _open(self) -> Any:
+        self._origin.check()
+        # Without a buffer, or with pre_buffer, a whole row group is held in memory.
+        return extra("pyarrow.parquet", "files").ParquetFile(
+            self._origin.path, buffer_size=1 << 16, pre_buffer=False
+        )
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+    ) -> Iterator[Batch]:
+        """All rows of some columns, `rows` at a time."""
+        with readable(self.title), self._open() as file:
+            yield from _placed(file.iter_batches(batch_size=rows, columns=list(columns)))
+
+
+class ArrowTable:
+    """An Arrow IPC (Feather) file or stream, mapped into memory and gone through in slices.
+
+    A compressed one takes the memory of one of its record batches, which whoever wrote it chose.
+    """
+
+    decimal = "."
+
+    def __init__(self, origin: Origin) -> None:
+        self.title = origin.title
+        self._origin = origin
+        with readable(self.title), self._map() as source:
+            schema = self._open(source).schema
+        self.names = tuple(schema.names)
+        self.types = dict(zip(schema.names, schema.types, strict=True))
+
+    def _map(self) -> Any:
+        self._origin.check()
+        return extra("pyarrow", "files").memory_map(str(self._origin.path))
+
+    def _open(self, source: Any) -> Any:
+        # Not with included_fields: that copies a record batch, however long, out of the map.
+        ipc = extra("pyarrow.ipc", "files")
+        return (ipc.open_stream if self._origin.magic == ARROW_STREAM else ipc.open_file)(source)
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+    ) -> Iterator[Batch]:
+        """All rows of some columns, at most `rows` at a time."""
+        with readable(self.title), self._map() as source:
+            yield from _placed(
+                batch.slice(start, rows).select(list(columns))
+                for batch in self._record_batches(self._open(source))
+                for start in range(0, batch.num_rows, rows)
+            )
+
+    @staticmethod
+    def _record_batches(reader: Any) -> Iterator[Any]:
+        if hasattr(reader, "num_record_batches"):
+            return (reader.get_batch(i) for i in range(reader.num_record_batches))
+        return iter(reader)
+
+
+class FrameTable:
+    """A dataframe of any library that narwhals knows, taken over into Arrow at once.
+
+    Most numbers are not copied by that; a lazy frame is collected.
+    """
+
+    title = "the dataframe"
+    decimal = "."
+
+    def __init__(self, frame: object) -> None:
+        narwhals = extra("narwhals", "files")
+        try:
+            known = narwhals.from_native(frame, pass_through=True)
+            if isinstance(known, narwhals.LazyFrame):
+                known = known.collect()
+        except ValueError as error:  # the same name twice
+            raise DataError(f"{self.title}: {' '.join(str(error).split())}") from None
+        if not isinstance(known, narwhals.DataFrame):
+            raise DataError(
+                f"source must be a path, '-' for standard input, or a dataframe, got a "
+                f"{type(frame).__name__}"
+            )
+        odd = next((name for name in known.columns if not isinstance(name, str)), None)
+        if odd is not None:
+            raise DataError(f"columns of a dataframe must be named by strings, got {odd!r}")
+        with readable(self.title):
+            self._table = known.to_arrow()
+        self.names = tuple(known.columns)
+        self.types = dict(zip(self._table.schema.names, self._table.schema.types, strict=True))
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+    ) -> Iterator[Batch]:
+        """All rows of some columns, at most `rows` at a time."""
+        yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))
+
+
+def _placed(batches: Iterator[Any]) -> Iterator[Batch]:
+    """Batches with places that count rows from 1, as people and spreadsheets do."""
+    before = 1
+    for batch in batches:
+        yield Batch(batch, partial(_row, before))
+        before += batch.num_rows
+
+
+def _row(before: int, i: int) -> str:
+    return f"row {before + i:,}"
