@@ -13,10 +13,12 @@ from keyhole.hindsight import (
     regret_curve,
 )
 from keyhole.learners import LEARNERS
+from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.ledger import Checkpoint, Ledger
+from keyhole.model import SparseModel
 from keyhole.problem import (
     BlockLearner,
     BlockStream,
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LEARNERS",
+    "AutoLearner",
     "BlockLearner",
     "BlockStream",
     "BudgetError",
@@ -63,6 +66,7 @@ __all__ = [
     "RegretCurve",
     "Round",
     "RunningMean",
+    "SparseModel",
     "Stream",
     "Ticket",
     "TicketError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
@@ -27,6 +28,7 @@ def _online_greedy(problem: Problem, *, seed: int = 0) -> Learner:
 
 
 LEARNERS: dict[str, LearnerFactory] = {
+    "auto": AutoLearner,
     "zero": Zero,
     "mean": RunningMean,
     "fixed": FixedSubset,

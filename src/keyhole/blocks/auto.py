@@ -1,0 +1,178 @@
+"""What AutoLearner is made of: its settings, its state, and the batch it is playing.
+
+All three are tuples of numbers and arrays, so that compiled code takes them as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.discounted import Memories, memories
+from keyhole.blocks.ensemble import Ensemble, ensemble
+from keyhole.blocks.mixture import Mixture, mix
+from keyhole.blocks.scaling import Running, running
+from keyhole.problem import Floats, Indices
+
+TAUS = (math.inf, 512.0, 64.0)  # rounds the memories look back
+LONGEST = 16  # rounds of a batch, once it is no longer the beginning
+KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
+
+
+class Settings(NamedTuple):
+    """Sizes and constants; none of them changes.
+
+    `pool`: features kept at most; `slots`: runs of the safety net's experts (0: no net); `net`: the
+    features it reads; `threshold`: standard errors that make a feature significant; `ridge`: of a
+    VAW, in mean squares of a feature, and `wide`: of the one on everything that is read.
+    """
+
+    d: int
+    k: int
+    budget: int
+    pool: int
+    slots: int
+    net: int
+    threshold: float
+    ridge: float
+    wide: float
+    proper: bool
+    seed: np.uint64
+
+
+def settings(d: int, k: int, budget: int, *, proper: bool, seed: int) -> Settings:
+    """An eighth of the budget each for the net's experts and their uniform reads, the rest kept.
+
+    Below a budget of 4 there is no net. Where everything is read, everything may be kept.
+
+    >>> settings(100, 4, 24, proper=False, seed=0)[:6]
+    (100, 4, 24, 18, 3, 6)
+    >>> settings(100, 1, 2, proper=False, seed=0)[:6]
+    (100, 1, 2, 1, 0, 0)
+    """
+    slots = max(1, budget // 8) if budget >= 4 else 0
+    net = 2 * slots
+    pool = budget - net if slots else max(1, budget - 1)
+    if budget == d:
+        pool, net = budget, d if slots else 0
+    threshold = 0.85 * math.sqrt(2.0 * math.log(max(d, 2)))
+    return Settings(
+        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, bool(proper), np.uint64(seed)
+    )
+
+
+class Net(NamedTuple):
+    """The sums of the safety net's budgeted experts (see `blocks/experts.py`), a row per slot."""
+
+    L: Floats
+    squares: Floats
+    largest: Floats
+
+
+class Space(NamedTuple):
+    """Room to work in; nothing here outlives a call."""
+
+    L: Floats  # pool + 3 x d
+    r: Floats  # memory x d
+    D: Floats
+    noise: Floats
+    chosen: Indices  # memory x pool
+    gains: Floats
+    picked: Indices  # how many each memory chose
+    ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]  # of each feature, -1: not read
+    score: Floats
+    p: Floats  # slots x d
+    draw: Indices  # for `kernels.sampling.subset`
+    square: Floats  # 3 x places x places
+
+
+class State(NamedTuple):
+    """Everything AutoLearner has learnt. All of it sums, but for the extremes in the mixture.
+
+    `steady` is the noise level the first memory is expressed in: when the noise falls, what was
+    read in noisier rounds weighs less.
+    """
+
+    kept: Memories
+    values: Running
+    label: Running
+    mixture: Mixture
+    net: Net
+    steady: Floats
+    space: Space
+
+
+class Batch(NamedTuple):
+    """A few rounds that read the same features S (ascending), place by place.
+
+    `why`: KEPT, NET or EXPLORED. `centre`, `label`: what is subtracted, NaN before any value was
+    seen. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`, `p`, `weight`: the draw
+    of the net's experts: the place each plays, with which probability they play each place, and
+    what its loss counts.
+    """
+
+    S: Indices
+    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+    runs: Ensemble
+    centre: Floats
+    label: Floats
+    values: Floats
+    labels: Floats
+    rows: Indices
+    slots: Indices
+    p: Floats
+    weight: Floats
+
+
+def experts(memory_count: int) -> int:
+    """Per memory one on its kept features and one on the best k; two on the net's; 0; all read."""
+    return 2 * memory_count + 4
+
+
+def new_state(s: Settings) -> State:
+    """Nothing learnt yet."""
+    m, d, places = len(TAUS), s.d, s.budget + 1
+    space = Space(
+        np.empty((s.pool + 3, d)),
+        np.empty((m, d)),
+        np.empty((m, d)),
+        np.empty(m),
+        np.empty((m, s.pool), dtype=np.int64),
+        np.empty((m, s.pool)),
+        np.empty(m, dtype=np.int64),
+        np.empty(d, dtype=np.bool_),
+        np.empty(d, dtype=np.int8),
+        np.empty(d),
+        np.empty((s.slots, d)),
+        np.vstack([np.arange(d + 1), np.zeros((2, d + 1), dtype=np.int64)]),
+        np.empty((3, places, places)),
+    )
+    net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
+    prior = np.ones(experts(m))
+    return State(memories(d, TAUS), running(d), running(1), mix(prior), net, np.zeros(1), space)
+
+
+def new_batch(s: Settings) -> Batch:
+    """An empty batch, to be filled by `kernels.auto.choose`."""
+    b = s.budget
+    return Batch(
+        np.zeros(b, dtype=np.int64),
+        np.zeros(b, dtype=np.int8),
+        ensemble(experts(len(TAUS)), b + 1),
+        np.zeros(b),
+        np.zeros(1),
+        np.zeros((LONGEST, b)),
+        np.zeros(LONGEST),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(s.slots, dtype=np.int64),
+        np.zeros((s.slots, b)),
+        np.zeros((s.slots, b)),
+    )
+
+
+def batch_size(t: int) -> int:
+    """Rounds of a batch that begins after t rounds: 4, from 256 on 8, from 512 on 16."""
+    return 4 if t < 256 else 8 if t < 512 else LONGEST

@@ -1,0 +1,74 @@
+"""Rounds in batches, whose labels may come late: which is being asked, which are not closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Content = TypeVar("Content")
+
+WAITING = 64  # batches that may wait for labels; the oldest is then closed with those it has
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Generic[Content]):
+    """A batch: `size` tickets in all, of which `asked` were issued and `closed` are closed."""
+
+    number: int
+    size: int
+    content: Content
+    asked: int = 0
+    closed: int = 0
+
+
+class Batches(Generic[Content]):
+    """The batch that is being asked, and those that wait for labels, the oldest first.
+
+    Examples
+    --------
+    >>> batches = Batches[str]()
+    >>> first = batches.begin(2, "a")
+    >>> batches.full, batches.close(first, 1), batches.close(first, 1), batches.find(1)
+    (False, False, True, None)
+    """
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.current: Entry[Content] | None = None
+        self._waiting: dict[int, Entry[Content]] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether the next ticket needs a new batch."""
+        return self.current is None or self.current.asked == self.current.size
+
+    def overdue(self) -> Entry[Content] | None:
+        """The oldest batch, taken out, if as many wait as may; else None."""
+        if len(self._waiting) < WAITING:
+            return None
+        return self._waiting.pop(next(iter(self._waiting)))
+
+    def begin(self, size: int, content: Content) -> Entry[Content]:
+        """A new batch, the current one from now on."""
+        self.begun += 1
+        self.current = self._waiting[self.begun] = Entry(self.begun, size, content)
+        return self.current
+
+    def find(self, number: int) -> Entry[Content] | None:
+        """The batch of that number if it is not closed yet."""
+        return self._waiting.get(number)
+
+    def close(self, entry: Entry[Content], tickets: int) -> bool:
+        """Count closed tickets; whether they were the last, which closes the batch."""
+        entry.closed += tickets
+        if entry.closed < entry.size:
+            return False
+        del self._waiting[entry.number]
+        return True
+
+    def resume(self, number: int, asked: int, size: int, content: Content) -> None:
+        """Go on after batches that were played as a block, the last of them up to `asked`."""
+        self.begun = number
+        self.current = Entry(number, size, content, asked, asked)
+        if asked < size:
+            self._waiting[number] = self.current

@@ -1,0 +1,85 @@
+"""What a learner buys and why, in words and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One feature that is bought now.
+
+    `gain` is the share of the label's variance it takes away (kept) or would take away beyond the
+    kept ones, `error` the standard error of that; `weight` is in the user's units, `reads` counts
+    its values so far.
+    """
+
+    name: str
+    why: str
+    weight: float
+    gain: float
+    error: float
+    reads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is bought now and why, and whom the mixture listens to.
+
+    Examples
+    --------
+    >>> line = Line("age", "kept", 0.5, 0.31, 0.02, 120)
+    >>> print(Explanation(200, (line,), {"memory of all rounds": 1.0}, 0.0))
+    after 200 rounds, bought for every example:
+      kept        age    weight +0.5   explains 31.0 % ± 2.0 % of the variance   120 reads
+    listens to: memory of all rounds 100 %
+    """
+
+    round: int
+    lines: tuple[Line, ...]
+    shares: Mapping[str, float]
+    bound: float
+
+    def __str__(self) -> str:
+        if not self.lines:
+            return "nothing was asked yet, so nothing is bought"
+        wide = max(len(line.name) for line in self.lines)
+        order = {"kept": 0, "safety net": 1, "explored": 2}
+        ranked = sorted(self.lines, key=lambda line: (order[line.why], -line.gain))
+        text = [f"after {self.round} rounds, bought for every example:"]
+        text += [_sentence(line, wide) for line in ranked]
+        heard = sorted(self.shares.items(), key=lambda item: -item[1])
+        told = [f"{name} {100 * share:.0f} %" for name, share in heard if share >= 0.01]
+        return "\n".join([*text, f"listens to: {', '.join(told)}"])
+
+
+def _sentence(line: Line, wide: int) -> str:
+    percent, error = 100.0 * line.gain, 100.0 * line.error
+    if line.why == "kept":
+        promise = f"weight {line.weight:+.4g}   explains {percent:.1f} % ± {error:.1f} %"
+    else:
+        promise = f"might explain {100.0 * optimistic(line.gain, line.error):.1f} %"
+    return f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
+
+
+def optimistic(gain: float, error: float) -> float:
+    """The gain were the correlation two standard errors larger.
+
+    >>> optimistic(0.0, 0.0), optimistic(0.04, 0.01)
+    (0.0, 0.0625)
+    """
+    if gain <= 0.0:
+        return error
+    # error = 2 sqrt(gain) se, se that of the correlation
+    return (math.sqrt(gain) + error / math.sqrt(gain)) ** 2
+
+
+def expert_names(taus: Sequence[float]) -> list[str]:
+    """What AutoLearner's experts are called, in their order."""
+    spans = ["all rounds" if math.isinf(tau) else f"{tau:g} rounds" for tau in taus]
+    kept = [f"memory of {span}" for span in spans]
+    few = [f"best k, memory of {span}" for span in spans]
+    rest = ["safety net with memory", "safety net", "mean of the labels", "everything read"]
+    return kept + few + rest

@@ -1,0 +1,191 @@
+"""AutoLearner's rounds: predict, learn, and close a batch; and many of them in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.auto import Batch, Settings, State, batch_size
+from keyhole.blocks.kernels import discounted, ensemble, mixture, scaling, setfunction
+from keyhole.blocks.kernels import experts as bexp
+from keyhole.blocks.kernels.auto_choose import choose
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.minibatch import first_oversized
+from keyhole.problem import Floats, Indices
+
+FLOOR = 0.1  # the noise is taken for at least this share of the label's variance
+
+_size = kernel(batch_size)
+_guess, _learn = ensemble.guess, ensemble.learn
+_mix, _charge, _bold_shares = mixture.predict, mixture.learn, mixture.bold_shares
+_add, _centre, _spread = scaling.add, scaling.centre, scaling.spread
+_products, _fold = discounted.products, discounted.fold
+_slot_gains, _feed = setfunction.slot_gains, bexp.feed
+
+
+@kernel
+def _gather(batch: Batch, X: NDArray[np.floating], t: int, columns: Indices, x: Floats) -> None:
+    # Centred values; 0 where absent, or where there is no centre yet.
+    b = len(batch.S)
+    for a in range(b):
+        x[a] = X[t, columns[a]] - batch.centre[a]
+        if np.isnan(x[a]):
+            x[a] = 0.0
+    x[b] = 1.0
+
+
+@kernel
+def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats) -> float:
+    runs = batch.runs
+    _guess(runs, x, guesses)
+    if not np.isnan(batch.label[0]):
+        for e in range(len(runs.size)):
+            guesses[e] += batch.label[0]
+    prediction = _mix(state.mixture, guesses)
+    if not s.proper or np.isnan(batch.label[0]):
+        return prediction
+    # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
+    memories = len(state.kept.tau)
+    shares = np.empty(len(runs.size))
+    _bold_shares(state.mixture, shares)
+    total, value = shares[2 * memories + 2], 0.0
+    for e in range(memories, 2 * memories):
+        total += shares[e]
+        value += shares[e] * runs.along[e]
+    return float(batch.label[0] + value / total)
+
+
+@kernel
+def predict_row(s: Settings, state: State, batch: Batch, values: Floats) -> float:
+    """The prediction for the values of S; nothing is learnt."""
+    X, columns = values.reshape(1, -1), np.arange(len(values))
+    x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
+    _gather(batch, X, 0, columns, x)
+    return _predict(s, state, batch, x, guesses)
+
+
+@kernel
+def learn_rows(
+    s: Settings,
+    state: State,
+    batch: Batch,
+    X: NDArray[np.floating],
+    y: Floats,
+    columns: Indices,
+    predictions: Floats,
+) -> None:
+    """Predict and learn rows one after the other; X holds feature S[a] in column columns[a]."""
+    b = len(batch.S)
+    x, guesses = np.empty(b + 1), np.empty(len(state.mixture.losses))
+    for t in range(len(y)):
+        _gather(batch, X, t, columns, x)
+        predictions[t] = _predict(s, state, batch, x, guesses)
+        _charge(state.mixture, guesses, y[t])
+        row = batch.rows[0]
+        if np.isnan(batch.label[0]):
+            batch.label[0] = y[t]
+        for a in range(b):
+            value = np.float64(X[t, columns[a]])
+            batch.values[row, a] = value
+            if np.isnan(batch.centre[a]):
+                batch.centre[a] = value
+        batch.labels[row] = y[t]
+        batch.rows[0] = row + 1
+        _learn(batch.runs, y[t] - batch.label[0])
+
+
+@kernel
+def finish(s: Settings, state: State, batch: Batch) -> None:
+    """Take a batch into all sums: centres first, then moments around them, then the net."""
+    rows, b = batch.rows[0], len(batch.S)
+    if rows == 0:
+        return
+    for t in range(rows):
+        _add(state.label, 0, batch.labels[t])
+        for a in range(b):
+            _add(state.values, batch.S[a], batch.values[t, a])
+    values, labels = np.empty((rows, b)), np.empty(rows)
+    middle = _centre(state.label, 0)
+    for a in range(b):
+        centre = _centre(state.values, batch.S[a])
+        for t in range(rows):
+            values[t, a] = batch.values[t, a] - centre
+    for t in range(rows):
+        labels[t] = batch.labels[t] - middle
+    G, c, count, yy = _products(values, labels, rows)
+    _settle(state)
+    _fold(state.kept, batch.S, G, c, count, yy, rows)
+    if s.slots > 0:
+        _judge(state, batch, G, c, yy, rows)
+
+
+@kernel
+def _settle(state: State) -> None:
+    # When the noise has fallen, rounds played at the old noise weigh less, in proportion.
+    loss, count = state.mixture.noise[0], state.mixture.noise[1]
+    if count <= 8.0:
+        return
+    now = max(loss / count, FLOOR * _spread(state.label, 0))
+    if state.steady[0] == 0.0:
+        state.steady[0] = now
+    if now < state.steady[0]:
+        state.kept.scale[0] *= now / state.steady[0]
+        state.steady[0] = now
+    else:
+        state.steady[0] = min(now, 1.02 * state.steady[0])
+
+
+@kernel
+def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: int) -> None:
+    # The gains of Algorithm 2 within the batch, the batch's own means taken out.
+    b, k1 = len(batch.S), len(batch.slots)
+    for a in range(b):
+        c[a] -= G[a, b] * c[b] / rows
+        for q in range(a, b):
+            G[a, q] -= G[a, b] * G[q, b] / rows
+    levels, gains = np.empty(k1), np.empty((k1, b))
+    _slot_gains(G[:b, :b], c[:b], max(yy - c[b] * c[b] / rows, 0.0), batch.slots, levels, gains)
+    for i in range(k1):
+        for a in range(b):
+            gains[i, a] = -gains[i, a] / rows
+    net = state.net
+    _feed(batch.S, batch.p, batch.weight, gains, net.L, net.squares, net.largest)
+
+
+@kernel
+def play(
+    s: Settings,
+    state: State,
+    batch: Batch,
+    clock: Indices,
+    X: NDArray[np.floating],
+    y: Floats,
+    predictions: Floats,
+    bought: NDArray[np.int32],
+) -> int:
+    """Rounds of a block, batch by batch; returns how many were played before one too large.
+
+    clock: rounds asked so far, batches begun so far, rounds of the current batch, its size.
+    """
+    t, n = 0, len(y)
+    while t < n:
+        if clock[2] == clock[3]:
+            clock[1] += 1
+            clock[2], clock[3] = 0, _size(clock[0])
+            choose(s, state, batch, clock[1])
+        many = min(n - t, clock[3] - clock[2])
+        fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
+        stop = t + (many if fault < 0 else fault)
+        learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop])
+        if len(bought) > 0:
+            for i in range(t, stop):
+                for a in range(len(batch.S)):
+                    bought[i, a] = batch.S[a]
+        clock[0] += stop - t
+        clock[2] += stop - t
+        t = stop
+        if fault >= 0:
+            break
+        if clock[2] == clock[3]:
+            finish(s, state, batch)
+    return t

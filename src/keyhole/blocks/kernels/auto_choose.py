@@ -1,0 +1,228 @@
+"""How AutoLearner fills a batch: what is kept, what the safety net reads, what is explored."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.auto import EXPLORED, KEPT, NET, Batch, Settings, State
+from keyhole.blocks.kernels import ensemble, exploration, forward
+from keyhole.blocks.kernels import experts as bexp
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.scaling import centre
+from keyhole.problem import Indices
+
+_forward_select = forward.select
+_sampled_gains, _largest = exploration.sampled_gains, exploration.largest
+_start = ensemble.start
+_probabilities, _draw_experts = bexp.probabilities, bexp.draw_experts
+_draw_shared, _shared_weights = bexp.draw_shared, bexp.shared_weights
+
+
+@kernel
+def leader(state: State) -> int:
+    """The memory whose kept features predicted best of late."""
+    best, recent = 0, state.mixture.recent
+    for m in range(1, len(state.kept.tau)):
+        if recent[m] < recent[best]:
+            best = m
+    return best
+
+
+@kernel
+def _keep(s: Settings, state: State, most: int) -> None:
+    # By rank; at the same rank the memory that did best of late comes first.
+    space, recent = state.space, state.mixture.recent
+    memories = len(state.kept.tau)
+    order = np.argsort(recent[:memories], kind="mergesort")
+    for m in range(memories):
+        space.picked[m], space.noise[m] = _forward_select(
+            state.kept,
+            m,
+            most,
+            s.threshold,
+            space.chosen[m],
+            space.gains[m],
+            space.L,
+            space.r[m],
+            space.D[m],
+            space.ready,
+        )
+    space.why[:] = -1
+    held = 0
+    for rank in range(most):
+        for m in order:
+            if rank < space.picked[m] and held < most:
+                j = space.chosen[m, rank]
+                if space.why[j] < 0:
+                    space.why[j] = KEPT
+                    held += 1
+
+
+@kernel
+def _cast_net(s: Settings, state: State, batch: Batch, number: int) -> tuple[Indices, int]:
+    # The features the net reads, kept ones among them; and how many different ones it plays.
+    space, net = state.space, state.net
+    eta = np.empty(s.slots)
+    f0 = _filled(s, s.slots)
+    spread = 1.0 / (f0 + (1.0 - f0) / s.d)
+    for i in range(s.slots):
+        seen = spread * net.largest[i] * net.largest[i] + net.squares[i]
+        eta[i] = math.sqrt(math.log(s.d) / seen) if seen > 0.0 else 1.0
+    _probabilities(net.L, eta, space.p)
+    _draw_experts(s.seed, number, space.p, batch.slots)
+    return _draw_shared(s.seed, number, s.d, batch.slots, s.net, space.draw)
+
+
+@kernel
+def _filled(s: Settings, played: int) -> float:
+    # The chance of a feature that is not played to be read by the net all the same.
+    return 1.0 if s.net == s.d else (s.net - played) / (s.d - played)
+
+
+@kernel
+def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> None:
+    space = state.space
+    for half in range(2):
+        m = 0 if half == 0 else lead
+        many = free // 2 if half == 0 else free - free // 2
+        if many == 0:
+            continue
+        counts = state.kept.n[m, : s.d] * state.kept.scale[m]
+        _sampled_gains(
+            s.seed,
+            2 * number + half,
+            space.r[m],
+            space.D[m],
+            space.noise[m],
+            counts,
+            state.values.reads,
+            space.score,
+        )
+        for j in range(s.d):
+            if space.why[j] >= 0:
+                space.score[j] = -1.0
+        out = np.empty(many, dtype=np.int64)
+        _largest(space.score, out)
+        for i in range(many):
+            space.why[out[i]] = EXPLORED
+
+
+@kernel
+def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
+    """Fill the batch: what is read and why, centres, VAWs at their start."""
+    space, lead = state.space, leader(state)
+    # With a budget of 1 and something to choose from, every other batch explores.
+    _keep(s, state, 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool)
+    played, net = 0, np.empty(0, dtype=np.int64)
+    if s.slots > 0:
+        net, played = _cast_net(s, state, batch, number)
+        for i in range(len(net)):
+            if space.why[net[i]] < 0:
+                space.why[net[i]] = NET
+    free = s.budget
+    for j in range(s.d):
+        if space.why[j] >= 0:
+            free -= 1
+    _explore(s, state, number, lead, free)
+    a = 0
+    for j in range(s.d):
+        if space.why[j] >= 0:
+            batch.S[a] = j
+            a += 1
+    _begin(s, state, batch)
+    if s.slots > 0:
+        _weigh(s, state, batch, net, played)
+    _start_runs(s, state, batch, lead)
+
+
+@kernel
+def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
+    """A batch for a ticket whose own is closed: what it read is learnt, the net is not told."""
+    _keep(s, state, s.pool)
+    batch.S[:] = S
+    for j in S:
+        if state.space.why[j] < 0:
+            state.space.why[j] = EXPLORED
+    _begin(s, state, batch)
+    batch.weight[:] = 0.0
+    batch.slots[:] = 0
+    for j in range(s.d):  # only what was read can be used
+        a = np.searchsorted(S, j)
+        if a == len(S) or S[a] != j:
+            state.space.why[j] = -1
+    _start_runs(s, state, batch, leader(state))
+
+
+@kernel
+def _begin(s: Settings, state: State, batch: Batch) -> None:
+    for a in range(s.budget):
+        j = batch.S[a]
+        batch.why[a] = state.space.why[j]
+        batch.centre[a] = centre(state.values, j) if state.values.reads[j] > 0.0 else np.nan
+    batch.label[0] = centre(state.label, 0) if state.label.reads[0] > 0.0 else np.nan
+    batch.rows[0] = 0
+
+
+@kernel
+def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -> None:
+    # What a loss counts: kept features are read for certain (1), those of the net as in
+    # `SharedReads`, explored ones by a rule with unknown chances (0).
+    space = state.space
+    p, weight = np.empty((s.slots, len(net))), np.empty((s.slots, len(net)))
+    for i in range(s.slots):
+        for a in range(len(net)):
+            p[i, a] = space.p[i, net[a]]
+    _shared_weights(
+        p, np.searchsorted(net, batch.slots), _filled(s, s.slots), _filled(s, played), weight
+    )
+    for a in range(s.budget):
+        place = np.searchsorted(net, batch.S[a])
+        for i in range(s.slots):
+            batch.p[i, a] = space.p[i, batch.S[a]]
+            batch.weight[i, a] = 1.0 if batch.why[a] == KEPT else 0.0
+            if batch.why[a] == NET:
+                batch.weight[i, a] = weight[i, place]
+    for i in range(s.slots):
+        batch.slots[i] = np.searchsorted(batch.S, batch.slots[i])
+
+
+@kernel
+def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
+    kept, runs, space, b = state.kept, batch.runs, state.space, s.budget
+    features = np.empty(b + 1, dtype=np.int64)
+    features[:b] = batch.S
+    features[b] = s.d
+    memories = len(kept.tau)
+    for e in range(len(runs.size)):
+        v, m, ridge = 0, -1, s.ridge
+        if e < 2 * memories:
+            m = e % memories
+            # In proper mode all memories share the support that is played.
+            source = lead if s.proper and e >= memories else m
+            most = space.picked[source] if e < memories else min(s.k, space.picked[source])
+            for rank in range(most):
+                j = space.chosen[source, rank]
+                if space.why[j] == KEPT:
+                    runs.place[e, v] = np.searchsorted(batch.S, j)
+                    v += 1
+        elif e < 2 * memories + 2:
+            m = 0 if e == 2 * memories else -1
+            for i in range(s.slots):
+                new = True
+                for q in range(v):
+                    new = new and runs.place[e, q] != batch.slots[i]
+                if new:
+                    runs.place[e, v] = batch.slots[i]
+                    v += 1
+        elif e == 2 * memories + 3:
+            m, ridge = 0, s.wide
+            for a in range(b):
+                runs.place[e, a] = a
+            v = b
+        if e != 2 * memories + 2:  # that one is the label's centre alone
+            runs.place[e, v] = b
+            v += 1
+        runs.size[e] = v
+        _start(runs, e, features, kept, m, ridge, space.square)

@@ -1,0 +1,125 @@
+"""Inner loops of `blocks/ensemble.py`: start a VAW from a memory, guess, learn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.discounted import Memories
+from keyhole.blocks.ensemble import Ensemble
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.problem import Floats, Indices
+
+_TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding make it less
+
+
+@kernel
+def invert(A: Floats, P: Floats, L: Floats) -> None:
+    """P = A^-1 of a positive definite A with a diagonal near 1, by Cholesky; L is room to work."""
+    v = len(A)
+    for i in range(v):
+        for j in range(i + 1):
+            total = A[i, j]
+            for q in range(j):
+                total -= L[i, q] * L[j, q]
+            L[i, j] = math.sqrt(max(total, _TINY)) if i == j else total / L[j, j]
+    for j in range(v):  # the lower triangle of P holds L^-1 ...
+        P[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, v):
+            total = 0.0
+            for q in range(j, i):
+                total -= L[i, q] * P[q, j]
+            P[i, j] = total / L[i, i]
+    for i in range(v):  # ... and then L^-T L^-1
+        for j in range(i + 1):
+            total = 0.0
+            for q in range(i, v):
+                total += P[q, i] * P[q, j]
+            L[i, j] = total
+    for i in range(v):
+        for j in range(i + 1):
+            P[i, j] = L[i, j]
+            P[j, i] = L[i, j]
+
+
+@kernel
+def start(
+    runs: Ensemble,
+    e: int,
+    features: Indices,
+    kept: Memories,
+    memory: int,
+    ridge: float,
+    room: Floats,
+) -> None:
+    """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
+
+    `memory` < 0: from nothing. The ridge is in units of each feature's mean square in the memory
+    (in the first one if there is none), and 1 round for the constant. room: 3 x v x v.
+    """
+    v, d = runs.size[e], kept.c.shape[1] - 1
+    A, L, P = room[0, :v, :v], room[1, :v, :v], room[2, :v, :v]
+    unit, b = np.empty(v), np.zeros(v)
+    source = max(memory, 0)
+    G, n, scale = kept.G[source], kept.n[source], kept.scale[source]
+    for i in range(v):
+        f = features[runs.place[e, i]]
+        square = G[f, f] / n[f] if n[f] > 0.0 else 0.0
+        unit[i] = 1.0 / math.sqrt(square) if square > 0.0 else 1.0
+        for j in range(i + 1):
+            A[i, j] = 0.0
+            if memory >= 0:
+                A[i, j] = G[f, features[runs.place[e, j]]] * scale * unit[i] * unit[j]
+        A[i, i] += 1.0 if f == d else ridge
+        if memory >= 0:
+            b[i] = kept.c[source, f] * scale * unit[i]
+    # With a diagonal of 1 the largest memory does not drown the ridge in rounding.
+    for i in range(v):
+        root = 1.0 / math.sqrt(A[i, i])
+        unit[i] *= root
+        b[i] *= root
+        L[i, 0] = root
+    for i in range(v):
+        for j in range(i + 1):
+            A[i, j] = A[i, j] * L[i, 0] * L[j, 0]
+    invert(A, P, L)
+    for i in range(v):
+        total = 0.0
+        for j in range(v):
+            total += P[i, j] * b[j]
+            runs.P[e, i, j] = P[i, j] * unit[i] * unit[j]
+        runs.theta[e, i] = total * unit[i]
+
+
+@kernel
+def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+    for e in range(len(runs.size)):
+        v, along, s = runs.size[e], 0.0, 1.0
+        place, theta, Px = runs.place[e], runs.theta[e], runs.Px[e]
+        for i in range(v):
+            Px[i] = 0.0
+        for j in range(v):  # P is symmetric: sums of its rows run along memory
+            xj, row = x[place[j]], runs.P[e, j]
+            for i in range(v):
+                Px[i] += xj * row[i]
+        for i in range(v):
+            s += x[place[i]] * Px[i]
+            along += theta[i] * x[place[i]]
+        runs.along[e], runs.s[e] = along, s
+        guesses[e] = along / s
+
+
+@kernel
+def learn(runs: Ensemble, y: float) -> None:
+    """The rank-1 update of every run with the label of the x it guessed last."""
+    for e in range(len(runs.size)):
+        v, s = runs.size[e], runs.s[e]
+        P, Px, theta = runs.P[e], runs.Px[e], runs.theta[e]
+        step = (y - runs.along[e]) / s
+        for i in range(v):
+            theta[i] += Px[i] * step
+            part = Px[i] / s
+            for j in range(v):
+                P[i, j] -= part * Px[j]

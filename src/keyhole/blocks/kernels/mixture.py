@@ -1,0 +1,80 @@
+"""Inner steps of `blocks/mixture.py`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.mixture import Mixture
+from keyhole.problem import Floats
+
+WINDOW = 200.0  # rounds the bold mixture looks back
+SHARE = 0.25  # of all rounds, over which its own mean loss is taken once that is more
+
+
+@kernel
+def bold_shares(mixture: Mixture, shares: Floats) -> None:
+    """prior exp(-recent / (2 v)), v the mean loss of the bold mixture, scaled to sum 1."""
+    noise, least, total = 1.0, mixture.recent.min(), 0.0
+    if mixture.noise[0] > 0.0:
+        noise = mixture.noise[0] / mixture.noise[1]
+    for e in range(len(shares)):
+        shares[e] = mixture.prior[e] * math.exp((least - mixture.recent[e]) / (2.0 * noise))
+        total += shares[e]
+    for e in range(len(shares)):
+        shares[e] /= total
+
+
+@kernel
+def predict(mixture: Mixture, guesses: Floats) -> float:
+    """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""
+    E, low, high = len(mixture.recent), mixture.span[0], mixture.span[1]
+    if np.isnan(low):
+        guesses[:] = 0.0
+        return 0.0
+    shares = np.empty(E)
+    bold_shares(mixture, shares)
+    bold = 0.0
+    for e in range(E):
+        guesses[e] = min(max(guesses[e], low), high)
+        bold += shares[e] * guesses[e]
+    guesses[E] = min(max(bold, low), high)  # rounding must not carry it beyond
+    Y, middle = 0.5 * (high - low), low + 0.5 * (high - low)
+    if not Y > 0.0:
+        return float(middle)
+    # In units of Y, so that the largest labels do not overflow. Neither sum is 0: guesses lie in
+    # [-1, 1] and the best weight is its prior.
+    least, below, above = mixture.losses.min(), 0.0, 0.0
+    for e in range(E + 1):
+        g = (guesses[e] - middle) / Y
+        lag = (mixture.losses[e] - least) / Y / Y
+        below += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 + g) * (1.0 + g)))
+        above += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 - g) * (1.0 - g)))
+    return float(middle + 0.5 * Y * (math.log(above) - math.log(below)))
+
+
+@kernel
+def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
+    """Charge every expert for its guess (as `predict` left it), and widen the range."""
+    if np.isnan(mixture.span[0]):  # the first label tells the units, and is no one's fault
+        mixture.span[:] = y
+        return
+    E, fade = len(mixture.recent), 1.0 - 1.0 / WINDOW
+    for e in range(E):
+        loss = (y - guesses[e]) * (y - guesses[e])
+        mixture.losses[e] += loss
+        mixture.recent[e] = fade * mixture.recent[e] + loss
+    loss = (y - guesses[E]) * (y - guesses[E])
+    mixture.losses[E] += loss
+    mixture.span[0] = min(mixture.span[0], y)
+    mixture.span[1] = max(mixture.span[1], y)
+    # A window that grows with time: weight w becomes (1 - 1/max(WINDOW, SHARE t)) w + 1.
+    mixture.noise[1] += 1.0
+    mixture.noise[0] += loss
+    most = max(WINDOW, SHARE * mixture.noise[2])
+    mixture.noise[2] += 1.0
+    if mixture.noise[1] > most:
+        mixture.noise[0] *= most / mixture.noise[1]
+        mixture.noise[1] = most

@@ -1,0 +1,312 @@
+"""AutoLearner: the one to use when you know nothing about the stream."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.auto import (
+    TAUS,
+    Batch,
+    batch_size,
+    new_batch,
+    new_state,
+    settings,
+)
+from keyhole.blocks.batches import Batches, Entry
+from keyhole.blocks.explanation import Explanation, Line, expert_names
+from keyhole.blocks.forward import select
+from keyhole.blocks.mixture import bold_shares, bound, shares
+from keyhole.blocks.sampling import uniform_subset
+from keyhole.desk import Desk
+from keyhole.model import SparseModel
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    Ticket,
+    TicketError,
+    refuse_block,
+    refuse_round,
+)
+
+
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import auto
+
+    return auto
+
+
+@functools.cache
+def _choosing() -> ModuleType:
+    from keyhole.blocks.kernels import auto_choose
+
+    return auto_choose
+
+
+class AutoLearner:
+    """No noise level, horizon, scale or constant: learns what it needs from what it buys.
+
+    Rounds come in batches of 4, later 8 and 16, that read the same features: those **kept**,
+    because one of three memories (all rounds, about 512, about 64) finds them significant; those
+    of the **safety net**, Algorithm 2 with a quarter of the budget; and those **explored**, by
+    random optimism. VAWs on parts of them, started from the memories, hand in guesses, and a
+    mixture predicts nearly as well as the best of them, whichever that turns out to be.
+
+    Centre and scale of every feature and of the label are learnt from bought values; weights are
+    reported in the user's units.
+
+    Parameters
+    ----------
+    problem
+        What may be read. k bounds `model()` and the played model in proper mode.
+    seed
+        Of all draws, which are keyed by it and the number of the batch.
+    proper
+        Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
+        instead of the mixture of everything that is read.
+
+    Guarantee
+    ---------
+    Default mode, labels told in order, for every sequence: the loss exceeds that of any of its
+    experts, one of which is Algorithm 2 on the net's budget with a VAW that starts anew in every
+    batch, by at most 2 Y^2 log(1/prior) plus the loss in rounds whose label is a record, 2 Y the
+    range of the labels (`keyhole.blocks.mixture`; `bound()` says how much that is by now). Nothing
+    is proved about the selection; the net's own parts are those of Algorithm 2 in practice.
+
+    Deviations
+    ----------
+    Not the paper's: its two algorithms are DantzigLearner and OnlineGreedyLearner. Late labels are
+    learnt with the state at that time; at most 64 batches wait for labels.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=30, k=2, n=2048, seed=0)
+    >>> learner = kh.AutoLearner(kh.Problem(d=30, k=2, budget=8), seed=0)
+    >>> ledger = kh.play(learner, stream)
+    >>> set(learner.model().features.tolist()) == set(truth.support.tolist())
+    True
+    """
+
+    def __init__(self, problem: Problem, *, seed: int = 0, proper: bool = False) -> None:
+        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
+        self.seed, self.proper = seed, bool(proper)
+        self._settings = settings(
+            problem.d, problem.k, problem.budget, proper=self.proper, seed=seed
+        )
+        self._state = new_state(self._settings)
+        self._desk = Desk(problem)
+        self._batches = Batches[Batch]()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem the learner was made for."""
+        return self._desk.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._desk.round
+
+    @property
+    def weights(self) -> Floats:
+        """The mean of the experts' weights, by their shares in the mixture, in the user's units."""
+        return self._linear(self._shares())[0]
+
+    @property
+    def intercept(self) -> float:
+        """The constant that belongs to `weights`."""
+        return self._linear(self._shares())[1]
+
+    def model(self) -> SparseModel:
+        """The best linear model with at most k weights, as the learner sees it now.
+
+        In proper mode it is the model that is played.
+        """
+        M, E = len(TAUS), len(self._state.mixture.recent)
+        share = self._shares()
+        if not self.proper:
+            share = np.zeros(E)
+            share[M + int(_choosing().leader(self._state))] = 1.0
+        weights, intercept = self._linear(share)
+        features = np.flatnonzero(weights)
+        names = tuple(self._name(j) for j in features.tolist())
+        return SparseModel(names, weights[features], intercept, features)
+
+    def bound(self) -> float:
+        """What the mixture may have lost beyond the safety net, records aside."""
+        return bound(self._state.mixture, 2 * len(TAUS) + 1)
+
+    def ask(self) -> Ticket:
+        """A ticket for the features of the current batch."""
+        entry = self._open()
+        entry.asked += 1
+        return self._desk.issue(entry.content.S, {"batch": np.array(entry.number)})
+
+    def predict(self, seen: Observation) -> float:
+        """The mixture's prediction, or in proper mode that of the model; changes nothing."""
+        batch = self._batch(seen.ticket)
+        return float(
+            _kernels().predict_row(self._settings, self._state, batch, np.array(seen.values))
+        )
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Learn the label; the batch goes into the sums if it was the last one missing."""
+        ticket, label = self._desk.settle(seen, y)
+        entry = self._batches.find(int(ticket.memo["batch"]))
+        batch = self._batch(ticket)
+        row = np.array(seen.values)[np.newaxis]
+        columns = np.arange(len(ticket.features))
+        self._learn(batch, row, np.array([label]), columns, np.empty(1))
+        if entry is None or self._batches.close(entry, 1):
+            self._finish(batch)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket; its batch does without it."""
+        issued = self._desk.drop(ticket)
+        entry = self._batches.find(int(issued.memo["batch"]))
+        if entry is not None and self._batches.close(entry, 1):
+            self._finish(entry.content)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once in compiled code."""
+        refuse_block(X, y, self.problem.d)
+        y = np.array(y, dtype=np.float64)
+        predictions = np.empty(len(y))
+        at = self._end_current(X, y, predictions, bought)
+        if at == len(y):
+            return predictions
+        batch, batches = new_batch(self._settings), self._batches
+        clock = np.array([self.round, batches.begun, 0, 0], dtype=np.int64)
+        rest = np.empty((0, 0), dtype=np.int32) if bought is None else bought[at:]
+        played = _kernels().play(
+            self._settings, self._state, batch, clock, X[at:], y[at:], predictions[at:], rest
+        )
+        self._desk.skip(int(played))
+        batches.resume(int(clock[1]), int(clock[2]), int(clock[3]), batch)
+        if at + played < len(y):
+            refuse_round(self.round + 1)
+        return predictions
+
+    def explain(self) -> Explanation:
+        """What is bought now and why, in words and numbers."""
+        state, lines = self._state, list[Line]()
+        if self._batches.current is not None and state.label.reads[0] > 0:
+            batch, weights = self._batches.current.content, self.weights
+            lead = int(_choosing().leader(state))
+            found = select(state.kept, lead, self._settings.pool, self._settings.threshold)
+            whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.nan_to_num(found.r**2 / found.D, posinf=0.0)
+                gain[found.chosen] = found.gains
+                spread = np.nan_to_num(found.noise / found.counts, posinf=whole)
+            error = np.where(gain > 0.0, 2.0 * np.sqrt(gain * spread), spread)
+            for a, j in enumerate(batch.S.tolist()):
+                why = ("kept", "safety net", "explored")[batch.why[a]]
+                share, doubt = float(gain[j]) / whole, float(error[j]) / whole
+                reads = int(state.values.reads[j])
+                lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
+        named = dict(zip(expert_names(TAUS), shares(state.mixture).tolist(), strict=True))
+        return Explanation(self.round, tuple(lines), named, self.bound())
+
+    def _name(self, j: int) -> str:
+        names = self.problem.names
+        return f"x{j}" if names is None else names[j]
+
+    def _shares(self) -> Floats:
+        """The weight of each expert in what is played."""
+        if not self.proper:
+            return shares(self._state.mixture)
+        M, share = len(TAUS), bold_shares(self._state.mixture)
+        total = share[M : 2 * M].sum() + share[2 * M + 2]
+        played = np.zeros_like(share)
+        played[M : 2 * M] = share[M : 2 * M] / total
+        return played
+
+    def _linear(self, share: Floats) -> tuple[Floats, float]:
+        """Weights and intercept, in the user's units, of a mean of the experts."""
+        weights, constant = np.zeros(self.problem.d), 0.0
+        if self._batches.current is None:
+            return weights, constant
+        batch = self._batches.current.content
+        runs, b = batch.runs, len(batch.S)
+        for e, part in enumerate(share.tolist()):
+            place = runs.place[e, : runs.size[e]]
+            theta = part * runs.theta[e, : runs.size[e]]
+            here = place < b
+            weights[batch.S[place[here]]] += theta[here]
+            constant += float(theta[~here].sum())
+        middle = float(np.nan_to_num(batch.label[0]))
+        centres = np.nan_to_num(batch.centre)
+        return weights, middle + constant - float(weights[batch.S] @ centres)
+
+    def _open(self) -> Entry[Batch]:
+        """The batch of the next round: the current one, or a new one if all of that was asked."""
+        if self._batches.full:
+            late = self._batches.overdue()
+            if late is not None:
+                self._finish(late.content)
+            batch = new_batch(self._settings)
+            number = self._batches.begun + 1
+            _choosing().choose(self._settings, self._state, batch, number)
+            self._batches.begin(batch_size(self.round), batch)
+        assert self._batches.current is not None
+        return self._batches.current
+
+    def _batch(self, ticket: Ticket) -> Batch:
+        """The batch of a ticket; one begun anew if that batch is closed already."""
+        if "batch" not in ticket.memo:
+            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
+        entry = self._batches.find(int(ticket.memo["batch"]))
+        if entry is not None:
+            return entry.content
+        batch = new_batch(self._settings)
+        _choosing().reopen(self._settings, self._state, batch, ticket.features)
+        return batch
+
+    def _learn(
+        self,
+        batch: Batch,
+        X: NDArray[np.floating],
+        y: Floats,
+        columns: Indices,
+        predictions: Floats,
+    ) -> None:
+        _kernels().learn_rows(self._settings, self._state, batch, X, y, columns, predictions)
+
+    def _finish(self, batch: Batch) -> None:
+        _kernels().finish(self._settings, self._state, batch)
+
+    def _end_current(
+        self,
+        X: NDArray[np.floating],
+        y: Floats,
+        predictions: Floats,
+        bought: NDArray[np.int32] | None,
+    ) -> int:
+        """Play what is left of the current batch; how many rounds that was."""
+        if self._batches.full:
+            return 0
+        entry = self._open()
+        batch = entry.content
+        many = min(len(y), entry.size - entry.asked)
+        fault = int(_kernels().first_oversized(X[:many], y[:many], batch.S))
+        played = many if fault < 0 else fault
+        self._learn(batch, X[:played], y[:played], batch.S, predictions[:played])
+        if bought is not None:
+            bought[:played] = batch.S
+        entry.asked += played
+        self._desk.skip(played)
+        if played and self._batches.close(entry, played):
+            self._finish(batch)
+        if played < many:
+            refuse_round(self.round + 1)
+        return played

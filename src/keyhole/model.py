@@ -1,0 +1,58 @@
+"""A plain sparse linear model, to be used anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keyhole.problem import DataError, Floats, Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseModel:
+    """y = intercept + <x, w> with few non-zero weights, in the units of the data.
+
+    Parameters
+    ----------
+    names
+        Of the features with a weight; `x0`, `x1`, ... where the problem has no names.
+    weights
+        In the same order.
+    intercept
+        The constant.
+    features
+        Their indices in the problem.
+
+    Examples
+    --------
+    >>> model = SparseModel(("age", "bmi"), np.array([0.1, -2.0]), 3.0, np.array([0, 7]))
+    >>> model.predict([[50.0, 1.0]])
+    array([6.])
+    >>> print(model)
+    3 + 0.1 age - 2 bmi
+    """
+
+    names: tuple[str, ...]
+    weights: Floats
+    intercept: float
+    features: Indices
+
+    def predict(self, rows: ArrayLike) -> Floats:
+        """Predictions for rows that hold the values of `names`, in that order."""
+        X = np.asarray(rows, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != len(self.names):
+            raise DataError(
+                f"rows must have {len(self.names)} columns ({', '.join(self.names)}), "
+                f"got shape {X.shape}"
+            )
+        result: Floats = X @ self.weights + self.intercept
+        return result
+
+    def __str__(self) -> str:
+        terms = [
+            f"{'-' if w < 0 else '+'} {abs(w):.6g} {name}"
+            for name, w in zip(self.names, self.weights.tolist(), strict=True)
+        ]
+        return " ".join([f"{self.intercept:.6g}", *terms])
