@@ -24,9 +24,10 @@ KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
-    `pool`: features kept at most; `slots`: runs of the safety net's experts (0: no net); `net`: the
-    features it reads; `threshold`: standard errors that make a feature significant; `ridge`: of a
-    VAW, in mean squares of a feature, and `wide`: of the one on everything that is read.
+    `pool`: features kept at most; `slots`: runs of the safety net's experts (0: no net); `net`:
+    the features it reads; `threshold`: standard errors that make a feature significant; `ridge`:
+    of a VAW, in mean squares of a feature, and `wide`: of the one on everything that is read;
+    `optimism`: standard errors by which exploration lets a correlation be off.
     """
 
     d: int
@@ -38,6 +39,7 @@ class Settings(NamedTuple):
     threshold: float
     ridge: float
     wide: float
+    optimism: float
     proper: bool
     seed: np.uint64
 
@@ -59,7 +61,7 @@ def settings(d: int, k: int, budget: int, *, proper: bool, seed: int) -> Setting
         pool, net = budget, d if slots else 0
     threshold = 0.85 * math.sqrt(2.0 * math.log(max(d, 2)))
     return Settings(
-        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, bool(proper), np.uint64(seed)
+        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, 0.5, bool(proper), np.uint64(seed)
     )
 
 
@@ -90,18 +92,13 @@ class Space(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything AutoLearner has learnt. All of it sums, but for the extremes in the mixture.
-
-    `steady` is the noise level the first memory is expressed in: when the noise falls, what was
-    read in noisier rounds weighs less.
-    """
+    """Everything AutoLearner has learnt. All of it sums, but for the extremes in the mixture."""
 
     kept: Memories
     values: Running
     label: Running
     mixture: Mixture
     net: Net
-    steady: Floats
     space: Space
 
 
@@ -152,7 +149,7 @@ def new_state(s: Settings) -> State:
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     prior = np.ones(experts(m))
-    return State(memories(d, TAUS), running(d), running(1), mix(prior), net, np.zeros(1), space)
+    return State(memories(d, TAUS), running(d), running(1), mix(prior), net, space)
 
 
 def new_batch(s: Settings) -> Batch:

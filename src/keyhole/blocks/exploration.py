@@ -20,15 +20,19 @@ def _kernels() -> ModuleType:
 
 
 def sampled_gains(
-    seed: int, round: int, selection: Selection, reads: NDArray[np.floating]
+    seed: int,
+    round: int,
+    selection: Selection,
+    reads: NDArray[np.floating],
+    optimism: float = 1.0,
 ) -> Floats:
     """The gain of every feature were its correlation off by a random standard error.
 
-        (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j standard normal, keyed by (seed, round)
+        (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j normal, sd `optimism`
 
-    (Thompson sampling on the residual correlations). A feature never read comes before all others,
-    in random order; one whose reads were all the same counts as r = 0: a rare event may hide there.
-    One that is a combination of the chosen features has no gain.
+    Thompson sampling on the residual correlations, keyed by (seed, round). A feature never read
+    comes before all others, in random order; one whose reads were all the same counts as r = 0: a
+    rare event may hide there. One that is a combination of the chosen features has no gain.
 
     >>> selection = Selection(np.array([0]), np.array([1.0]), np.array([0.0, 0.5, 0.0]),
     ...     np.array([0.0, 1.0, 1.0]), 0.1, np.array([9.0, 9.0, 9.0]))
@@ -44,6 +48,7 @@ def sampled_gains(
         selection.noise,
         selection.counts,
         np.asarray(reads, dtype=np.float64),
+        optimism,
         score,
     )
     return score

@@ -13,12 +13,10 @@ from keyhole.blocks.kernels.jit import kernel
 from keyhole.blocks.kernels.minibatch import first_oversized
 from keyhole.problem import Floats, Indices
 
-FLOOR = 0.1  # the noise is taken for at least this share of the label's variance
-
 _size = kernel(batch_size)
 _guess, _learn = ensemble.guess, ensemble.learn
 _mix, _charge, _bold_shares = mixture.predict, mixture.learn, mixture.bold_shares
-_add, _centre, _spread = scaling.add, scaling.centre, scaling.spread
+_add, _centre = scaling.add, scaling.centre
 _products, _fold = discounted.products, discounted.fold
 _slot_gains, _feed = setfunction.slot_gains, bexp.feed
 
@@ -113,26 +111,9 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
     G, c, count, yy = _products(values, labels, rows)
-    _settle(state)
     _fold(state.kept, batch.S, G, c, count, yy, rows)
     if s.slots > 0:
         _judge(state, batch, G, c, yy, rows)
-
-
-@kernel
-def _settle(state: State) -> None:
-    # When the noise has fallen, rounds played at the old noise weigh less, in proportion.
-    loss, count = state.mixture.noise[0], state.mixture.noise[1]
-    if count <= 8.0:
-        return
-    now = max(loss / count, FLOOR * _spread(state.label, 0))
-    if state.steady[0] == 0.0:
-        state.steady[0] = now
-    if now < state.steady[0]:
-        state.kept.scale[0] *= now / state.steady[0]
-        state.steady[0] = now
-    else:
-        state.steady[0] = min(now, 1.02 * state.steady[0])
 
 
 @kernel

@@ -98,6 +98,7 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
             space.noise[m],
             counts,
             state.values.reads,
+            s.optimism,
             space.score,
         )
         for j in range(s.d):

@@ -23,6 +23,7 @@ def sampled_gains(
     noise: float,
     counts: Floats,
     reads: Floats,
+    optimism: float,
     score: Floats,
 ) -> None:
     """The gain of every feature were its correlation off by a random standard error."""
@@ -45,7 +46,7 @@ def sampled_gains(
             j = 4 * block + i
             if j >= d:
                 break
-            g = normals[i]
+            g = optimism * normals[i]
             if reads[j] == 0.0:
                 score[j] = NEVER * (1.0 + uniforms[i] * _UNIT)
             elif D[j] <= 0.0 and r[j] == 0.0 and counts[j] > 0.0:  # constant so far
