@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks import batches
 from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts
-from keyhole.learners import online_greedy
 from keyhole.learners.online_greedy import theorem_parameters
 from keyhole.problem import Floats
 
@@ -141,10 +141,10 @@ def told(order: list[int], drop: set[int]) -> kh.OnlineGreedyLearner:
 def test_a_batch_is_judged_when_its_last_ticket_is_closed() -> None:
     open_one = told([*range(7), *range(8, 16)], set())
     assert open_one._bexp.fed == 1  # the second batch; the first waits for round 8
-    assert len(open_one._waiting) == 1
+    assert len(open_one._batches) == 1
     learner = told([*range(8, 16), *range(8)], set())
     assert learner._bexp.fed == 2
-    assert not learner._waiting
+    assert len(learner._batches) == 0
 
 
 def test_late_labels_teach_the_experts_the_same() -> None:
@@ -161,12 +161,12 @@ def test_dropped_tickets_leave_their_batch_with_fewer_rows() -> None:
     assert learner._bexp.fed == 2
     nothing = told(list(range(16)), set(range(8)))
     assert nothing._bexp.fed == 1  # no label, no judgement
-    assert not nothing._waiting
+    assert len(nothing._batches) == 0
 
 
 def test_labels_that_never_come_do_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """One lost label in each batch: the oldest batch is judged without it; memory is bounded."""
-    monkeypatch.setattr(online_greedy, "WAITING", 4)
+    monkeypatch.setattr(batches, "WAITING", 4)
     X, y = data(200)
     learner = kh.OnlineGreedyLearner(PROBLEM, seed=0, batch_size=10)
     lost = []
@@ -176,7 +176,7 @@ def test_labels_that_never_come_do_not_stop_it(monkeypatch: pytest.MonkeyPatch) 
             lost.append((seen, label))
         else:
             learner.tell(seen, label)
-    assert len(learner._waiting) == 4
+    assert len(learner._batches) == 4
     assert learner._bexp.fed == 16
     carried = copy.deepcopy(learner._memory)
     assert np.isfinite(learner.predict(lost[0][0]))

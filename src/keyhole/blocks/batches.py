@@ -37,10 +37,20 @@ class Batches(Generic[Content]):
         self.current: Entry[Content] | None = None
         self._waiting: dict[int, Entry[Content]] = {}
 
+    def __len__(self) -> int:
+        """How many batches are not closed yet."""
+        return len(self._waiting)
+
     @property
     def full(self) -> bool:
         """Whether the next ticket needs a new batch."""
         return self.current is None or self.current.asked == self.current.size
+
+    @property
+    def asking(self) -> Entry[Content]:
+        """The current batch."""
+        assert self.current is not None, "no batch was begun"
+        return self.current
 
     def overdue(self) -> Entry[Content] | None:
         """The oldest batch, taken out, if as many wait as may; else None."""

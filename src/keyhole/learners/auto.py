@@ -257,9 +257,8 @@ class AutoLearner:
             batch = new_batch(self._settings)
             number = self._batches.begun + 1
             _choosing().choose(self._settings, self._state, batch, number)
-            self._batches.begin(batch_size(self.round), batch)
-        assert self._batches.current is not None
-        return self._batches.current
+            return self._batches.begin(batch_size(self.round), batch)
+        return self._batches.asking
 
     def _batch(self, ticket: Ticket) -> Batch:
         """The batch of a ticket; one begun anew if that batch is closed already."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.experts import BEXP
 from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.minibatch import History, MiniBatch
@@ -28,8 +29,6 @@ from keyhole.problem import (
     whole_number,
 )
 
-WAITING = 64  # batches that may wait for labels; the oldest is then judged by those it has
-
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
     """B = (k0 T / (kappa^2 d k))^(1/3) and k1 = kappa^2 k log(T) / 3, both rounded up.
@@ -48,15 +47,11 @@ def default_slots(problem: Problem) -> int:
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """A mini-batch: `size` tickets in all, of which `asked` were issued and `closed` are closed."""
+    """What a batch reads and plays."""
 
-    number: int
-    size: int
     draw: Draw
     slots: Indices  # where each slot's feature stands in the order of `mini`
     mini: MiniBatch
-    asked: int = 0
-    closed: int = 0
 
 
 class OnlineGreedyLearner:
@@ -176,9 +171,7 @@ class OnlineGreedyLearner:
         self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
         self._history = History(d, self._memory.experts)
         self._desk = Desk(problem)
-        self._current: _Batch | None = None
-        self._batches = 0
-        self._waiting: dict[int, _Batch] = {}
+        self._batches = Batches[_Batch]()
 
     @property
     def problem(self) -> Problem:
@@ -194,8 +187,8 @@ class OnlineGreedyLearner:
     def weights(self) -> Floats:
         """The ridge solution on the played features; VAW shrinks its predictions from there."""
         weights = np.zeros(self.problem.d)
-        if self._current is not None:
-            mini = self._current.mini
+        if self._batches.current is not None:
+            mini = self._batches.current.content.mini
             weights[mini.V] = self._history.shares() @ mini.theta
         return weights
 
@@ -207,7 +200,7 @@ class OnlineGreedyLearner:
     @property
     def batches(self) -> int:
         """How many batches were begun so far."""
-        return self._batches
+        return self._batches.begun
 
     def probabilities(self) -> Floats:
         """With which probability each slot would draw each feature now, slots x d."""
@@ -215,11 +208,11 @@ class OnlineGreedyLearner:
 
     def ask(self) -> Ticket:
         """A ticket for the features of the current batch."""
-        batch = self._open()
-        batch.asked += 1
+        entry = self._open()
+        entry.asked += 1
         # What the label needs if the batch is gone by then; the rest is in the batch.
-        memo = {"batch": np.array(batch.number), "played": batch.mini.V}
-        return self._desk.issue(batch.draw.S, memo)
+        memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}
+        return self._desk.issue(entry.content.draw.S, memo)
 
     def predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
@@ -228,20 +221,20 @@ class OnlineGreedyLearner:
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; judge the batch if it was the last one missing."""
         ticket, label = self._desk.settle(seen, y)
-        batch = self._waiting.get(int(ticket.memo["batch"]))
-        mini = self._mini(ticket) if batch is None else batch.mini
+        entry = self._batches.find(int(ticket.memo["batch"]))
+        mini = self._mini(ticket)
         mini.add(seen.values, label, self._history)
-        if batch is None:
+        if entry is None:
             self._memory.keep(mini)
         else:
-            self._close(batch, 1)
+            self._close(entry, 1)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch is judged without it."""
         issued = self._desk.drop(ticket)
-        batch = self._waiting.get(int(issued.memo["batch"]))
-        if batch is not None:
-            self._close(batch, 1)
+        entry = self._batches.find(int(issued.memo["batch"]))
+        if entry is not None:
+            self._close(entry, 1)
 
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
@@ -252,16 +245,17 @@ class OnlineGreedyLearner:
         predictions = np.empty(len(y))
         start = 0
         while start < len(y):
-            batch = self._open()
-            stop = min(len(y), start + batch.size - batch.asked)
+            entry = self._open()
+            batch = entry.content
+            stop = min(len(y), start + entry.size - entry.asked)
             rows, S = slice(start, stop), batch.draw.S
             played = batch.mini.play(X[rows], y[rows], self._history, predictions[rows])
             if bought is not None:
                 bought[rows, : len(S)] = S
                 bought[rows, len(S) :] = -1
-            batch.asked += played
+            entry.asked += played
             self._desk.skip(played)
-            self._close(batch, played)
+            self._close(entry, played)
             if played < stop - start:
                 refuse_round(self.round + 1)
             start = stop
@@ -273,38 +267,35 @@ class OnlineGreedyLearner:
             return self.batch_size
         return max(16, 2 * self.slots, math.ceil(2.0 * math.cbrt(t)))
 
-    def _open(self) -> _Batch:
+    def _open(self) -> Entry[_Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""
-        if self._current is None or self._current.asked == self._current.size:
-            if len(self._waiting) == WAITING:
-                self._judge(next(iter(self._waiting.values())))
-            self._batches += 1
-            draw = self._bexp.draw(self._batches)
+        if self._batches.full:
+            late = self._batches.overdue()
+            if late is not None:
+                self._judge(late.content)
+            draw = self._bexp.draw(self._batches.begun + 1)
             V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
             slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)
             mini = MiniBatch(V, draw.S, *self._memory.start(V), self._memory.all_pairs)
-            self._current = _Batch(self._batches, self._size(self.round + 1), draw, slots, mini)
-            self._waiting[self._batches] = self._current
-        return self._current
+            return self._batches.begin(self._size(self.round + 1), _Batch(draw, slots, mini))
+        return self._batches.asking
 
     def _mini(self, ticket: Ticket) -> MiniBatch:
         """The mini-batch of a ticket; one begun anew if that batch is judged already."""
         if "batch" not in ticket.memo:
             raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
-        batch = self._waiting.get(int(ticket.memo["batch"]))
-        if batch is not None:
-            return batch.mini
+        entry = self._batches.find(int(ticket.memo["batch"]))
+        if entry is not None:
+            return entry.content.mini
         V, S = ticket.memo["played"].copy(), ticket.features.copy()
         return MiniBatch(V, S, *self._memory.start(V), self._memory.all_pairs)
 
-    def _close(self, batch: _Batch, tickets: int) -> None:
-        batch.closed += tickets
-        if batch.closed == batch.size:
-            self._judge(batch)
+    def _close(self, entry: Entry[_Batch], tickets: int) -> None:
+        if self._batches.close(entry, tickets):
+            self._judge(entry.content)
 
     def _judge(self, batch: _Batch) -> None:
         """Feed the experts with the losses of a batch, and remember its sums."""
-        del self._waiting[batch.number]
         mini = batch.mini
         if mini.n == 0:
             return

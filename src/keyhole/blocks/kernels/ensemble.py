@@ -56,7 +56,8 @@ def start(
     """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
 
     `memory` < 0: from nothing. The ridge is in units of each feature's mean square in the memory
-    (in the first one if there is none), and 1 round for the constant. room: 3 x v x v.
+    (in the first one if there is none), and 1 round for the constant. A feature without a mean
+    square yet, whose units are unknown, keeps the weight 0. room: 3 x v x v.
     """
     v, d = runs.size[e], kept.c.shape[1] - 1
     A, L, P = room[0, :v, :v], room[1, :v, :v], room[2, :v, :v]
@@ -65,8 +66,8 @@ def start(
     G, n, scale = kept.G[source], kept.n[source], kept.scale[source]
     for i in range(v):
         f = features[runs.place[e, i]]
-        square = G[f, f] / n[f] if n[f] > 0.0 else 0.0
-        unit[i] = 1.0 / math.sqrt(square) if square > 0.0 else 1.0
+        square = 1.0 if f == d else (G[f, f] / n[f] if n[f] > 0.0 else 0.0)
+        unit[i] = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
         for j in range(i + 1):
             A[i, j] = 0.0
             if memory >= 0:

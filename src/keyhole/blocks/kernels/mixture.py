@@ -17,11 +17,12 @@ SHARE = 0.25  # of all rounds, over which its own mean loss is taken once that i
 @kernel
 def bold_shares(mixture: Mixture, shares: Floats) -> None:
     """prior exp(-recent / (2 v)), v the mean loss of the bold mixture, scaled to sum 1."""
-    noise, least, total = 1.0, mixture.recent.min(), 0.0
-    if mixture.noise[0] > 0.0:
-        noise = mixture.noise[0] / mixture.noise[1]
+    least, total = mixture.recent.min(), 0.0
     for e in range(len(shares)):
-        shares[e] = mixture.prior[e] * math.exp((least - mixture.recent[e]) / (2.0 * noise))
+        shares[e] = mixture.prior[e]
+        if mixture.noise[0] > 0.0:  # else nobody has lost anything yet
+            lag = mixture.noise[1] * (least - mixture.recent[e]) / mixture.noise[0]
+            shares[e] *= math.exp(0.5 * lag)
         total += shares[e]
     for e in range(len(shares)):
         shares[e] /= total
