@@ -22,6 +22,11 @@ def _dantzig(problem: Problem, *, seed: int = 0) -> Learner:
     return DantzigLearner(problem, seed=seed, noise_sd=1.0, threshold_scale=0.02)
 
 
+def _dantzig_data(problem: Problem, *, seed: int = 0) -> Learner:
+    """Algorithm 1, everything measured: no noise level, no constant."""
+    return DantzigLearner(problem, seed=seed, threshold="data")
+
+
 def _online_greedy(problem: Problem, *, seed: int = 0) -> Learner:
     """Algorithm 2, put together for practice: no horizon, no bounds."""
     return OnlineGreedyLearner(problem, seed=seed)
@@ -35,5 +40,6 @@ LEARNERS: dict[str, LearnerFactory] = {
     "random": RandomSubset,
     "full": FullInformation,
     "dantzig": _dantzig,
+    "dantzig-data": _dantzig_data,
     "online-greedy": _online_greedy,
 }

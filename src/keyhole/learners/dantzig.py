@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig import solve
+from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.moments import Moments
 from keyhole.blocks.sampling import inclusion_uniform, uniform_subset, workspace
@@ -54,23 +56,6 @@ def default_burn_in(problem: Problem) -> int:
     return math.ceil(problem.k * math.log(problem.d))
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
-    """How the linear programs went. `threshold`, `nonzeros`, `gap` are those of the last one.
-
-    `nonzeros` counts before the truncation to k; a program that is not solved to optimality keeps
-    the weights of the one before and is counted in `infeasible` (or `unsolved`).
-    """
-
-    solves: int = 0
-    infeasible: int = 0
-    unsolved: int = 0
-    round: int = 0
-    threshold: float = math.nan
-    nonzeros: int = 0
-    gap: float = math.nan
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Model:
     """A k-sparse model as it is played: support, weights, and what absent values count as."""
@@ -82,6 +67,18 @@ class _Model:
     def __post_init__(self) -> None:
         for array in (self.support, self.w, self.means):
             array.flags.writeable = False  # tickets carry them as they are
+
+
+def _class_of(threshold: object) -> type[DantzigLearner]:
+    from keyhole.learners.dantzig_data import PracticalDantzig  # which builds on this file
+
+    classes = {"printed": DantzigLearner, "data": PracticalDantzig}
+    if not isinstance(threshold, str) or threshold not in classes:
+        raise ProblemError(
+            f"threshold must be one of {', '.join(classes)}, got {threshold!r}"
+            f"{nearest(threshold, list(classes))}"
+        )
+    return classes[threshold]
 
 
 class DantzigLearner:
@@ -105,8 +102,11 @@ class DantzigLearner:
         anyway.
     seed
         Of the exploration sets.
+    threshold
+        "printed" is the program above. "data" makes a `PracticalDantzig`, whose thresholds, noise
+        and scales are measured (learners/dantzig_data.py); it takes none of the parameters below.
     noise_sd
-        Standard deviation sigma of the label noise, or an upper bound of it.
+        Standard deviation sigma of the label noise, or an upper bound of it; must be given.
     threshold_scale
         The universal constant C. At the printed 1 the program returns w = 0 for all practical t;
         see docs/algorithms/dantzig.md for what to use.
@@ -145,12 +145,17 @@ class DantzigLearner:
     True
     """
 
+    def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
+        """A DantzigLearner, or the subclass that the threshold names."""
+        return cast(Self, object.__new__(_class_of(threshold) if cls is DantzigLearner else cls))
+
     def __init__(
         self,
         problem: Problem,
         *,
         seed: int,
-        noise_sd: float,
+        threshold: str = "printed",
+        noise_sd: float | None = None,
         threshold_scale: float = 1.0,
         failure_probability: float = 0.05,
         burn_in: int | None = None,
@@ -175,6 +180,8 @@ class DantzigLearner:
             )
         uniform_subset(seed, 1, d, 0)  # checks the seed
         self.seed = seed
+        if noise_sd is None:
+            raise ProblemError("noise_sd must be given; threshold='data' does without")
         self.noise_sd = real_number("noise_sd", noise_sd, 0.0)
         self.threshold_scale = real_number("threshold_scale", threshold_scale)
         if self.threshold_scale <= 0:
@@ -318,16 +325,7 @@ class DantzigLearner:
             scale=self.threshold_scale,
         )
         solution = solve(G, b, threshold)
-        log = self.diagnostics
-        self.diagnostics = Diagnostics(
-            solves=log.solves + 1,
-            infeasible=log.infeasible + (solution.status == "infeasible"),
-            unsolved=log.unsolved + (solution.status == "limit"),
-            round=t,
-            threshold=threshold,
-            nonzeros=solution.nonzeros,
-            gap=solution.gap,
-        )
+        self.diagnostics = self.diagnostics.after(solution, t, threshold)
         if solution.status == "optimal":
             support = top_k(solution.w, self.problem.k)
             means = self._moments.X[support] / np.maximum(np.diag(self._moments.N)[support], 1)

@@ -13,6 +13,7 @@ from keyhole.streams.arrays import (
 from keyhole.streams.clinic import clinic
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
 from keyhole.streams.files import FileStream, read
+from keyhole.streams.realizable_suite import REALIZABLE_SUITE, Setting, realizable_suite
 from keyhole.streams.simulate import Simulated, Truth, linear
 from keyhole.streams.synthetic import (
     dense,
@@ -25,9 +26,11 @@ from keyhole.streams.synthetic import (
 from keyhole.streams.writer import write
 
 __all__ = [
+    "REALIZABLE_SUITE",
     "ArrayStream",
     "FileStream",
     "GeneratedStream",
+    "Setting",
     "Simulated",
     "Truth",
     "chain",
@@ -44,6 +47,7 @@ __all__ = [
     "padded_hard",
     "read",
     "realizable",
+    "realizable_suite",
     "repeat",
     "shuffle",
     "sign_flips",

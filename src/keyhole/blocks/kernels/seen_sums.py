@@ -1,0 +1,106 @@
+"""Inner loops of `SeenSums`: one record of four numbers for every pair of features.
+
+The record of the pair (i, j), i <= j, stands at `place(i, j, d)` of an upper triangle and holds the
+sums, over the rows where both were seen, of x_i x_j, 1, x_i and x_j: side by side, because jumping
+to a record costs more than adding to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.problem import Floats, Indices
+
+PRODUCT, COUNT, FIRST, SECOND = range(4)  # x_i x_j, 1, x_i, x_j
+
+
+@kernel
+def place(i: int | np.int64, j: int | np.int64, d: int) -> int | np.int64:
+    """Where the record of i <= j stands."""
+    return i * d - i * (i + 1) // 2 + j
+
+
+@kernel
+def fewest(pairs: Floats, counts: Floats, S: Indices) -> float:
+    """The least weight of rows in which a feature of S (ascending), or two of them, were seen."""
+    least = np.inf
+    for a in range(len(S)):
+        least = min(least, counts[S[a]])
+        for b in range(a):
+            least = min(least, pairs[place(S[b], S[a], len(counts)), COUNT])
+    return least
+
+
+@kernel
+def _add_products(
+    e: int | np.int64, stop: int | np.int64, features: Indices, x: Floats, d: int, pairs: Floats
+) -> None:
+    # Entry e of a row that ends before `stop`, with itself and the later entries of the row.
+    # Unsigned places: numba tests a signed one for being negative.
+    x_i, base = x[e], np.uint64(place(features[e], 0, d))
+    for f in range(np.uint64(e), np.uint64(stop)):
+        record = base + np.uint64(features[f])
+        pairs[record, PRODUCT] += x_i * x[f]
+        pairs[record, COUNT] += 1.0
+        pairs[record, FIRST] += x_i
+        pairs[record, SECOND] += x[f]
+
+
+@kernel
+def add_rows(
+    offsets: Indices,
+    features: Indices,
+    x: Floats,
+    y: Floats,
+    pairs: Floats,
+    singles: Floats,
+    totals: Floats,
+) -> None:
+    """Add len(y) rows; entries offsets[t] to offsets[t + 1] are row t, features ascending.
+
+    Every sum gets its terms in the order of the rows, whichever way is taken below: rows that come
+    one by one and rows that come in blocks give the same sums bit for bit.
+    """
+    n, d, entries = len(y), singles.shape[1], offsets[len(y)]
+    for t in range(n):
+        totals[0] += 1.0
+        totals[1] += y[t]
+        totals[2] += y[t] * y[t]
+        for e in range(offsets[t], offsets[t + 1]):
+            singles[0, features[e]] += x[e] * y[t]
+            singles[1, features[e]] += y[t]
+    if entries < d:
+        for t in range(n):
+            for e in range(offsets[t], offsets[t + 1]):
+                _add_products(e, offsets[t + 1], features, x, d, pairs)
+        return
+    # Many entries: jumping about in a matrix larger than the cache is what costs, so go through it
+    # row by row. A counting sort gathers the entries of each feature, in the order of the rows.
+    start, order = np.zeros(d + 1, dtype=np.int64), np.empty(entries, dtype=np.int64)
+    end = np.empty(entries, dtype=np.int64)
+    for e in range(entries):
+        start[features[e] + 1] += 1
+    for i in range(d):
+        start[i + 1] += start[i]
+    for t in range(n):
+        for e in range(offsets[t], offsets[t + 1]):
+            q = start[features[e]]
+            order[q] = e
+            end[q] = offsets[t + 1]
+            start[features[e]] += 1
+    for q in range(entries):
+        _add_products(order[q], end[q], features, x, d, pairs)
+
+
+@kernel
+def arrived(features: NDArray[np.signedinteger], values: Floats, kept: Indices, x: Floats) -> int:
+    """Write the features whose values are not NaN to `kept`, the values to `x`; how many."""
+    n = 0
+    for a in range(len(values)):
+        if not np.isnan(values[a]):
+            kept[n] = features[a]
+            x[n] = values[a]
+            n += 1
+    return n
