@@ -1,9 +1,55 @@
-"""Hypothesis profiles: `ci` draws the same examples every time, `thorough` searches for longer."""
+"""Hypothesis profiles, and one run for all tests of reports.
+
+`ci` draws the same examples every time, `thorough` searches for longer.
+"""
 
 import os
 
+import numpy as np
+import pytest
 from hypothesis import settings
+
+import keyhole as kh
+from keyhole.report import Run, record
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+HOSTILE = (
+    "age",
+    "<script>alert(1)</script>",
+    "quo\"te's & <b>bold</b>",
+    "cost $x^2$ in $",
+    "a very long name that goes on and on and on beyond every margin",
+    "\u202eturned round\nin two lines",
+    "{{ 7 * 7 }}{% raw %}",
+    "年齢",
+)
+
+
+@pytest.fixture(scope="session")
+def hostile() -> kh.streams.ArrayStream:
+    """Eight features in different units, three of which matter; some values are absent."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 8)) * [1, 2, 5, 1, 1, 1, 1, 1] + 3
+    y = 2 * X[:, 1] - X[:, 2] + 0.5 * X[:, 7] + rng.normal(size=700)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    return kh.streams.ArrayStream(X, y, HOSTILE)
+
+
+@pytest.fixture(scope="session")
+def run(hostile: kh.streams.ArrayStream) -> Run:
+    """The run of a learner on that stream."""
+    problem = kh.Problem(d=8, k=2, budget=4, names=hostile.names)
+    return record(
+        kh.LEARNERS["auto"](problem, seed=7),
+        hostile,
+        name="auto",
+        settings={"proper": "<i>no</i>"},
+        seed=7,
+        title="<img src=x onerror=alert(2)>.csv",
+        target="days & nights",
+        command="keyhole run '<file>.csv' --target days",
+        seconds=1.0,
+    )

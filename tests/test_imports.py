@@ -7,6 +7,7 @@ HEAVY = [
     "numba",
     "scipy",
     "highspy",
+    "jinja2",
     "matplotlib",
     "narwhals",
     "pandas",

@@ -1,6 +1,6 @@
 """Learning through a keyhole: online linear regression that may read a few features per example."""
 
-from keyhole import learners, streams, testing, theory
+from keyhole import learners, report, streams, testing, theory
 from keyhole.conditions import bbrcnp, restricted_condition_number, rip, weak_supermodularity
 from keyhole.diagnosis import Diagnosis, diagnose, diagnose_moments
 from keyhole.game import ProgressLine, play, rounds, sell
@@ -36,6 +36,7 @@ from keyhole.problem import (
     Ticket,
     TicketError,
 )
+from keyhole.report import plots
 
 __version__ = "0.1.0"
 
@@ -78,8 +79,10 @@ __all__ = [
     "hindsight_curve",
     "learners",
     "play",
+    "plots",
     "regret",
     "regret_curve",
+    "report",
     "restricted_condition_number",
     "rip",
     "rounds",

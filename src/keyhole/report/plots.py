@@ -1,0 +1,261 @@
+"""Pictures of a run, as matplotlib Figures: for notebooks, and as the SVGs of the page.
+
+Colours are told apart by colour-blind readers too, and nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keyhole.extras import extra
+from keyhole.problem import Floats, Indices
+from keyhole.report.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK = "#1f2328"  # text, axes, grid: the page puts its own colour of text in its place
+BLUE, GREEN, PURPLE, ORANGE = "#0072b2", "#009e73", "#cc79a7", "#d55e00"
+STYLES = {"running mean": (ORANGE, ":"), "full information": (PURPLE, "-.")}
+MOST = 30  # features in one picture
+LONGEST = 28  # letters of a name
+STYLE = {
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "legend.frameon": False,
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "svg.fonttype": "none",  # text stays text, in the fonts of whoever reads it
+}
+
+
+def cumulative_loss(run: Run) -> Figure:
+    """Cumulative loss of the learner, of the baselines, and of the best k features in hindsight.
+
+    The best model is that of the rounds up to each point; the band is what is not known about it.
+    """
+    with _style():
+        figure, axes = _figure(3.4)
+        for other in run.baselines:
+            colour, dashes = STYLES[other.name]
+            label = f"{other.name}, reads {other.reads:.3g}"
+            _curve(axes, run.ends, other.loss, color=colour, ls=dashes, label=label)
+        lost = run.loss[np.searchsorted(run.ends, run.regret.rounds)]
+        low, high = lost - run.regret.high, lost - run.regret.low
+        label = f"best {run.best.k} in hindsight, of every prefix"
+        _curve(axes, run.regret.rounds, high, color=GREEN, ls="--", label=label)
+        _band(axes, run.regret.rounds, low, high, GREEN)
+        label = f"{shown(run.learner)}, reads {run.ledger.mean_reads:.3g}"
+        _curve(axes, run.ends, run.loss, color=BLUE, lw=2.2, label=label)
+        axes.set_ylabel("cumulative squared loss")
+        axes.set_ylim(bottom=0)
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
+def regret(run: Run) -> Figure:
+    """Regret against the best k-sparse model of the rounds so far; a band where it is not exact."""
+    with _style():
+        figure, axes = _figure(2.9)
+        rounds, low, high = run.regret.rounds, run.regret.low, run.regret.high
+        _curve(axes, rounds, high, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
+        _band(axes, rounds, low, high, BLUE)
+        axes.axhline(0, color=INK, lw=0.8)
+        axes.set_ylabel(f"regret, best {run.best.k} in hindsight")
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
+def purchases(run: Run, most: int = MOST) -> Figure:
+    """Which features were bought when: a row per feature, those bought most at the top."""
+    rows = bought_most(run, most)
+    width = int(run.ends[0])
+    rounds = np.diff(run.ends, prepend=0)
+    share = np.ma.masked_equal(run.purchases[rows] / rounds, 0.0)
+    with _style():
+        figure, axes = _figure(0.9 + 0.19 * len(rows))
+        colours = extra("matplotlib.colors", "report")
+        # From nearly nothing to full: what is behind shines through, be it white or black.
+        tints = [(*colours.to_rgb(BLUE), strength) for strength in (0.1, 1.0)]
+        image = axes.imshow(
+            share,
+            aspect="auto",
+            interpolation="none",
+            cmap=colours.LinearSegmentedColormap.from_list("bought", tints),
+            vmin=0,
+            vmax=1,
+            # The last bin may be shorter than the others: it ends beyond the axes.
+            extent=(0.0, float(width * len(run.ends)), len(rows) - 0.5, -0.5),
+        )
+        _features(axes, run, rows)
+        axes.set_xlim(0, int(run.ends[-1]))
+        _not_shown(axes, len(rows), run.problem.d, "features")
+        bar = figure.colorbar(image, ax=axes, pad=0.01, fraction=0.03)
+        bar.set_label("share of rounds bought")
+        bar.outline.set_visible(False)
+        return figure
+
+
+def supports(run: Run, most: int = MOST) -> Figure:
+    """The life lines of the model: when each feature had a weight, and of which sign."""
+    lives = (run.models != 0).sum(axis=1)
+    ever = np.flatnonzero(lives)
+    # Those of the final model first, then those that lived longest.
+    rows = ever[np.lexsort((-lives[ever], run.weights[ever] == 0))][:most]
+    starts = np.concatenate([[0], run.ends[:-1]])
+    with _style():
+        figure, axes = _figure(0.9 + 0.19 * max(len(rows), 2))
+        collections = extra("matplotlib.collections", "report")
+        for sign, colour, thick, label in (
+            (1.0, BLUE, 7, "positive weight"),
+            (-1.0, ORANGE, 3, "negative weight"),
+        ):
+            lines = [
+                [(starts[first], row), (run.ends[last], row)]
+                for row, j in enumerate(rows)
+                for first, last in stretches(np.sign(run.models[j]) == sign)
+            ]
+            axes.add_collection(
+                collections.LineCollection(
+                    lines, colors=colour, lw=thick, label=label, capstyle="butt"
+                )
+            )
+        chosen = np.flatnonzero(np.isin(rows, run.best.support))
+        axes.plot(
+            np.full(len(chosen), float(run.ends[-1])),
+            chosen,
+            color=GREEN,
+            marker="D",
+            ls="",
+            ms=5,
+            clip_on=False,
+            label=f"among the best {run.best.k} in hindsight",
+        )
+        _features(axes, run, rows)
+        axes.set_xlim(0, int(run.ends[-1]))
+        axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+        _not_shown(axes, len(rows), len(ever), "features that ever had a weight")
+        figure.legend(loc="outside upper left", ncols=3)
+        return figure
+
+
+def weights(run: Run, most: int = MOST) -> Figure:
+    """The final model: what one standard deviation of each feature adds to the prediction.
+
+    Weights in the units of the features cannot be compared with each other, these effects can.
+    """
+    effect, best = run.weights * run.spread, run.best.weights * run.spread
+    used = np.union1d(run.support, run.best.support)
+    rows = used[np.argsort(-np.maximum(np.abs(effect), np.abs(best))[used], kind="stable")][:most]
+    with _style():
+        figure, axes = _figure(1.0 + 0.22 * max(len(rows), 2))
+        places = np.arange(len(rows))
+        axes.barh(places, effect[rows], 0.62, color=BLUE, label=shown(run.learner))
+        among = np.flatnonzero(np.isin(rows, run.best.support))
+        label = f"best {run.best.k} in hindsight"
+        axes.plot(best[rows[among]], among, color=GREEN, marker="D", ls="", ms=6, label=label)
+        axes.axvline(0, color=INK, lw=0.8)
+        _features(axes, run, rows)
+        axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+        axes.set_xlabel(f"change of {shown(run.target)} per standard deviation of the feature")
+        axes.grid(axis="x")
+        _not_shown(axes, len(rows), len(used), "features with a weight")
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
+def svg(figure: Figure, name: str) -> str:
+    """A Figure as SVG text with a transparent background; the same Figure, the same text."""
+    matplotlib, target = extra("matplotlib", "report"), io.StringIO()
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        # matplotlib's own font may lack a letter of a name; the reader's browser draws the text.
+        warnings.filterwarnings("ignore", message="Glyph")
+        unknown = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        figure.savefig(target, format="svg", transparent=True, metadata=unknown)
+    return target.getvalue()
+
+
+def bought_most(run: Run, most: int = MOST) -> Indices:
+    """The features bought most often, most often first."""
+    order: Indices = np.argsort(-run.ledger.reads, kind="stable")[:most]
+    return order
+
+
+def stretches(alive: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> list[tuple[int, int]]:
+    """Where a row of truths is true without interruption: first and last place of each stretch.
+
+    >>> stretches(np.array([True, True, False, True]))
+    [(0, 1), (3, 3)]
+    """
+    steps = np.diff(np.concatenate([[0], alive.astype(np.int8), [0]]))
+    firsts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    return [(int(a), int(b) - 1) for a, b in zip(firsts, ends, strict=True)]
+
+
+def shown(name: str) -> str:
+    """A name as it can stand in a picture: on one line, not too long, no mathematics in it.
+
+    >>> shown("cost in $ of " + "very " * 9 + "many 17"), shown("two\\nlines")
+    ('cost in \\\\$ of very…ry many 17', 'two lines')
+    """
+    # Categories C: control, unassigned, and marks that turn the direction of writing around.
+    kept = ("".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in name)).strip()
+    # What tells long names apart is often at their ends.
+    short = kept if len(kept) <= LONGEST else f"{kept[: LONGEST - 11]}…{kept[-10:]}"
+    return short.replace("$", r"\$")  # between two dollars matplotlib reads formulas
+
+
+def _style() -> Any:
+    return extra("matplotlib", "report").rc_context(STYLE)
+
+
+def _figure(height: float) -> tuple[Figure, Axes]:
+    """A Figure of its own, unknown to pyplot, with one pair of axes over the rounds."""
+    figure: Figure = extra("matplotlib.figure", "report").Figure(
+        (8.6, height), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.set_xlabel("rounds")
+    return figure, axes
+
+
+def _curve(axes: Axes, rounds: Indices, values: Floats, **how: Any) -> None:
+    # Nothing is lost before the first round.
+    axes.plot(np.append(0, rounds), np.append(0.0, values), **how)
+    axes.set_xlim(0, int(rounds[-1]))
+    axes.grid(True)
+
+
+def _band(axes: Axes, rounds: Indices, low: Floats, high: Floats, colour: str) -> None:
+    if (low < high).any():
+        label = "what is not known of the best"
+        axes.fill_between(rounds, low, high, color=colour, alpha=0.25, lw=0, label=label)
+
+
+def _features(axes: Axes, run: Run, rows: Indices) -> None:
+    """Names of features on the y axis."""
+    axes.set_yticks(np.arange(len(rows)), [shown(run.problem.label(int(j))) for j in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _not_shown(axes: Axes, drawn: int, there: int, what: str) -> None:
+    if drawn < there:
+        axes.set_title(f"{there - drawn:,} of {there:,} {what} are not shown", loc="left")
+    elif there == 0:
+        axes.set_title(f"no {what}", loc="left")

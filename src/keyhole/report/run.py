@@ -1,0 +1,178 @@
+"""One run, with everything a report shows: what was played, what it cost, what could have been."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keyhole.diagnosis import Diagnosis
+from keyhole.hindsight import Hindsight, RegretCurve
+from keyhole.ledger import Ledger
+from keyhole.problem import Floats, Indices, Interval, Problem
+
+PACKAGES = ("numpy", "scipy", "numba", "highspy")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Baseline:
+    """What another learner lost on the same stream, cumulatively at the ends of the bins."""
+
+    name: str
+    reads: float
+    loss: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What one run produced; `record` makes it, `write` makes a page of it, `kh.plots` pictures.
+
+    Attributes
+    ----------
+    problem
+        Features, sparsity, budget.
+    title, target
+        What was played: a file or the name of a stream, and what was predicted.
+    learner, settings, seed
+        Its name, and what it takes to make it again.
+    rounds_per_second
+        How fast the learner's own game went.
+    ledger
+        The books of the game.
+    ends
+        The last round of each bin of time; bins are equally wide, the last may be shorter.
+    loss
+        Cumulative loss at the ends.
+    purchases
+        How often each feature was bought in each bin: features by bins.
+    models
+        The learner's weights at the ends, features by bins; the last column is the final model.
+    intercept
+        What the final model adds to the weighted sum.
+    spread
+        The standard deviation of each feature over the stream.
+    best
+        The best k-sparse model of the whole stream, with an intercept if `centred`.
+    regret
+        Regret at some of the ends, against the best k-sparse model of the rounds up to each.
+    baselines
+        The running mean, and full information where that is feasible.
+    diagnosis
+        Does the data fit; None if it was not asked for.
+    command
+        What to type, or to run, to have it again; may be empty.
+    notes
+        What was left out, and why.
+    versions
+        Of keyhole and of what it computes with.
+    """
+
+    problem: Problem
+    title: str
+    target: str
+    learner: str
+    settings: Mapping[str, object]
+    seed: int | None
+    rounds_per_second: float
+    ledger: Ledger
+    ends: Indices
+    loss: Floats
+    purchases: Indices
+    models: Floats
+    intercept: float
+    spread: Floats
+    best: Hindsight
+    centred: bool
+    regret: RegretCurve
+    baselines: tuple[Baseline, ...]
+    diagnosis: Diagnosis | None
+    command: str = ""
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=lambda: versions())
+
+    @property
+    def weights(self) -> Floats:
+        """The final model, in the units of the features."""
+        return self.models[:, -1]
+
+    @property
+    def support(self) -> Indices:
+        """The features of the final model."""
+        return np.flatnonzero(self.weights)
+
+    @property
+    def saved(self) -> float:
+        """The share of reads saved: 1 - what was read / everything."""
+        return 1.0 - self.ledger.mean_reads / self.problem.d
+
+    @property
+    def r2(self) -> float:
+        """The share of the loss of the best constant (of 0, without intercept) that was avoided."""
+        empty = self.best.empty_loss
+        return 1.0 - self.ledger.loss / empty if empty > 0 else 0.0
+
+    @property
+    def total_regret(self) -> Interval:
+        """Regret over the whole stream."""
+        return self.ledger.loss - self.best.loss
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the run as plain words, numbers, lists: what JSON can hold.
+
+        Numbers that are not finite are None. Features are given by name.
+        """
+        label, best = self.problem.label, self.best
+        return {
+            "title": self.title,
+            "target": self.target,
+            "rounds": self.ledger.rounds,
+            "features": self.problem.d,
+            "sparsity": self.problem.k,
+            "budget": self.problem.budget,
+            "learner": self.learner,
+            "settings": dict(self.settings),
+            "seed": self.seed,
+            "loss": self.ledger.loss,
+            "mean_loss": self.ledger.mean_loss,
+            "r2": self.r2,
+            "reads_per_example": self.ledger.mean_reads,
+            "most_reads": self.ledger.most_reads,
+            "reads_saved": self.saved,
+            "regret": _ends(self.total_regret),
+            "hindsight": {
+                "loss": _ends(best.loss),
+                "r2": best.r2,
+                "weights": {label(int(j)): float(best.weights[j]) for j in best.support},
+                "intercept": best.intercept,
+            },
+            "model": {
+                "weights": {label(int(j)): float(self.weights[j]) for j in self.support},
+                "intercept": self.intercept,
+            },
+            "bought": {
+                label(int(j)): int(self.ledger.reads[j])
+                for j in np.argsort(-self.ledger.reads, kind="stable")
+                if self.ledger.reads[j]
+            },
+            "baselines": {b.name: {"loss": float(b.loss[-1])} for b in self.baselines},
+            "rounds_per_second": self.rounds_per_second,
+            "notes": list(self.notes),
+            "versions": dict(self.versions),
+        }
+
+
+def versions() -> dict[str, str]:
+    """Versions of keyhole, Python and the packages that numbers depend on; and the machine."""
+    from keyhole import __version__
+
+    found = {"keyhole": __version__, "python": platform.python_version()}
+    found |= {package: importlib.metadata.version(package) for package in PACKAGES}
+    return found | {"machine": f"{platform.system()} {platform.machine()}"}
+
+
+def _ends(interval: Interval) -> dict[str, object]:
+    low, high = (float(end) if np.isfinite(end) else None for end in (interval.low, interval.high))
+    return {"low": low, "high": high, "how": interval.how}

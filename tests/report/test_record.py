@@ -1,0 +1,143 @@
+"""A run: the ledger of `play`, hindsight, baselines, and what it takes to have it again."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.report import Run, record
+
+
+def test_the_run_is_the_game(run: Run, hostile: kh.streams.ArrayStream) -> None:
+    learner = kh.LEARNERS["auto"](run.problem, seed=7)
+    ledger = kh.play(learner, hostile)
+    assert run.ledger.loss == ledger.loss == run.loss[-1]
+    assert np.array_equal(run.ledger.reads, ledger.reads)
+    assert np.array_equal(run.purchases.sum(axis=1), ledger.reads)
+    assert np.array_equal(run.weights, learner.weights)
+    assert run.intercept == learner.intercept
+    assert run.saved == 1 - ledger.mean_reads / 8
+    assert run.ledger.predictions.size == 0
+
+
+def test_hindsight_regret_and_baselines_are_those_of_the_library(
+    run: Run, hostile: kh.streams.ArrayStream
+) -> None:
+    best = kh.hindsight(hostile, 2, intercept=True)
+    assert run.best.support.tolist() == best.support.tolist() == [1, 2]
+    assert run.best.loss.high == pytest.approx(best.loss.high, rel=1e-9)
+    assert run.total_regret == run.ledger.loss - run.best.loss
+    assert run.regret.high[-1] == run.total_regret.high
+    assert set(run.regret.rounds) <= set(run.ends)
+    i = len(run.regret.rounds) // 2
+    end = int(run.regret.rounds[i])
+    part = kh.hindsight(kh.streams.take(hostile, end), 2, intercept=True)
+    lost = run.loss[run.ends.tolist().index(end)]
+    assert run.regret.high[i] == pytest.approx((lost - part.loss).high, rel=1e-9)
+    mean, full = run.baselines
+    assert mean.loss[-1] == kh.play(kh.RunningMean(run.problem), hostile).loss
+    assert full.loss[-1] == kh.play(kh.FullInformation(kh.Problem(8, 2, 8)), hostile).loss
+    assert (mean.reads, full.reads) == (0, 8)
+    assert run.spread == pytest.approx(np.nanstd(hostile.X, axis=0))
+
+
+def test_models_through_the_origin() -> None:
+    stream, truth = kh.streams.realizable(d=6, k=2, n=400, seed=1)
+    learner = kh.OnlineGreedyLearner(kh.Problem(6, 2, 4), seed=0)
+    run = record(learner, stream, centred=False, diagnosed=False, full=False)
+    assert run.best.intercept == 0.0
+    assert run.best.support.tolist() == truth.support.tolist()
+    assert [b.name for b in run.baselines] == ["running mean"]
+    assert run.diagnosis is None
+    assert run.learner == "OnlineGreedyLearner"
+    assert kh.regret(run.ledger, kh.hindsight(stream, 2)).high == pytest.approx(
+        run.total_regret.high
+    )
+
+
+def test_an_open_search_gives_an_interval() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60)) + 2 * rng.normal(size=(300, 1))  # alike: hard to search
+    stream = kh.streams.ArrayStream(X, X.sum(axis=1) + 20 * rng.normal(size=300))
+    learner = kh.RandomSubset(kh.Problem(60, 8, 10))
+    run = record(learner, stream, seconds=0.0, full=False, diagnosed=False)
+    assert run.best.loss.width > 0
+    assert (run.regret.low[-1], run.regret.high[-1]) == (
+        run.total_regret.low,
+        run.total_regret.high,
+    )
+
+
+def test_full_information_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keyhole.report.recorder.FULL_WORK", 100.0)
+    stream, _ = kh.streams.realizable(d=6, k=1, n=50, seed=1)
+    run = record(kh.RunningMean(kh.Problem(6, 1, 2)), stream, diagnosed=False)
+    assert [b.name for b in run.baselines] == ["running mean"]
+    assert run.notes == (
+        "Full information was not played: 6 features in 50 rounds would take too long.",
+    )
+
+
+def test_the_summary_is_json(run: Run) -> None:
+    summary = json.loads(json.dumps(run.summary(), allow_nan=False))
+    assert summary["rounds"] == 700
+    assert summary["seed"] == 7
+    assert summary["budget"] == 4
+    assert summary["model"]["weights"] == {
+        run.problem.label(int(j)): run.weights[j] for j in run.support
+    }
+    assert sum(summary["bought"].values()) == int(run.ledger.reads.sum())
+    assert summary["versions"]["keyhole"] == kh.__version__
+    endless = replace(run.best, loss=kh.Interval(0.0, float("inf"), "not searched"))
+    assert replace(run, best=endless).summary()["regret"] == {
+        "low": None,
+        "high": run.ledger.loss,
+        "how": "not searched",
+    }
+
+
+def test_stages_and_progress_are_told() -> None:
+    stream, _ = kh.streams.realizable(d=6, k=1, n=50, seed=1)
+    stages: list[str] = []
+    rounds: list[int] = []
+    record(
+        kh.RandomSubset(kh.Problem(6, 1, 2)),
+        stream,
+        name="random",
+        seconds=0.5,
+        stage=stages.append,
+        progress=lambda ledger: rounds.append(ledger.rounds),
+    )
+    assert stages == [
+        "random plays",
+        "the best 1 features in hindsight",
+        "running mean plays",
+        "full information plays",
+        "diagnosis",
+    ]
+    assert rounds[-1] == 50
+
+
+def test_what_cannot_be_recorded_is_refused() -> None:
+    problem = kh.Problem(2, 1, 1)
+    learner = kh.RandomSubset(problem)
+    with pytest.raises(kh.DataError, match="empty"):
+        record(learner, kh.streams.ArrayStream(np.empty((0, 2)), np.empty(0)))
+    stream = kh.streams.ArrayStream(np.ones((3, 2)), np.ones(3))
+    with pytest.raises(kh.ProblemError, match="bins must be at least 2"):
+        record(learner, stream, bins=1)
+    with pytest.raises(kh.ProblemError, match="k must be"):
+        record(learner, stream, k=3)
+    assert learner.round == 0
+    kh.play(learner, stream)
+    with pytest.raises(kh.ProblemError, match="has played 3 rounds"):
+        record(learner, stream)
+
+
+def test_one_round_is_a_run() -> None:
+    stream = kh.streams.ArrayStream([[1.0, 2.0]], [3.0], names=["a", "b"])
+    run = record(kh.RandomSubset(kh.Problem(2, 1, 1)), stream)
+    assert run.ends.tolist() == [1]
+    assert run.problem.names == ("a", "b")
