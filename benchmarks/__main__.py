@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from benchmarks import dantzig, dantzig_data, hindsight, play
-
-RESULTS = Path(__file__).parent / "results"
+from benchmarks import dantzig, dantzig_data, growth, hindsight, play, products
+from benchmarks.results import FOLDER
 
 
 def main() -> None:
     """Run them all."""
+    FOLDER.mkdir(exist_ok=True)
     hindsight.main()
     play.main()
-    dantzig.main(["--largest", "1000", "--seconds", "5", "--json", str(RESULTS / "dantzig.json")])
+    growth.main()
+    products.main()
+    dantzig.main(["--largest", "1000", "--seconds", "5", "--json", str(FOLDER / "dantzig.json")])
     dantzig_data.main(["--rounds", "8192", "--seeds", "3"])
 
 

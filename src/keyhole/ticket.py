@@ -77,7 +77,7 @@ class Ticket:
             raise BudgetError(f"features must be whole numbers, got {self.features!r}") from None
         if features.ndim != 1:
             raise BudgetError(f"features must be a flat list, got shape {features.shape}")
-        if features.size and (features[0] < 0 or (features[1:] <= features[:-1]).any()):
+        if features.size and (features[0] < 0 or np.count_nonzero(features[1:] <= features[:-1])):
             _refuse_order(features)
         features.flags.writeable = False
         object.__setattr__(self, "round", whole_number("round", self.round, 1))
@@ -107,7 +107,7 @@ class Ticket:
         `values` is an array in ticket order, or a mapping by name or by feature index. NaN, None
         or a missing key mean that the value was bought and did not arrive.
         """
-        if isinstance(values, Mapping):
+        if not isinstance(values, np.ndarray) and isinstance(values, Mapping):
             return Observation(self, self._by_key(values))
         try:
             array = np.asarray(values)
@@ -181,7 +181,7 @@ class Observation:
                 f"got values of shape {self.values.shape}"
             )
         too_large = np.abs(self.values) > LARGEST
-        if too_large.any():
+        if np.count_nonzero(too_large):
             raise DataError(
                 f"feature {features[too_large][0]} is {self.values[too_large][0]:g} in round "
                 f"{self.ticket.round}: values are at most {LARGEST:g} in size, NaN for absent"

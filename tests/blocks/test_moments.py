@@ -114,6 +114,29 @@ def test_a_buffer_full_of_entries_is_emptied_in_time(monkeypatch: pytest.MonkeyP
     assert moments == expected
 
 
+def test_rows_written_to_the_buffer_are_rows_that_were_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = rows_of(30, 200, seed=4)
+    expected = singly(30, rows)
+    monkeypatch.setattr("keyhole.blocks.moments._ENTRIES", 100)  # it fills and is emptied often
+    monkeypatch.setattr("keyhole.blocks.moments._ROWS", 7)
+    moments, t, most = Moments(30), 0, 0
+    while t < len(rows):
+        n = min(moments.room(30), len(rows) - t, 2 if t % 2 else 7)
+        assert n >= 1
+        first, offsets, features, values = moments.buffer()
+        assert len(features) >= offsets[first] + 30 * n
+        for r, (S, x, _) in enumerate(rows[t : t + n], start=first):
+            entries = slice(offsets[r], offsets[r] + len(S))
+            features[entries], values[entries] = S, x
+            offsets[r + 1] = entries.stop
+        moments.add_written(np.array([y for _, _, y in rows[t : t + n]]))
+        t, most = t + n, max(most, n)
+    assert moments == expected
+    assert most > 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(0, 30), st.integers(0, 30))
 def test_plus_restrict_copy_and_arrays(seed: int, d: int, n: int, m: int) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from keyhole.blocks.discounted import Memories, memories
 from keyhole.blocks.ensemble import Ensemble, ensemble
 from keyhole.blocks.mixture import Mixture, mix
+from keyhole.blocks.sampling import workspace
 from keyhole.blocks.scaling import Running, running
 from keyhole.problem import Floats, Indices
 
@@ -144,7 +145,7 @@ def new_state(s: Settings) -> State:
         np.empty(d, dtype=np.int8),
         np.empty(d),
         np.empty((s.slots, d)),
-        np.vstack([np.arange(d + 1), np.zeros((2, d + 1), dtype=np.int64)]),
+        workspace(d).copy(),
         np.empty((3, places, places)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))

@@ -24,6 +24,13 @@ def _kernels() -> ModuleType:
     return moments
 
 
+@functools.cache
+def _triangles() -> ModuleType:
+    from keyhole.blocks.kernels import triangle
+
+    return triangle
+
+
 def _numbers(name: str, values: ArrayLike, kinds: str, ndim: int) -> NDArray[Any]:
     try:
         array = np.asarray(values)
@@ -134,6 +141,30 @@ class Moments:
             self._flush()
             t, self._rows = kernels.take(S, x, y, t, self._rows, *self._buffer)
 
+    def room(self, width: int) -> int:
+        """How many rows of at most `width` features `buffer` has space for, at least one."""
+        if self._free(width) == 0:
+            self._flush()
+        return self._free(width)
+
+    def buffer(self) -> tuple[int, NDArray[np.int32], NDArray[np.uint32], Floats]:
+        """Where a kernel that knows what it does writes rows without a copy.
+
+        (rows, offsets, features, values): the next row is number `rows`, row t has the features
+        offsets[t], ..., offsets[t + 1] - 1, as in `add`. `add_written` then adds them.
+        """
+        return self._rows, *self._buffer[:3]
+
+    def add_written(self, y: Floats) -> None:
+        """Add the first len(y) rows that were written to `buffer`, with their labels; unchecked."""
+        self._buffer[3][self._rows : self._rows + len(y)] = y
+        self._rows += len(y)
+
+    def _free(self, width: int) -> int:
+        offsets, features, _, y = self._buffer
+        free = len(features) - int(offsets[self._rows])
+        return min(len(y) - self._rows, free // max(width, 1))
+
     def _flush(self) -> None:
         if self._rows:
             sums = (self.d, self._total, self._recent, self._pairs)
@@ -157,7 +188,7 @@ class Moments:
     def XX(self) -> Floats:
         """Sum of x_i x_j over the rows where both were seen, d x d."""
         full = np.empty((self.d, self.d))
-        _kernels().unpack(self._sum(0, len(self._pairs)), self.d, full)
+        _triangles().unpack(self._sum(0, len(self._pairs)), self.d, full)
         return full
 
     @property
@@ -165,7 +196,7 @@ class Moments:
         """In how many rows i and j were both seen, d x d."""
         self._flush()
         full = np.empty((self.d, self.d), dtype=np.int64)
-        _kernels().unpack(self._pairs, self.d, full)
+        _triangles().unpack(self._pairs, self.d, full)
         return full
 
     @property
@@ -220,9 +251,9 @@ class Moments:
         keep = keep.astype(np.int64)
         self._flush()
         result, triangle = Moments(keep.size), len(self._pairs)
-        _kernels().restrict(self._pairs, self.d, keep, result._pairs)
+        _triangles().restrict(self._pairs, self.d, keep, result._pairs)
         for mine, its in ((self._total, result._total), (self._recent, result._recent)):
-            _kernels().restrict(mine[:triangle], self.d, keep, its)
+            _triangles().restrict(mine[:triangle], self.d, keep, its)
             its[len(result._pairs) : -2] = mine[triangle:-2].reshape(3, self.d)[:, keep].ravel()
             its[-2:] = mine[-2:]
         result._n = self._n

@@ -41,8 +41,6 @@ WEIGHTINGS: dict[str, Weighting] = {
     "paper": printed,
 }
 
-BLOCK = 4096  # rounds of block play gathered at a time: bounds memory, moves no number
-
 
 @functools.cache
 def _kernels() -> ModuleType:
@@ -251,11 +249,10 @@ class DantzigLearner:
     def tell(self, seen: Observation, y: float) -> None:
         """Add the explored values to the moments."""
         ticket, label = self._desk.settle(seen, y)
-        S = ticket.memo["explore"]
-        kept, x = np.empty(len(S), dtype=np.int64), np.empty(len(S))
-        n = _kernels().pick_arrived(ticket.features, seen.values, S, kept, x)
-        self._moments.add(kept[:n], x[:n], label)
-        self._asked[S] += 1
+        self._moments.room(self.k0)
+        row = (ticket.features, seen.values, ticket.memo["explore"])
+        _kernels().write_arrived(*row, *self._moments.buffer(), self._asked)
+        self._moments.add_written(np.array((label,)))
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its round leaves no trace in the moments."""
@@ -274,7 +271,7 @@ class DantzigLearner:
             t = self.round + 1
             self._begin(t)
             until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
-            stop = min(len(y), start + until_solve, start + BLOCK)
+            stop = min(len(y), start + until_solve, start + self._moments.room(self.k0))
             rows = slice(start, stop)
             predictions[rows] = self._play(t, X[rows], y[rows], bought[rows])
             start = stop
@@ -284,13 +281,11 @@ class DantzigLearner:
         self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
     ) -> Floats:
         n, d, model = len(y), self.problem.d, self._model
-        explored = np.empty((n, self.k0), dtype=np.int64)
-        values, asked, predictions = np.empty((n, self.k0)), np.zeros_like(self._asked), np.empty(n)
-        given = (np.uint64(self.seed), t, X, model.support, model.w, model.means)
-        played = _kernels().explore_block(
-            *given, explored, values, asked, bought, predictions, workspace(d)
-        )
-        self._moments.add_rows(explored[:played], values[:played], y[:played])
+        asked, predictions = np.zeros_like(self._asked), np.empty(n)
+        given = (np.uint64(self.seed), t, X, model.support, model.w, model.means, self.k0)
+        written = (*self._moments.buffer(), asked, bought, predictions, workspace(d))
+        played = _kernels().explore_block(*given, *written)
+        self._moments.add_written(y[:played])
         self._asked += asked
         self._desk.skip(played)
         if played < n:  # everything before the bad round stands, as in single rounds

@@ -52,17 +52,27 @@ def predict_seen(
 
 
 @kernel
-def pick_arrived(features: Indices, values: Floats, S: Indices, kept: Indices, x: Floats) -> int:
-    """Write those features of S that arrived to `kept`, their values to `x`; how many."""
-    i = n = 0
+def write_arrived(
+    bought: Indices,
+    x: Floats,
+    S: Indices,
+    rows: int,
+    offsets: NDArray[np.int32],
+    features: NDArray[np.uint32],
+    values: Floats,
+    asked: Indices,
+) -> None:
+    """Write those features of S that arrived to the next row of the buffer of moments."""
+    i, e = 0, offsets[rows]
     for j in S:
-        while features[i] < j:
+        while bought[i] < j:
             i += 1
-        if not np.isnan(values[i]):
-            kept[n] = j
-            x[n] = values[i]
-            n += 1
-    return n
+        asked[j] += 1
+        if not np.isnan(x[i]):
+            features[e] = j
+            values[e] = x[i]
+            e += 1
+    offsets[rows + 1] = e
 
 
 @kernel
@@ -73,7 +83,10 @@ def explore_block(
     support: Indices,
     w: Floats,
     means: Floats,
-    explored: Indices,
+    k0: int,
+    rows: int,
+    offsets: NDArray[np.int32],
+    features: NDArray[np.uint32],
     values: Floats,
     asked: Indices,
     bought: NDArray[np.int32],
@@ -85,12 +98,12 @@ def explore_block(
     Returns how many rounds were played: all of them, or those before the first one whose bought
     values are not all NaN or of a size that can be squared.
 
-    Round t buys a uniform subset of k0 = explored.shape[1] features and the support. Row t of
-    `explored` and `values` receives what was explored and did arrive, then -1; `asked` counts what
-    was explored, arrived or not; row t of `bought` receives the union, ascending, then -1.
+    Round t buys a uniform subset of k0 features and the support. Row rows + t of the buffer of
+    moments (offsets, features, values) receives what was explored and did arrive; `asked` counts
+    what was explored, arrived or not; row t of `bought` receives the union, ascending, then -1.
     """
-    n, k0 = len(explored), explored.shape[1]
-    k = len(support)
+    n, k = len(X), len(support)
+    e = offsets[rows]
     x = np.empty(k)
     drawn = np.empty(k0, dtype=np.int64)
     for t in range(n):
@@ -100,16 +113,15 @@ def explore_block(
             if abs(x[i]) > LARGEST:
                 return t
         predictions[t] = weigh(w, means, x)
-        arrived = 0
         for j in drawn:
             value = np.float64(X[t, j])
             if abs(value) > LARGEST:
                 return t
             if not np.isnan(value):
-                explored[t, arrived] = j
-                values[t, arrived] = value
-                arrived += 1
-        explored[t, arrived:] = -1
+                features[e] = j
+                values[e] = value
+                e += 1
+        offsets[rows + t + 1] = e
         for j in drawn:
             asked[j] += 1
         bought[t, merge(drawn, support, bought[t]) :] = -1
