@@ -23,7 +23,7 @@ from benchmarks.peers import optional
 from benchmarks.results import write
 from keyhole.blocks.kernels.jit import kernel
 from keyhole.problem import BlockLearner, Floats, Indices, Learner
-from keyhole.testing.learners import RowsOnly
+from keyhole.testing.tools import RowsOnly
 
 SIZES = [(d, budget) for d in (100, 1000, 5000) for budget in (10, 50, 200) if budget < d]
 SIZES = sorted([*SIZES, (100, 15), (1000, 100)])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.testing.learners import RowsOnly
+from keyhole.testing.tools import RowsOnly
 
 PROBLEM = kh.Problem(d=5, k=1, budget=2)
 X = np.arange(40.0).reshape(8, 5)

@@ -32,13 +32,14 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Round,
+    StateError,
     Stream,
     Ticket,
     TicketError,
 )
 from keyhole.report import plots
-
-__version__ = "0.1.0"
+from keyhole.state import load, merge, save
+from keyhole.version import __version__
 
 __all__ = [
     "LEARNERS",
@@ -68,16 +69,20 @@ __all__ = [
     "Round",
     "RunningMean",
     "SparseModel",
+    "StateError",
     "Stream",
     "Ticket",
     "TicketError",
     "Zero",
+    "__version__",
     "bbrcnp",
     "diagnose",
     "diagnose_moments",
     "hindsight",
     "hindsight_curve",
     "learners",
+    "load",
+    "merge",
     "play",
     "plots",
     "regret",
@@ -86,6 +91,7 @@ __all__ = [
     "restricted_condition_number",
     "rip",
     "rounds",
+    "save",
     "sell",
     "streams",
     "testing",

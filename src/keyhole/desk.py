@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.problem import Observation, Problem, Ticket, TicketError, finite_label
+from keyhole.problem import (
+    BudgetError,
+    Indices,
+    Observation,
+    Problem,
+    Ticket,
+    TicketError,
+    finite_label,
+    whole_number,
+)
 
 
 class Desk:
@@ -41,10 +50,7 @@ class Desk:
 
     def issue(self, features: ArrayLike, memo: Mapping[str, NDArray[Any]] | None = None) -> Ticket:
         """Open the ticket of the next round."""
-        indices = np.asarray(features, dtype=np.int64)
-        names = self.problem.names
-        bought = None if names is None else tuple(names[j] for j in indices.tolist())
-        ticket = Ticket(self.round + 1, indices, bought, memo or {})
+        ticket = self._ticket(self.round + 1, np.asarray(features, dtype=np.int64), memo)
         self.round += 1
         self._open[ticket.round] = ticket
         return ticket
@@ -69,6 +75,29 @@ class Desk:
     def skip(self, rounds: int) -> None:
         """Count rounds that were played as a block, each asked and told at once."""
         self.round += rounds
+
+    def restore(
+        self, round: int, tickets: Iterable[tuple[int, Indices, Mapping[str, NDArray[Any]]]]
+    ) -> None:
+        """Go on from `round` with these tickets open: round, features and memo of each."""
+        issued, last = dict[int, Ticket](), 0
+        for number, features, memo in tickets:
+            if number > round or number <= last:
+                raise TicketError(f"a ticket of round {number} cannot be open in round {round}")
+            within = (features >= 0) & (features < self.problem.d)
+            if len(features) > self.problem.budget or not within.all():
+                raise BudgetError(f"the ticket of round {number} is not one of {self.problem}")
+            issued[number] = self._ticket(number, features, memo)
+            last = number
+        self.round = whole_number("round", round, 0)
+        self._open = issued
+
+    def _ticket(
+        self, round: int, indices: Indices, memo: Mapping[str, NDArray[Any]] | None
+    ) -> Ticket:
+        names = self.problem.names
+        bought = None if names is None else tuple(names[j] for j in indices.tolist())
+        return Ticket(round, indices, bought, memo or {})
 
     def _find(self, ticket: Ticket) -> Ticket:
         issued = self._open.get(ticket.round)

@@ -34,6 +34,10 @@ class DataError(KeyholeError, ValueError):
     """Values, labels, names or files that cannot be used."""
 
 
+class StateError(KeyholeError, ValueError):
+    """A learner that cannot be saved or merged, or a file that no learner can be loaded from."""
+
+
 class MissingExtraError(KeyholeError, ImportError):
     """A package that an optional part of keyhole needs is not installed."""
 

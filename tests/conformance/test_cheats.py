@@ -74,6 +74,12 @@ class Shared(kh.RunningMean):
         return float(np.mean(Shared.labels)) if Shared.labels else 0.0
 
 
+class Forgets(kh.RunningMean):
+    """Saves the number of labels and not their sum."""
+
+    SAVED = ("_desk", "_n")
+
+
 class LearnsWhilePredicting(kh.RunningMean):
     """Changes when it predicts."""
 
@@ -206,6 +212,7 @@ def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
         (Foreseeing, checks.cannot_see_the_future),
         (Unseeded, checks.repeats_itself),
         (Shared, checks.goes_on_from_a_copy),
+        (Forgets, checks.goes_on_from_a_file),
         (LearnsWhilePredicting, checks.predicts_without_a_trace),
         (HalfTold, checks.refuses_without_a_trace),
         (Gullible, checks.refuses_without_a_trace),

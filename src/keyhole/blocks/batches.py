@@ -52,6 +52,25 @@ class Batches(Generic[Content]):
         assert self.current is not None, "no batch was begun"
         return self.current
 
+    @property
+    def waiting(self) -> list[Entry[Content]]:
+        """The batches that are not closed, the oldest first."""
+        return list(self._waiting.values())
+
+    @property
+    def apart(self) -> Entry[Content] | None:
+        """The current batch if it is closed already."""
+        closed = self.current is not None and self.current.number not in self._waiting
+        return self.current if closed else None
+
+    def restore(
+        self, begun: int, waiting: list[Entry[Content]], apart: Entry[Content] | None
+    ) -> None:
+        """Go on from where another was: its `begun`, `waiting`, `apart`."""
+        self.begun = begun
+        self._waiting = {entry.number: entry for entry in waiting}
+        self.current = self._waiting.get(begun, apart)
+
     def overdue(self) -> Entry[Content] | None:
         """The oldest batch, taken out, if as many wait as may; else None."""
         if len(self._waiting) < WAITING:

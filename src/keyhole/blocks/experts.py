@@ -130,6 +130,8 @@ class BEXP:
     Neu (2015), Explore no more.
     """
 
+    SAVED = ("L", "squares", "largest", "fed")
+
     def __init__(self, scheme: Scheme, *, seed: int, rate: Rate = anytime) -> None:
         self.scheme = scheme
         self.seed = seed

@@ -57,3 +57,4 @@ def negative_gains(levels: Floats, gains: Floats) -> Floats:
 
 PAPER = Parts(own_subsets, anytime, printed_losses, Restart)
 PRACTICAL = Parts(shared_reads, second_order, negative_gains, RestartAndCarry)
+NAMED = {"paper": PAPER, "practical": PRACTICAL}  # what a file can speak of

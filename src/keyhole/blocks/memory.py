@@ -37,6 +37,8 @@ def _positive(ridge: float) -> float:
 class Restart:
     """The paper: a new VAW in every batch, with A = ridge I. Nothing is remembered."""
 
+    SAVED = ()
+
     experts = 1
     all_pairs = False
 
@@ -63,6 +65,8 @@ class RestartAndCarry:
 
     Sums: `G` (upper triangle), `c`, `reads`. Nothing derived is kept.
     """
+
+    SAVED = ("G", "c", "reads")
 
     experts = 2
     all_pairs = True

@@ -25,6 +25,8 @@ class History:
     A maximum: `reach`, the largest |y|. Derived: the means, which stand in for absent values.
     """
 
+    SAVED = ("total", "count", "losses", "reach")
+
     def __init__(self, d: int, experts: int) -> None:
         self.total: Floats = np.zeros(d)
         self.count: Indices = np.zeros(d, dtype=np.int64)
@@ -68,6 +70,8 @@ class MiniBatch:
     >>> batch.predict(np.array([0.0, 1.0]), history), batch.c  # c in the order V, then the rest
     (1.0, array([3., 6.]))
     """
+
+    SAVED = ("P", "theta", "G", "c", "yy", "n")  # of a batch of the same V and S
 
     def __init__(self, V: Indices, S: Indices, A: Floats, b: Floats, all_pairs: bool) -> None:
         self.V, self.S = V, S

@@ -48,6 +48,8 @@ class SeenSums:
     (array([1. , 0.5, 0.5]), array([1., 2., 5.]))
     """
 
+    SAVED = ("pairs", "singles", "totals")
+
     def __init__(self, d: int) -> None:
         self.d = d = whole_number("d", d, 1)
         self.pairs: Floats = np.zeros((d * (d + 1) // 2, 4))

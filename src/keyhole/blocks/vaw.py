@@ -57,6 +57,8 @@ class VAW:
     1.0
     """
 
+    SAVED = ("ridge", "A", "b", "theta", "P", "_updates")
+
     def __init__(self, m: int, ridge: float = 1.0) -> None:
         if not 0 <= ridge < np.inf:
             raise ProblemError(f"ridge must be at least 0 and finite, got {ridge}")

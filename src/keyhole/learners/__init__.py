@@ -7,8 +7,10 @@ from typing import Protocol
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.dantzig_data import PracticalDantzig
 from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.problem import Learner, Problem
+from keyhole.snapshot import StatefulLearner
 
 
 class LearnerFactory(Protocol):
@@ -43,3 +45,16 @@ LEARNERS: dict[str, LearnerFactory] = {
     "dantzig-data": _dantzig_data,
     "online-greedy": _online_greedy,
 }
+
+# What `keyhole.load` finds by the name of the class.
+CLASSES: tuple[type[StatefulLearner], ...] = (
+    AutoLearner,
+    Zero,
+    RunningMean,
+    FixedSubset,
+    RandomSubset,
+    FullInformation,
+    DantzigLearner,
+    PracticalDantzig,
+    OnlineGreedyLearner,
+)

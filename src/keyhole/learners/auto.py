@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import ModuleType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ from keyhole.problem import (
     refuse_block,
     refuse_round,
 )
+from keyhole.snapshot import State, restore, snapshot
+from keyhole.trees import fit
 
 
 @functools.cache
@@ -93,6 +96,8 @@ class AutoLearner:
     >>> set(learner.model().features.tolist()) == set(truth.support.tolist())
     True
     """
+
+    SAVED = ("_desk",)
 
     def __init__(self, problem: Problem, *, seed: int = 0, proper: bool = False) -> None:
         uniform_subset(seed, 1, problem.d, 0)  # checks the seed
@@ -216,6 +221,29 @@ class AutoLearner:
                 lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
         named = dict(zip(expert_names(TAUS), shares(state.mixture).tolist(), strict=True))
         return Explanation(self.round, tuple(lines), named, self.bound())
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        batches = self._batches
+        waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
+        settings = {"seed": self.seed, "proper": self.proper}
+        return snapshot(self, settings, learnt=self._learnt(), **waiting)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = restore(cls, state)
+        learnt = fit(learner._learnt(), state.part("learnt"), "learnt")
+        learner._state = learner._state._replace(**learnt)
+        like = Entry(0, 0, new_batch(learner._settings))
+        waiting = [fit(like, tree, "waiting") for tree in state.part("waiting")]
+        apart = None if state.part("apart") is None else fit(like, state.part("apart"), "apart")
+        learner._batches.restore(fit(0, state.part("begun"), "begun"), waiting, apart)
+        return learner
+
+    def _learnt(self) -> dict[str, object]:
+        """The state but for the room to work in."""
+        return {name: part for name, part in self._state._asdict().items() if name != "space"}
 
     def _name(self, j: int) -> str:
         names = self.problem.names

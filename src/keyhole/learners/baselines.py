@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,12 +20,16 @@ from keyhole.problem import (
     refuse_block,
     refuse_round,
 )
+from keyhole.snapshot import State, restore, snapshot
 
 
 class Zero:
     """Reads nothing and predicts 0."""
 
+    SAVED: tuple[str, ...] = ("_desk",)
+
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        self.seed = seed
         self._desk = Desk(problem)
 
     @property
@@ -69,6 +75,15 @@ class Zero:
         self._desk.skip(len(y))
         return np.zeros(len(y))
 
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        return snapshot(self, {"seed": self.seed})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        return restore(cls, state)
+
 
 class RunningMean(Zero):
     """Reads nothing and predicts the mean of the labels so far: what any learner should beat.
@@ -76,8 +91,10 @@ class RunningMean(Zero):
     Sums: the labels and their number. Derived: the mean.
     """
 
+    SAVED: tuple[str, ...] = ("_desk", "_n", "_y")
+
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
-        super().__init__(problem)
+        super().__init__(problem, seed=seed)
         self._n = 0
         self._y = 0.0
 
@@ -142,6 +159,8 @@ class FixedSubset:
     array([3])
     """
 
+    SAVED = ("_desk", "_vaw", "_sums", "_counts")
+
     def __init__(
         self,
         problem: Problem,
@@ -163,6 +182,7 @@ class FixedSubset:
             raise ProblemError(
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
             )
+        self.seed, self.ridge = seed, ridge
         self._desk = Desk(problem)
         self._support: Indices = features
         self._centre = intercept
@@ -256,6 +276,16 @@ class FixedSubset:
             start = rows.stop
         return predictions
 
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        settings = {"support": self._support, "intercept": self._centre}
+        return snapshot(self, {**settings, "ridge": self.ridge, "seed": self.seed})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        return restore(cls, state)
+
     def _mean_x(self) -> Floats:
         means: Floats = self._sums[:-1] / np.maximum(self._counts[:-1], 1)
         return means
@@ -277,7 +307,11 @@ class RandomSubset(FixedSubset):
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         support = uniform_subset(seed, 1, problem.d, problem.budget)
-        super().__init__(problem, support=support, ridge=ridge)
+        super().__init__(problem, support=support, ridge=ridge, seed=seed)
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        return snapshot(self, {"seed": self.seed, "ridge": self.ridge})
 
 
 class FullInformation(FixedSubset):
@@ -289,4 +323,8 @@ class FullInformation(FixedSubset):
                 f"full information reads all {problem.d} features, the budget is {problem.budget}: "
                 f"make the problem with budget={problem.d}"
             )
-        super().__init__(problem, support=np.arange(problem.d), ridge=ridge)
+        super().__init__(problem, support=np.arange(problem.d), ridge=ridge, seed=seed)
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        return snapshot(self, {"seed": self.seed, "ridge": self.ridge})

@@ -26,6 +26,7 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
+    StateError,
     Ticket,
     nearest,
     real_number,
@@ -33,6 +34,7 @@ from keyhole.problem import (
     refuse_round,
     whole_number,
 )
+from keyhole.snapshot import State, restore, snapshot
 
 Weighting = Callable[[Moments, int], Estimate]
 
@@ -65,6 +67,13 @@ class _Model:
     def __post_init__(self) -> None:
         for array in (self.support, self.w, self.means):
             array.flags.writeable = False  # tickets carry them as they are
+
+    def refuse_unless_sparse(self, problem: Problem) -> None:
+        """StateError unless the support is at most k features of the problem, ascending."""
+        S = self.support
+        steps = np.diff(S, prepend=-1, append=problem.d)
+        if (steps < 1).any() or len(S) > problem.k or not len(S) == len(self.w) == len(self.means):
+            raise StateError(f"no model of {problem} has the support {S.tolist()}")
 
 
 def _class_of(threshold: object) -> type[DantzigLearner]:
@@ -143,6 +152,8 @@ class DantzigLearner:
     True
     """
 
+    SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
+
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
         return cast(Self, object.__new__(_class_of(threshold) if cls is DantzigLearner else cls))
@@ -199,6 +210,7 @@ class DantzigLearner:
         self._moments = Moments(d)
         self._asked: Indices = np.zeros(d, dtype=np.int64)
         self._model = _Model(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+        self._shards: list[list[int]] = []  # what was merged: seed, first round, last round
 
     @property
     def problem(self) -> Problem:
@@ -276,6 +288,23 @@ class DantzigLearner:
             predictions[rows] = self._play(t, X[rows], y[rows], bought[rows])
             start = stop
         return predictions
+
+    def refit(self) -> None:
+        """Solve the program now, unless it is too early; else it is solved at powers of two."""
+        if self.round >= self.burn_in and self._moments.n:
+            self._solve(self.round)
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        names = ("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting")
+        return snapshot(self, {name: getattr(self, name) for name in ("seed", *names)})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = restore(cls, state, loose=("_model", "_shards"))
+        learner._model.refuse_unless_sparse(learner.problem)
+        return learner
 
     def _play(
         self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]

@@ -6,6 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ from keyhole.problem import (
     refuse_block,
     refuse_round,
 )
+from keyhole.snapshot import State, restore, snapshot
+from keyhole.trees import fit
 
 BLOCK = 4096  # rounds of block play kept at a time: bounds memory, moves no number
 RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
@@ -111,6 +114,11 @@ class PracticalDantzig(DantzigLearner):
     >>> bool((np.flatnonzero(learner.weights) == truth.support).all())
     True
     """
+
+    SAVED: tuple[str, ...] = (
+        *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
+        *("_fixed", "_avoid", "_explore", "diagnostics"),
+    )
 
     def __init__(
         self,
@@ -245,6 +253,18 @@ class PracticalDantzig(DantzigLearner):
                 refuse_round(t + played)
             start = stop
         return predictions
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        return snapshot(self, {"seed": self.seed, "parts": self.parts})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        given = state.settings
+        settings = {"seed": given["seed"], "parts": fit(PRACTICAL, given["parts"], "parts")}
+        loose = ("_played", "_fixed", "_avoid")
+        return restore(cls, state, loose=loose, kinds=(DantzigBasis,), settings=settings)
 
     def _begin(self, t: int) -> None:
         """What happens before round t is asked: a new model, if one is due."""

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.experts import BEXP
-from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts, theorem_sizes
+from keyhole.blocks.greedy_batch import Batch, begin
+from keyhole.blocks.greedy_parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.minibatch import History, MiniBatch
 from keyhole.blocks.sampling import uniform_subset
-from keyhole.blocks.schemes import Draw
 from keyhole.blocks.setfunction import slot_gains
 from keyhole.desk import Desk
 from keyhole.problem import (
     Floats,
-    Indices,
     Observation,
     Problem,
     ProblemError,
+    StateError,
     Ticket,
     TicketError,
     refuse_block,
     refuse_round,
     whole_number,
 )
+from keyhole.snapshot import State, restore, snapshot
+from keyhole.trees import Tree, entries, fit
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
@@ -43,15 +45,6 @@ def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[in
 def default_slots(problem: Problem) -> int:
     """3 k, but at most half the budget and at least k."""
     return max(problem.k, min(3 * problem.k, problem.budget // 2))
-
-
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """What a batch reads and plays."""
-
-    draw: Draw
-    slots: Indices  # where each slot's feature stands in the order of `mini`
-    mini: MiniBatch
 
 
 class OnlineGreedyLearner:
@@ -132,6 +125,8 @@ class OnlineGreedyLearner:
     True
     """
 
+    SAVED = ("_desk", "_bexp", "_history", "_memory")
+
     def __init__(
         self,
         problem: Problem,
@@ -159,7 +154,7 @@ class OnlineGreedyLearner:
             slots = min(k1, budget) if slots is None else slots
         elif slots is None:
             slots = default_slots(problem)
-        self.seed = seed
+        self.seed, self.kappa, self.ridge = seed, kappa, ridge
         self.slots = whole_number("slots", slots, 1)
         if self.slots > budget:
             raise ProblemError(f"slots must be at most the budget {budget}, got {slots}")
@@ -171,7 +166,7 @@ class OnlineGreedyLearner:
         self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
         self._history = History(d, self._memory.experts)
         self._desk = Desk(problem)
-        self._batches = Batches[_Batch]()
+        self._batches = Batches[Batch]()
 
     @property
     def problem(self) -> Problem:
@@ -261,23 +256,53 @@ class OnlineGreedyLearner:
             start = stop
         return predictions
 
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`; custom parts are a StateError."""
+        names = [name for name, parts in NAMED.items() if parts == self.parts]
+        if not names:
+            raise StateError(
+                "parts: an OnlineGreedyLearner put together from parts other than PAPER and "
+                "PRACTICAL cannot be saved, a file holds no functions"
+            )
+        sizes = {"batch_size": self.batch_size, "slots": self.slots, "horizon": self.horizon}
+        settings = {"seed": self.seed, **sizes, "kappa": self.kappa, "ridge": self.ridge}
+        batches = self._batches
+        waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
+        return snapshot(self, {**settings, "parts": names[0]}, **waiting)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        parts = NAMED.get(str(state.settings.get("parts")))
+        learner = restore(cls, state, settings={**state.settings, "parts": parts})
+        waiting = [learner._reopen(tree) for tree in state.part("waiting")]
+        apart = None if state.part("apart") is None else learner._reopen(state.part("apart"))
+        learner._batches.restore(fit(0, state.part("begun"), "begun"), waiting, apart)
+        return learner
+
+    def _reopen(self, tree: Tree) -> Entry[Batch]:
+        """A batch as it was saved."""
+        fields = ["is", "number", "size", "content", "asked", "closed"]
+        content = entries(entries(tree, fields, "batch")["content"], [*Batch.SAVED], "batch")
+        like = self._bexp.draw(1)
+        draw = fit(like, content["draw"], "batch.draw", loose=True)
+        entry: Entry[Batch] = fit(Entry(0, 0, begin(draw, self._memory)), tree, "batch")
+        return entry
+
     def _size(self, t: int) -> int:
         """Rounds of a batch that starts at round t."""
         if self.batch_size is not None:
             return self.batch_size
         return max(16, 2 * self.slots, math.ceil(2.0 * math.cbrt(t)))
 
-    def _open(self) -> Entry[_Batch]:
+    def _open(self) -> Entry[Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""
         if self._batches.full:
             late = self._batches.overdue()
             if late is not None:
                 self._judge(late.content)
             draw = self._bexp.draw(self._batches.begun + 1)
-            V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
-            slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)
-            mini = MiniBatch(V, draw.S, *self._memory.start(V), self._memory.all_pairs)
-            return self._batches.begin(self._size(self.round + 1), _Batch(draw, slots, mini))
+            return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
         return self._batches.asking
 
     def _mini(self, ticket: Ticket) -> MiniBatch:
@@ -290,11 +315,11 @@ class OnlineGreedyLearner:
         V, S = ticket.memo["played"].copy(), ticket.features.copy()
         return MiniBatch(V, S, *self._memory.start(V), self._memory.all_pairs)
 
-    def _close(self, entry: Entry[_Batch], tickets: int) -> None:
+    def _close(self, entry: Entry[Batch], tickets: int) -> None:
         if self._batches.close(entry, tickets):
             self._judge(entry.content)
 
-    def _judge(self, batch: _Batch) -> None:
+    def _judge(self, batch: Batch) -> None:
         """Feed the experts with the losses of a batch, and remember its sums."""
         mini = batch.mini
         if mini.n == 0:

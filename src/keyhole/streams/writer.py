@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.extras import extra
 from keyhole.problem import BlockStream, DataError
+from keyhole.whole import whole_file
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather")
 
@@ -106,25 +106,11 @@ def _writer(handle: Any, suffix: str, schema: Any) -> Any:
 
 @contextlib.contextmanager
 def _whole(goal: Path) -> Iterator[Any]:
-    """A file beside the goal that takes its place if all goes well, and vanishes if not."""
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{goal.name}.", dir=goal.parent)
-    except OSError as error:
-        raise DataError(f"cannot write {goal}: {error.strerror}") from None
-    try:
-        with os.fdopen(descriptor, "wb") as raw:
-            if goal.name.lower().endswith(".gz"):
-                # No name and no time inside: the same rows give the same bytes.
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as handle:
-                    yield handle
-            else:
-                yield raw
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # mkstemp makes files that only their owner can read
-        os.replace(name, goal)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise DataError(f"cannot write {goal}: {error.strerror or error}") from None
-        raise
+    """A file that takes the goal's place if all goes well; compressed if its name says so."""
+    with whole_file(goal, DataError) as raw:
+        if goal.name.lower().endswith(".gz"):
+            # No name and no time inside: the same rows give the same bytes.
+            with gzip.GzipFile("", "wb", 6, raw, mtime=0) as handle:
+                yield handle
+        else:
+            yield raw

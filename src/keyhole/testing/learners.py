@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,13 +19,15 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    Stream,
     Ticket,
     TicketError,
     plays_blocks,
 )
+from keyhole.snapshot import has_state
+from keyhole.state import from_bytes, to_bytes
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
+from keyhole.testing.tools import RowsOnly, size_of
 
 LearnerMaker = Callable[[Problem], Learner]
 Transcript = list[tuple[tuple[int, ...], float]]
@@ -139,6 +139,36 @@ def goes_on_from_a_copy(factory: LearnerMaker) -> None:
         _same(ours, _transcript(twin, X[t:], y[t:]), f"copied after {t} rounds")
 
 
+def goes_on_from_a_file(factory: LearnerMaker) -> None:
+    """If there is `state`: saved at any round and loaded, it has the same future, to the bit.
+
+    Tickets that were open when it was saved are told to both, the last of them first.
+    """
+    X, y = _data(12, 160)
+    for t in (0, 1, 7, 63, 100):
+        for late in (0, 3):
+            learner = _make(factory)
+            if not has_state(learner):
+                return
+            _transcript(learner, X[:t], y[:t])
+            waiting = [sell(learner.problem, learner.ask(), x) for x in X[t : t + late]]
+            data = to_bytes(learner)
+            require(to_bytes(learner) == data, f"saving changes nothing, round {t}")
+            twin = from_bytes(data, type(learner))
+            require(to_bytes(twin) == data, f"loaded and saved again is the same, round {t}")
+            require(twin.problem == learner.problem, "the problem is saved too")
+            same = np.array_equal(twin.weights, learner.weights)
+            require(same and twin.intercept == learner.intercept, f"same model, round {t}")
+            for seen in reversed(waiting):
+                same = twin.predict(seen) == learner.predict(seen)
+                require(same, f"same prediction for a ticket that was open, round {t}")
+                for player in (learner, twin):
+                    player.tell(seen, float(y[seen.round - 1]))
+            ours = _transcript(learner, X[t + late :], y[t + late :])
+            theirs = _transcript(twin, X[t + late :], y[t + late :])
+            _same(ours, theirs, f"saved after {t} rounds, {late} tickets open")
+
+
 def predicts_without_a_trace(factory: LearnerMaker) -> None:
     """`predict`, `weights`, `intercept` change nothing, however often they are called."""
     X, y = _data(12, 100)
@@ -245,34 +275,13 @@ def stays_small(factory: LearnerMaker) -> None:
     X, y = _data(12, 6000)
     learner = _make(factory)
     _transcript(learner, X[:2000], y[:2000])
-    early = _size(learner)
+    early = size_of(learner)
     _transcript(learner, X[2000:], y[2000:])
-    late = _size(learner)
+    late = size_of(learner)
     require(
         late <= 1.1 * early + 10_000,
         f"state is bounded: {early:,} bytes after 2,000 rounds, {late:,} after 6,000",
     )
-
-
-def _size(thing: object, seen: set[int] | None = None) -> int:
-    """Bytes held by an object and everything it refers to, classes and functions aside."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen or isinstance(thing, type | FunctionType | ModuleType):
-        return 0
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        return int(thing.nbytes)
-    total = sys.getsizeof(thing)
-    parts: list[Any] = list(getattr(thing, "__dict__", {}).values())
-    for cls in type(thing).__mro__:
-        slots = getattr(cls, "__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            parts.append(getattr(thing, slot, None))
-    if isinstance(thing, dict):
-        parts += [*thing.keys(), *thing.values()]
-    elif isinstance(thing, list | tuple | set | frozenset):
-        parts += list(thing)
-    return total + sum(_size(part, seen) for part in parts)
 
 
 def plays_blocks_as_it_plays_rounds(factory: LearnerMaker) -> None:
@@ -312,25 +321,13 @@ def sees_only_what_it_bought_in_blocks(factory: LearnerMaker) -> None:
         require(np.array_equal(first, second), f"same predictions on poisoned rows, {shape}")
 
 
-class RowsOnly:
-    """A stream without `blocks`."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self.d = stream.d
-        self.names = stream.names
-        self.rounds = stream.rounds
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return iter(self._stream)
-
-
 LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     keeps_to_the_budget,
     sees_only_what_it_bought,
     cannot_see_the_future,
     repeats_itself,
     goes_on_from_a_copy,
+    goes_on_from_a_file,
     predicts_without_a_trace,
     refuses_without_a_trace,
     takes_labels_in_any_order,
