@@ -9,8 +9,8 @@ BIN := .venv/bin
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-demo: .venv/ready  ## play learners on the simulated clinic stream and print what they cost
-	$(BIN)/python examples/clinic.py
+demo: .venv/ready  ## play the simulated clinic: 42 tests, 8 bought per patient; with a report to open
+	$(BIN)/keyhole run --budget 8 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests, doctests and README examples included
 	$(BIN)/python -m pytest

@@ -1,9 +1,12 @@
-"""Hypothesis profiles, and one run for all tests of reports.
+"""Hypothesis profiles, one run for all tests of reports, the command line as a function.
 
 `ci` draws the same examples every time, `thorough` searches for longer.
 """
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -53,3 +56,19 @@ def run(hostile: kh.streams.ArrayStream) -> Run:
         command="keyhole run '<file>.csv' --target days",
         seconds=1.0,
     )
+
+
+@pytest.fixture
+def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `keyhole` with these arguments in a process of its own, nothing being a terminal."""
+
+    def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "keyhole", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run

@@ -33,3 +33,21 @@ def test_the_public_names_exist() -> None:
     assert sorted(keyhole.__all__) == sorted(set(keyhole.__all__))
     for name in keyhole.__all__:
         assert hasattr(keyhole, name), name
+
+
+def test_names_mean_the_same_whatever_was_imported_before() -> None:
+    # keyhole.hindsight is a function, and importing the module of that name must not hide it.
+    code = """
+import importlib, pkgutil, sys
+import keyhole
+for module in pkgutil.walk_packages(keyhole.__path__, "keyhole."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from keyhole import public
+print([name for name in public.__all__ if getattr(keyhole, name) is not getattr(public, name)])
+print(set(public.__all__) - set(dir(keyhole)), hasattr(keyhole, "nothing"))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines() == ["[]", "set() False"]

@@ -1,100 +1,37 @@
 """Learning through a keyhole: online linear regression that may read a few features per example."""
 
-from keyhole import learners, report, streams, testing, theory
-from keyhole.conditions import bbrcnp, restricted_condition_number, rip, weak_supermodularity
-from keyhole.diagnosis import Diagnosis, diagnose, diagnose_moments
-from keyhole.game import ProgressLine, play, rounds, sell
-from keyhole.hindsight import (
-    Hindsight,
-    RegretCurve,
-    hindsight,
-    hindsight_curve,
-    regret,
-    regret_curve,
-)
-from keyhole.learners import LEARNERS
-from keyhole.learners.auto import AutoLearner
-from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
-from keyhole.learners.dantzig import DantzigLearner
-from keyhole.learners.online_greedy import OnlineGreedyLearner
-from keyhole.ledger import Checkpoint, Ledger
-from keyhole.model import SparseModel
-from keyhole.problem import (
-    BlockLearner,
-    BlockStream,
-    BudgetError,
-    DataError,
-    Interval,
-    KeyholeError,
-    Learner,
-    MissingExtraError,
-    Observation,
-    Problem,
-    ProblemError,
-    Round,
-    StateError,
-    Stream,
-    Ticket,
-    TicketError,
-)
-from keyhole.report import plots
-from keyhole.state import load, merge, save
-from keyhole.version import __version__
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "LEARNERS",
-    "AutoLearner",
-    "BlockLearner",
-    "BlockStream",
-    "BudgetError",
-    "Checkpoint",
-    "DantzigLearner",
-    "DataError",
-    "Diagnosis",
-    "FixedSubset",
-    "FullInformation",
-    "Hindsight",
-    "Interval",
-    "KeyholeError",
-    "Learner",
-    "Ledger",
-    "MissingExtraError",
-    "Observation",
-    "OnlineGreedyLearner",
-    "Problem",
-    "ProblemError",
-    "ProgressLine",
-    "RandomSubset",
-    "RegretCurve",
-    "Round",
-    "RunningMean",
-    "SparseModel",
-    "StateError",
-    "Stream",
-    "Ticket",
-    "TicketError",
-    "Zero",
-    "__version__",
-    "bbrcnp",
-    "diagnose",
-    "diagnose_moments",
-    "hindsight",
-    "hindsight_curve",
-    "learners",
-    "load",
-    "merge",
-    "play",
-    "plots",
-    "regret",
-    "regret_curve",
-    "report",
-    "restricted_condition_number",
-    "rip",
-    "rounds",
-    "save",
-    "sell",
-    "streams",
-    "testing",
-    "theory",
-    "weak_supermodularity",
-]
+from keyhole.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from keyhole.public import *  # noqa: F403
+    from keyhole.public import __all__ as __all__
+else:
+
+    class _Package(ModuleType):
+        """Loads the public names when the first of them is asked for.
+
+        So `keyhole --help` and `keyhole --version` need not wait for numpy.
+        """
+
+        def __getattr__(self, name):
+            if name in ("learners", "report", "state", "streams", "testing", "theory"):
+                return importlib.import_module(f"keyhole.{name}")
+            try:
+                return getattr(importlib.import_module("keyhole.public"), name)
+            except AttributeError:
+                raise AttributeError(f"module 'keyhole' has no attribute {name!r}") from None
+
+        def __setattr__(self, name, value):
+            # Importing a module sets it on its package; but `keyhole.hindsight` is the function.
+            if name != "hindsight":
+                super().__setattr__(name, value)
+
+        def __dir__(self):
+            return [*vars(self), *importlib.import_module("keyhole.public").__all__]
+
+    sys.modules[__name__].__class__ = _Package

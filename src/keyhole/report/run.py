@@ -166,7 +166,7 @@ class Run:
 
 def versions() -> dict[str, str]:
     """Versions of keyhole, Python and the packages that numbers depend on; and the machine."""
-    from keyhole import __version__
+    from keyhole.version import __version__
 
     found = {"keyhole": __version__, "python": platform.python_version()}
     found |= {package: importlib.metadata.version(package) for package in PACKAGES}

@@ -1,0 +1,25 @@
+"""The command line: `keyhole`, or `python -m keyhole`. Commands only, one file each.
+
+Nothing here imports numpy until a command runs: `--help` and `--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    try:
+        from keyhole.cli.shell import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        needed = f"keyhole: the command line needs {error.name}: pip install 'keyhole[cli]'"
+        sys.exit(_refused(needed))
+    sys.exit(run())
+
+
+def _refused(line: str) -> int:
+    sys.stderr.write(f"{line}\n")
+    return 2

@@ -1,0 +1,95 @@
+"""Standard output: JSON that is always valid, and plain text in columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keyhole.problem import Interval
+
+LEFT, RIGHT = "<", ">"
+
+
+def emit(answer: Mapping[str, object]) -> None:
+    """One JSON object on standard output; a number that is not finite is null."""
+    text = json.dumps(plain(answer), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(f"{text}\n")
+
+
+def plain(value: object) -> Any:
+    """A value as JSON knows them.
+
+    >>> plain({"a": np.array([1.5, math.inf]), "b": Interval(0.0, 2.0, "search")})
+    {'a': [1.5, None], 'b': {'low': 0.0, 'high': 2.0, 'how': 'search'}}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def say(*lines: str) -> None:
+    """Lines of text on standard output."""
+    for line in lines:
+        sys.stdout.write(f"{line.rstrip()}\n")
+
+
+def heading(text: str) -> None:
+    """A line that stands out, in bold on a terminal unless NO_COLOR is set."""
+    from rich.console import Console
+
+    say("")
+    Console(highlight=False, soft_wrap=True).print(text, style="bold", markup=False, emoji=False)
+
+
+def columns(rows: Sequence[Sequence[str]], align: str, indent: int = 2) -> list[str]:
+    """Rows as lines whose cells stand below each other.
+
+    >>> columns([("tsh", "1.25"), ("iron", "-3")], "<>")
+    ['  tsh   1.25', '  iron    -3']
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        " " * indent
+        + "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def number(value: float) -> str:
+    """A number for people: four digits that count.
+
+    >>> number(1234567.8), number(0.012345), number(math.nan), number(12.0)
+    ('1,234,568', '0.01235', '-', '12')
+    """
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else f"{value}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def span(interval: Interval) -> str:
+    """An interval for people; one number where its ends look the same.
+
+    >>> span(Interval(1.0, 1.0, "")), span(Interval(-2.0, 30.5, ""))
+    ('1', 'between -2 and 30.5')
+    """
+    low, high = number(interval.low), number(interval.high)
+    return low if low == high else f"between {low} and {high}"

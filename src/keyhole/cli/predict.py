@@ -1,0 +1,81 @@
+"""keyhole predict: what a saved learner's model says about the rows of a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from keyhole.cli import options
+
+
+def predict(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL.npz", help="What `keyhole run --save` wrote.")
+    ],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow; - for standard input.")
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for standard output."
+        ),
+    ] = "-",
+    separator: options.Separator = None,
+    decimal: options.Decimal = ".",
+    missing: options.Missing = None,
+    as_json: options.Json = False,
+) -> None:
+    """Predict the rows of a file, reading only the columns that the model uses.
+
+    A row that lacks one of them has no prediction: its cell is empty.
+
+    \b
+    Examples:
+      keyhole predict model.npz new.parquet --out predictions.parquet
+      keyhole predict model.npz new.csv | head
+    """
+    import numpy as np
+
+    from keyhole import state, streams
+    from keyhole.cli.files import refuse_two, write
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.source import sparse_model
+    from keyhole.problem import DataError
+
+    refuse_two(out, as_json)
+    sparse = sparse_model(state.load(model))
+    if not sparse.names:
+        raise DataError(
+            f"{model}: its model uses no feature, it says {sparse.intercept:.6g} always"
+        )
+    rows = streams.read(
+        file,
+        target=None,
+        features=sparse.names,
+        separator=separator,
+        decimal=decimal,
+        missing=missing or (),
+    )
+    parts = [sparse.predict(X) for X, _ in rows.blocks()]
+    predictions = np.concatenate(parts) if parts else np.empty(0)
+    write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
+    if out == "-":
+        return
+    lacking = int(np.isnan(predictions).sum())
+    if as_json:
+        emit(
+            {
+                "model": model,
+                "file": file,
+                "out": out,
+                "rows": len(predictions),
+                "without_prediction": lacking,
+                "features": sparse.names,
+            }
+        )
+        return
+    say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
+    if lacking:
+        say(f"{lacking:,} of them are empty: a value is missing in their rows")

@@ -1,0 +1,93 @@
+"""Progress on standard error, and only if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self, TypeVar
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from keyhole.cli.source import sparse_model
+from keyhole.cli.watched import Watched
+from keyhole.ledger import Ledger
+from keyhole.problem import Learner
+
+T = TypeVar("T")
+A_SECOND = 4  # updates
+
+
+def counted(items: Iterable[T], total: int, noun: str) -> Iterator[T]:
+    """The items as they come, with a bar that counts them."""
+    shown = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(
+        *shown,
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=A_SECOND,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        yield from bar.track(items, total=total)
+
+
+class Board:
+    """What is going on in a run: the stage; rounds, rate, loss against the mean, the support.
+
+    Give it to `play` as `progress`, and its `stage` to `record`. Used in a with statement.
+    """
+
+    def __init__(self, learner: Learner, stream: Watched) -> None:
+        self._learner = learner
+        self._stream = stream
+        self._stage = ""
+        self._lines: list[str] = []
+        self._live: Live | None = None
+        self._start = self._last = time.monotonic()
+        self.ledger: Ledger | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._live = Live(
+                console=Console(stderr=True, highlight=False),
+                refresh_per_second=A_SECOND,
+                transient=True,
+                get_renderable=lambda: Group(*(Text(s) for s in [self._stage, *self._lines])),
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def stage(self, words: str) -> None:
+        """Something new begins."""
+        self._stage = f"{words} ..."
+
+    def __call__(self, ledger: Ledger) -> None:
+        """Remember the books so far, and show them if it is time."""
+        self.ledger = ledger
+        now = time.monotonic()
+        if self._live is None or now - self._last < 1 / A_SECOND:
+            return
+        self._last = now
+        stream, mean = self._stream, self._stream.mean_loss
+        of = f" of {stream.rounds:,}" if stream.rounds else ""
+        rate = ledger.rounds / (now - self._start)
+        r2 = f", R2 {1 - ledger.mean_loss / mean:.3f}" if mean > 0 else ""
+        names = sparse_model(self._learner).names
+        self._lines = [
+            f"{ledger.rounds:,}{of} rounds, {rate:,.0f} a second",
+            f"loss {ledger.mean_loss:.4g} per round, {mean:.4g} by the mean so far{r2}",
+            f"model of {', '.join(names[:8]) or 'nothing yet'}",
+        ]

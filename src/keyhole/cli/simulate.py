@@ -1,0 +1,117 @@
+"""keyhole simulate: a stream whose truth is known, as a file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keyhole.cli import options
+
+if TYPE_CHECKING:
+    from keyhole.streams import Simulated
+
+
+class Kind(StrEnum):
+    """What can be simulated."""
+
+    clinic = "clinic"
+    realizable = "realizable"
+    dense = "dense"
+    nonlinear = "nonlinear"
+    needle = "needle"
+    ill_conditioned = "ill-conditioned"
+    padded_hard = "padded-hard"
+    switching = "switching"
+    drifting = "drifting"
+    sign_flips = "sign-flips"
+    leaders = "leaders"
+
+
+def simulate(
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for output."),
+    ],
+    kind: Annotated[Kind, typer.Argument(help="What to simulate.")] = Kind.realizable,
+    features: Annotated[
+        int, typer.Option("--features", "-d", min=1, metavar="D", help="Not for the clinic.")
+    ] = 64,
+    sparsity: Annotated[
+        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
+    ] = 4,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=1, metavar="N")] = 10_000,
+    noise_sd: Annotated[float | None, typer.Option(min=0.0, help="Of the labels.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="What to call the label.")] = "y",
+    as_json: options.Json = False,
+) -> None:
+    """Write a simulated stream to a file, and say what is true in it.
+
+    \b
+    Examples:
+      keyhole simulate clinic --rows 4000 --target days --out clinic.csv
+      keyhole simulate switching -d 100 -k 4 -n 50000 --out switching.parquet
+      keyhole simulate needle -d 300 --out - | keyhole run - --target y
+    """
+    from keyhole.cli.files import refuse_two, write
+    from keyhole.cli.output import columns, emit, heading, number, say
+
+    refuse_two(out, as_json)
+    stream, truth = _make(kind, features, sparsity, rows, noise_sd, seed)
+    write(stream, out, target=target)
+    if out == "-":
+        return
+    names = stream.names or tuple(f"x{i}" for i in range(stream.d))
+    weights = {names[j]: float(truth.weights[j]) for j in truth.support}
+    if as_json:
+        emit(
+            {
+                "kind": kind.value,
+                "file": out,
+                "rows": rows,
+                "features": stream.d,
+                "target": target,
+                "seed": seed,
+                "intercept": truth.intercept,
+                "noise_sd": truth.noise_sd,
+                "weights": weights,
+                "changes": max(0, len(truth.path) - 1),
+            }
+        )
+        return
+    say(f"{out}: {rows:,} rows, {stream.d} features, label {target!r}, seed {seed}")
+    changes = len(truth.path) - 1
+    heading(f"What is true, as a mean over {changes:,} changes" if changes > 0 else "What is true")
+    shown = sorted(weights.items(), key=lambda item: -abs(item[1]))
+    say(*columns([(name, f"{w:+.4g}") for name, w in shown[:20]], "<>"))
+    if len(shown) > 20:
+        say(f"  and {len(shown) - 20} more")
+    say(f"  intercept {number(truth.intercept)}, noise of sd {number(truth.noise_sd)}")
+
+
+def _make(kind: Kind, d: int, k: int, n: int, noise_sd: float | None, seed: int) -> Simulated:
+    from keyhole import streams
+    from keyhole.problem import ProblemError
+
+    noise: dict[str, Any] = {} if noise_sd is None else {"noise_sd": noise_sd}
+    if noise and kind in (Kind.clinic, Kind.needle):
+        raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+    hard = max(1, n // 4)
+    makers = {
+        Kind.clinic: lambda: streams.clinic(n, seed=seed),
+        Kind.realizable: lambda: streams.realizable(d, k, n, seed=seed, **noise),
+        Kind.dense: lambda: streams.dense(d, n, seed=seed, **noise),
+        Kind.nonlinear: lambda: streams.nonlinear(d, n, seed=seed, **noise),
+        Kind.needle: lambda: streams.needle(d, n, seed=seed),
+        Kind.ill_conditioned: lambda: streams.ill_conditioned(
+            d, max(1, k // 2), n, seed=seed, **noise
+        ),
+        Kind.padded_hard: lambda: streams.padded_hard(d, k, hard, n - hard, seed=seed, **noise),
+        Kind.switching: lambda: streams.switching(d, k, n, seed=seed, **noise),
+        Kind.drifting: lambda: streams.drifting(d, n, seed=seed, **noise),
+        Kind.sign_flips: lambda: streams.sign_flips(d, n, seed=seed, **noise),
+        Kind.leaders: lambda: streams.leaders(d, n, seed=seed, **noise),
+    }
+    return makers[kind]()

@@ -1,0 +1,118 @@
+"""What a run comes to: for people, and for machines."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.cli.output import columns, heading, number, plain, say, span
+from keyhole.cli.recorded import Recorded
+from keyhole.cli.source import sparse_model
+
+SHOWN = 12  # features in the list of purchases
+BAR = 24  # characters
+
+
+def r2_of_mean(done: Recorded) -> float:
+    """1 - loss / loss of the running mean."""
+    mean = _mean_loss(done)
+    return 1 - done.run.ledger.loss / mean if mean > 0 else math.nan
+
+
+def facts(done: Recorded) -> dict[str, object]:
+    """The answer of --json."""
+    run, model = done.run, sparse_model(done.learner)
+    answer: dict[str, object] = plain(run.summary())
+    return {
+        **answer,
+        "r2_running_mean": r2_of_mean(done),
+        "sparse_model": {
+            "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
+            "intercept": model.intercept,
+        },
+        "rows_without_target": done.source.left_out,
+        "interrupted": done.interrupted,
+        "report": done.report,
+        "save": done.save,
+    }
+
+
+def show(done: Recorded, *, explain: bool) -> None:
+    """The answer for people."""
+    run, p, ledger = done.run, done.run.problem, done.run.ledger
+    say(
+        f"{run.title}: {ledger.rounds:,} rounds, {p.d} features, target {run.target}; "
+        f"learner {run.learner}, seed {run.seed}"
+    )
+    if done.source.left_out:
+        say(f"{done.source.left_out:,} rows without a target were left out.")
+    heading("What it cost")
+    reads = f"{number(ledger.mean_reads)} of {p.d}"
+    gap = run.total_regret
+    mean = _mean_loss(done) / ledger.rounds
+    yardstick = f"best {p.k} features in hindsight"
+    rows = [
+        ("features read per example", reads, f"{run.saved:.0%} saved"),
+        (
+            "mean squared loss",
+            number(ledger.mean_loss),
+            f"running mean of the label {number(mean)}",
+        ),
+        ("R2 against the running mean", f"{r2_of_mean(done):.3f}", ""),
+        (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
+        ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
+    ]
+    say(*columns(rows, "<><"))
+    _model(done)
+    _purchases(done)
+    if explain:
+        _explanation(done)
+    if run.notes:
+        say("", *run.notes)
+    if done.report is not None:
+        say("", f"Report: {done.report}")
+    if done.save is not None:
+        say("", f"Learner: {done.save} (keyhole predict {done.save} FILE --out predictions.csv)")
+
+
+def _model(done: Recorded) -> None:
+    run, model = done.run, sparse_model(done.learner)
+    heading(f"The model: {run.target} =")
+    order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
+    best = set(run.best.support.tolist())
+    rows = [(f"{model.intercept:+.4g}", "", "")]
+    for i in order.tolist():
+        feature = int(model.features[i])
+        known = "among the best in hindsight" if feature in best else ""
+        rows.append((f"{model.weights[i]:+.4g}", f"× {model.names[i]}", known))
+    say(*columns(rows, "><<"))
+
+
+def _purchases(done: Recorded) -> None:
+    run = done.run
+    share = run.ledger.reads / run.ledger.rounds
+    order = np.argsort(-share, kind="stable")
+    heading("How often each feature was bought")
+    rows = []
+    for j in order[:SHOWN].tolist():
+        bar = "█" * round(BAR * share[j])
+        rows.append((run.problem.label(j), f"{share[j]:.1%}", bar))
+    say(*columns(rows, "<><"))
+    rest = share[order[SHOWN:]]
+    if len(rest):
+        say(f"  and {len(rest)} more, {rest.min():.1%} to {rest.max():.1%} each")
+
+
+def _explanation(done: Recorded) -> None:
+    explained = getattr(done.learner, "explain", None)
+    heading("What is bought now, and why")
+    if explained is None:
+        say(f"  {done.run.learner} does not say.")
+    else:
+        say(*str(explained()).splitlines())
+
+
+def _mean_loss(done: Recorded) -> float:
+    mean = next(b for b in done.run.baselines if b.name == "running mean")
+    return float(mean.loss[-1])

@@ -1,0 +1,102 @@
+"""The other commands: compare, diagnose, simulate, theory, learners."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import keyhole as kh
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> Any:
+    """The JSON object that is all of standard output."""
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
+    stream, _ = kh.streams.clinic(500)
+    kh.streams.write(stream, tmp_path / "clinic.parquet", target="days")
+    learners = ("--learner", "random", "--learner", "mean", "--learner", "full")
+    options = ("-t", "days", "-b", 6, "-k", 3, "--seeds", 3, "--jobs", 2, "--json")
+    found = answer(cli("compare", tmp_path / "clinic.parquet", *learners, *options))
+    assert [row["learner"] for row in found["learners"]] == ["random", "mean", "full"]
+    assert [row["reads_everything"] for row in found["learners"]] == [False, False, True]
+    assert [row["reads"]["mean"] for row in found["learners"]] == [6, 0, 42]
+    assert [row["games"] for row in found["learners"]] == [3, 3, 3]
+
+    problem = kh.Problem(42, 3, 6, stream.names)
+    losses = [kh.play(kh.RandomSubset(problem, seed=s), stream).loss for s in range(3)]
+    random, mean, _ = found["learners"]
+    played = [game["loss"] for game in found["games"] if game["learner"] == "random"]
+    assert played == pytest.approx(losses, rel=1e-12)
+    assert random["mean_loss"]["mean"] == pytest.approx(sum(losses) / 3 / 500, rel=1e-12)
+    assert random["mean_loss"]["error"] > 0
+    # The running mean is the yardstick of R2, and the best constant of normalised regret.
+    assert mean["r2"] == {"mean": 0, "error": 0}
+    best = kh.hindsight(stream, 3, intercept=True)
+    gap = best.empty_loss - best.loss.high
+    normalised = (losses[0] - best.loss.high) / gap
+    first = next(g for g in found["games"] if g["learner"] == "random" and g["seed"] == 0)
+    assert first["regret"]["high"] / gap == pytest.approx(normalised, rel=1e-9)
+
+
+def test_compare_as_a_table(cli: Cli) -> None:
+    done = cli("compare", "-l", "random", "-l", "full", "--seeds", 2, "-j", 1, "--rounds", 300)
+    assert done.returncode == 0, done.stderr
+    for words in ("normalised", "full (all 42)", "±", "Best 4 features in hindsight"):
+        assert words in done.stdout
+
+
+def test_diagnose(cli: Cli) -> None:
+    page = cli("diagnose", "--rounds", 500)
+    assert page.returncode == 0, page.stderr
+    assert page.stdout.startswith("DOES THIS STREAM FIT?")
+    found = answer(cli("diagnose", "--rounds", 500, "--json"))
+    assert found["rounds"] == 500
+    assert found["problem"] == {**found["problem"], "d": 42, "k": 4, "budget": 8}
+    assert found["recommendation"]["learner"] in kh.LEARNERS
+
+
+@pytest.mark.parametrize(
+    "kind", ["clinic", "realizable", "ill-conditioned", "padded-hard", "switching", "leaders"]
+)
+def test_simulate_writes_what_it_says(cli: Cli, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "made.parquet"
+    options = ("-d", 30, "-k", 4, "-n", 200, "--seed", 7, "--target", "label", "--json")
+    found = answer(cli("simulate", kind, *options, "--out", path))
+    stream = kh.streams.read(path, target="label")
+    assert (found["rows"], found["features"]) == (stream.rounds, stream.d) == (200, stream.d)
+    assert set(found["weights"]) <= set(stream.names)
+    assert found["weights"]
+
+
+def test_simulated_rows_can_be_piped_into_a_run(cli: Cli) -> None:
+    rows = cli("simulate", "realizable", "-d", 10, "-k", 2, "-n", 300, "--out", "-").stdout
+    found = answer(cli("run", "-", "-t", "y", "-l", "random", "--json", stdin=rows))
+    assert (found["rounds"], found["features"]) == (300, 10)
+
+
+def test_theory(cli: Cli) -> None:
+    numbers = ("-d", 20, "-k", 2, "-b", 8, "--rounds", 5000)
+    found = answer(cli("theory", *numbers, "--noise-sd", 0.5, "--json"))
+    expected = kh.theory.realizable_regret(5000, 20, 2, 6).value
+    assert found["realizable"]["regret, short form"]["value"] == expected
+    assert found["agnostic_parameters"]["reasons"]
+    page = cli("theory", *numbers)
+    assert "theorem:adv" in page.stdout
+    assert "Cannot be used" in page.stdout
+    alone = cli("theory", "-d", 20, "-k", 8, "-b", 8)
+    assert "raise --budget above --sparsity" in alone.stdout
+
+
+def test_learners(cli: Cli) -> None:
+    found = answer(cli("learners", "--json"))
+    assert {row["name"] for row in found["learners"]} == set(kh.LEARNERS)
+    assert all(row["what"] for row in found["learners"])
+    assert "online-greedy" in cli("learners").stdout

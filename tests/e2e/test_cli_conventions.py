@@ -1,0 +1,145 @@
+"""How every command behaves: quick help, clean output, interrupts, broken pipes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import keyhole as kh
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+COMMANDS = ("run", "compare", "diagnose", "predict", "simulate", "theory", "learners")
+
+# A learner that presses Ctrl-C PRESSES times, from the beginning of game number GAME on.
+IMPATIENT = """
+import os, signal, sys, time
+import keyhole as kh
+from keyhole.cli.shell import run
+
+class Impatient(kh.RandomSubset):
+    games = presses = 0
+
+    def advance(self, X, y, bought=None):
+        Impatient.games += self.round == 0
+        if Impatient.games >= GAME and Impatient.presses < PRESSES:
+            Impatient.presses += 1
+            time.sleep(0.2)  # longer than progress waits between two looks at the ledger
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().advance(X, y, bought)
+
+kh.LEARNERS["impatient"] = Impatient
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def impatient(game: int, presses: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command whose learner presses Ctrl-C."""
+    code = IMPATIENT.replace("GAME", str(game)).replace("PRESSES", str(presses))
+    return python(code, *arguments)
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_help_and_version_import_nothing_heavy(argument: str) -> None:
+    heavy = ["numpy", "scipy", "numba", "pyarrow", "rich.console", "joblib", "keyhole.problem"]
+    code = (
+        "import sys; from keyhole.cli.shell import run; code = run([sys.argv[1]]); "
+        f"print([m for m in {heavy} if m in sys.modules], code)"
+    )
+    assert python(code, argument).stdout.splitlines()[-1] == "[] 0"
+
+
+def test_version_and_help(cli: Cli) -> None:
+    assert cli("--version").stdout == f"keyhole {kh.__version__}\n"
+    top = cli("--help")
+    assert top.returncode == 0
+    assert cli().stdout == top.stdout
+    for command in COMMANDS:
+        assert command in top.stdout
+        page = cli(command, "--help")
+        assert page.returncode == 0
+        assert "Example" in page.stdout
+        assert f"keyhole {command}" in page.stdout
+        assert "--json" in page.stdout
+
+
+def test_output_to_a_pipe_has_no_colours_and_no_progress(cli: Cli) -> None:
+    done = cli("run", "--rounds", 200, "--learner", "random")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert [s for s in done.stderr.splitlines() if "compiling" not in s] == []
+
+
+def test_an_interrupted_run_sums_up_what_was_played() -> None:
+    done = impatient(1, 1, "run", "--learner", "impatient", "--json")
+    assert done.returncode == 130, done.stderr
+    found = json.loads(done.stdout)
+    assert found["interrupted"]
+    assert found["rounds"] == 1024  # of 4,000: the block in which it happened
+    # Everything is about those rounds, as if there were no others.
+    stream = kh.streams.take(kh.streams.clinic().stream, 1024)
+    problem = kh.Problem(42, 4, 8, stream.names)
+    assert found["loss"] == kh.play(kh.RandomSubset(problem, seed=0), stream).loss
+    best = kh.hindsight(stream, 4, intercept=True)
+    assert found["hindsight"]["loss"]["high"] == pytest.approx(best.loss.high, rel=1e-9)
+    assert done.stderr.splitlines()[-1].startswith("keyhole: interrupted")
+
+
+def test_a_second_interrupt_leaves_at_once_with_the_ledger() -> None:
+    done = impatient(1, 2, "run", "--learner", "impatient")
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "mean squared loss" in done.stdout
+    assert "The model" not in done.stdout
+
+
+def test_an_interrupted_comparison_shows_the_games_so_far() -> None:
+    done = impatient(3, 1, "compare", "--learner", "impatient", "--seeds", "4", "-j", "1", "--json")
+    assert done.returncode == 130, done.stderr
+    found = json.loads(done.stdout)
+    assert found["interrupted"]
+    assert [game["seed"] for game in found["games"]] == [0, 1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    # More than a pipe holds, so that writing fails while there is still something to write.
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "keyhole", "simulate", "--out", "-", "--rows", "5000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    assert writer.stdout.readline().startswith(b'"x0"')
+    writer.stdout.close()
+    assert writer.stderr.read() == b""
+    writer.stderr.close()
+    assert writer.wait() == 0
+
+
+def test_without_typer_there_is_a_word_about_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['typer'] = None; from keyhole.cli import main; "
+        "sys.argv = ['keyhole', '--help']; main()"
+    )
+    done = python(code)
+    assert done.returncode == 2
+    assert done.stderr == "keyhole: the command line needs typer: pip install 'keyhole[cli]'\n"
+
+
+def test_the_shell_is_told_what_could_follow() -> None:
+    code = (
+        "import os, sys; os.environ.update(_KEYHOLE_COMPLETE='complete_bash', "
+        "COMP_WORDS='keyhole run --learner onl', COMP_CWORD='3'); "
+        "sys.argv = ['keyhole']; from keyhole.cli import main; main()"
+    )
+    assert "online-greedy" in python(code).stdout

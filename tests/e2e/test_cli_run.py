@@ -1,0 +1,117 @@
+"""keyhole run: from a file to an answer, in text and JSON, from CSV, Parquet and standard input."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import keyhole as kh
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first patients of the clinic as files."""
+    folder = tmp_path_factory.mktemp("clinic")
+    patients, _ = kh.streams.clinic(900, seed=3)
+    for name in ("clinic.csv", "clinic.csv.gz", "clinic.parquet"):
+        kh.streams.write(patients, folder / name, target="days")
+    return folder
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    """The JSON object that is all of standard output."""
+    assert done.returncode == 0, done.stderr
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not a number of JSON")
+
+    found: dict[str, object] = json.loads(done.stdout, parse_constant=refuse)
+    return found
+
+
+def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> None:
+    options = ("--target", "days", "--budget", 6, "--sparsity", 3, "--seed", 5, "--json")
+    csv, packed, parquet = (
+        answer(cli("run", folder / name, *options))
+        for name in ("clinic.csv", "clinic.csv.gz", "clinic.parquet")
+    )
+    piped = answer(cli("run", "-", *options, stdin=(folder / "clinic.csv").read_text()))
+    keys = ["loss", "model", "sparse_model", "bought", "hindsight", "regret", "r2_running_mean"]
+    for other in (packed, parquet, piped):
+        assert {key: csv[key] for key in keys} == {key: other[key] for key in keys}
+
+    stream = kh.streams.read(folder / "clinic.csv", target="days")
+    problem = kh.Problem(stream.d, 3, 6, stream.names)
+    ledger = kh.play(kh.AutoLearner(problem, seed=5), stream)
+    mean = kh.play(kh.RunningMean(problem), stream)
+    best = kh.hindsight(stream, 3, intercept=True)
+    assert csv["rounds"] == 900
+    assert csv["loss"] == ledger.loss
+    assert csv["reads_per_example"] == ledger.mean_reads
+    assert csv["r2_running_mean"] == pytest.approx(1 - ledger.loss / mean.loss, rel=1e-12)
+    assert isinstance(csv["regret"], dict)
+    assert csv["regret"]["high"] == pytest.approx(ledger.loss - best.loss.low, rel=1e-9)
+    assert isinstance(csv["bought"], dict)
+    assert sum(csv["bought"].values()) == ledger.reads.sum()
+
+
+def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
+    done = cli("run", folder / "clinic.parquet", "-t", "days", "-b", 8, "-k", 4, "--explain")
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "900 rounds, 42 features, target days",
+        "8 of 42",
+        "81% saved",
+        "R2 against the running mean",
+        "best 4 features in hindsight",
+        "regret against them",
+        "The model: days =",
+        "× crp_mg_l",
+        "How often each feature was bought",
+        "and 30 more",
+        "bought for every example",
+    ):
+        assert words in done.stdout
+
+
+def test_without_a_file_the_clinic_is_played(cli: Cli) -> None:
+    found = answer(cli("run", "--rounds", 300, "--learner", "random", "--json"))
+    assert (found["features"], found["rounds"], found["learner"]) == (42, 300, "random")
+    assert (found["budget"], found["sparsity"]) == (8, 4)
+    assert not found["interrupted"]
+
+
+def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 30)
+    found = answer(cli("run", tmp_path / "two.csv", "-t", "y", "--json"))
+    assert (found["features"], found["budget"], found["sparsity"]) == (2, 2, 2)
+
+
+def test_a_constant_label_has_no_r2(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "flat.csv").write_text("a,b,y\n" + "1,2,0\n2,1,0\n" * 30)
+    assert answer(cli("run", tmp_path / "flat.csv", "-t", "y", "--json"))["r2_running_mean"] is None
+
+
+def test_rows_without_a_target_and_columns_to_ignore(cli: Cli, tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i % 7};5,{i % 3},{'' if i % 10 == 0 else i % 7}\n" for i in range(200))
+    (tmp_path / "odd.csv").write_text(
+        ("id,size,kind,y\n" + rows).replace(",", "|").replace(";", ",")
+    )
+    found = answer(
+        cli(
+            *("run", tmp_path / "odd.csv", "-t", "y", "--ignore", "id", "--categorical", "kind"),
+            *("--separator", "|", "--decimal", ",", "--json", "-l", "random", "-b", 4),
+        )
+    )
+    assert (found["rounds"], found["rows_without_target"], found["features"]) == (180, 20, 4)
+    assert isinstance(found["bought"], dict)
+    assert set(found["bought"]) == {"size", "kind=0", "kind=1", "kind=2"}
+
+
+def test_full_information_gets_the_budget_it_needs(cli: Cli) -> None:
+    found = answer(cli("run", "--rounds", 200, "--learner", "full", "--json"))
+    assert found["reads_per_example"] == 42
