@@ -20,6 +20,7 @@ from keyhole.problem import Floats, Indices
 TAUS = (math.inf, 512.0, 64.0)  # rounds the memories look back
 LONGEST = 16  # rounds of a batch, once it is no longer the beginning
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
+FAR = 2.0  # times the peak: beyond it a value is taken for a fault (a code for missing, say)
 
 
 class Settings(NamedTuple):
@@ -27,7 +28,7 @@ class Settings(NamedTuple):
 
     `pool`: features kept at most; `slots`: runs of the safety net's experts (0: no net); `net`:
     the features it reads; `threshold`: standard errors that make a feature significant; `ridge`:
-    of a VAW, in mean squares of a feature, and `wide`: of the one on everything that is read;
+    of a VAW, in squares of a feature's size, and `wide`: of the one on everything that is read;
     `optimism`: standard errors by which exploration lets a correlation be off.
     """
 
@@ -46,18 +47,20 @@ class Settings(NamedTuple):
 
 
 def settings(d: int, k: int, budget: int, *, proper: bool, seed: int) -> Settings:
-    """An eighth of the budget each for the net's experts and their uniform reads, the rest kept.
+    """Who gets how much of the budget: explored at least an eighth, the net a sixth, the rest kept.
 
-    Below a budget of 4 there is no net. Where everything is read, everything may be kept.
+    Half of the net's share plays, the other half reads uniformly. Below a budget of 4 there is no
+    net; below 8 kept and explored features share what the net leaves. Where everything is read,
+    everything may be kept.
 
     >>> settings(100, 4, 24, proper=False, seed=0)[:6]
-    (100, 4, 24, 18, 3, 6)
+    (100, 4, 24, 17, 2, 4)
     >>> settings(100, 1, 2, proper=False, seed=0)[:6]
     (100, 1, 2, 1, 0, 0)
     """
-    slots = max(1, budget // 8) if budget >= 4 else 0
-    net = 2 * slots
-    pool = budget - net if slots else max(1, budget - 1)
+    slots = max(1, budget // 12) if budget >= 4 else 0
+    net, explored = 2 * slots, budget // 8
+    pool = budget - net - explored if slots else max(1, budget - 1)
     if budget == d:
         pool, net = budget, d if slots else 0
     threshold = 0.85 * math.sqrt(2.0 * math.log(max(d, 2)))
@@ -93,11 +96,14 @@ class Space(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything AutoLearner has learnt. All of it sums, but for the extremes in the mixture."""
+    """Everything AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
+    feature, and the range of the labels in the mixture.
+    """
 
     kept: Memories
     values: Running
     label: Running
+    peaks: Floats
     mixture: Mixture
     net: Net
     space: Space
@@ -107,7 +113,8 @@ class Batch(NamedTuple):
     """A few rounds that read the same features S (ascending), place by place.
 
     `why`: KEPT, NET or EXPLORED. `centre`, `label`: what is subtracted, NaN before any value was
-    seen. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`, `p`, `weight`: the draw
+    seen. `peak`: the largest centred value so far; one beyond `FAR` times that is cut off there
+    before it is used to predict. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`, `p`, `weight`: the draw
     of the net's experts: the place each plays, with which probability they play each place, and
     what its loss counts.
     """
@@ -116,6 +123,7 @@ class Batch(NamedTuple):
     why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
     runs: Ensemble
     centre: Floats
+    peak: Floats
     label: Floats
     values: Floats
     labels: Floats
@@ -150,7 +158,7 @@ def new_state(s: Settings) -> State:
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     prior = np.ones(experts(m))
-    return State(memories(d, TAUS), running(d), running(1), mix(prior), net, space)
+    return State(memories(d, TAUS), running(d), running(1), np.zeros(d), mix(prior), net, space)
 
 
 def new_batch(s: Settings) -> Batch:
@@ -160,6 +168,7 @@ def new_batch(s: Settings) -> Batch:
         np.zeros(b, dtype=np.int64),
         np.zeros(b, dtype=np.int8),
         ensemble(experts(len(TAUS)), b + 1),
+        np.zeros(b),
         np.zeros(b),
         np.zeros(1),
         np.zeros((LONGEST, b)),

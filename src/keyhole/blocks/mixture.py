@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keyhole.problem import Floats, ProblemError
 
@@ -82,10 +82,11 @@ def step(mixture: Mixture, guesses: ArrayLike, y: float) -> float:
     return prediction
 
 
-def bold_shares(mixture: Mixture) -> Floats:
-    """The weights of the experts in the bold mixture."""
+def bold_shares(mixture: Mixture, member: NDArray[np.bool_] | None = None) -> Floats:
+    """The weights of the experts in the bold mixture, or in one of the members alone."""
     shares = np.empty(len(mixture.recent))
-    _kernels().bold_shares(mixture, shares)
+    everyone = np.ones(len(shares), dtype=np.bool_)
+    _kernels().bold_shares(mixture, everyone if member is None else member, shares)
     return shares
 
 

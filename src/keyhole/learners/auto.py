@@ -84,7 +84,10 @@ class AutoLearner:
 
     Deviations
     ----------
-    Not the paper's: its two algorithms are DantzigLearner and OnlineGreedyLearner. Late labels are
+    Not the paper's: its two algorithms are DantzigLearner and OnlineGreedyLearner. A value more
+    than twice as far from its centre as any before is cut off there before it is used to predict,
+    in proper mode too: a 9999 that stands for missing would otherwise cost more than all rounds
+    together. What is learnt of it is the value as it came. Late labels are
     learnt with the state at that time; at most 64 batches wait for labels.
 
     Examples
@@ -253,11 +256,7 @@ class AutoLearner:
         """The weight of each expert in what is played."""
         if not self.proper:
             return shares(self._state.mixture)
-        M, share = len(TAUS), bold_shares(self._state.mixture)
-        total = share[M : 2 * M].sum() + share[2 * M + 2]
-        played = np.zeros_like(share)
-        played[M : 2 * M] = share[M : 2 * M] / total
-        return played
+        return bold_shares(self._state.mixture, _kernels().proper_experts(len(TAUS)))
 
     def _linear(self, share: Floats) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts."""

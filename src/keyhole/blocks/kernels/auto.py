@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto import Batch, Settings, State, batch_size
+from keyhole.blocks.auto import FAR, Batch, Settings, State, batch_size
 from keyhole.blocks.kernels import discounted, ensemble, mixture, scaling, setfunction
 from keyhole.blocks.kernels import experts as bexp
 from keyhole.blocks.kernels.auto_choose import choose
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.minibatch import first_oversized
 from keyhole.problem import Floats, Indices
 
@@ -21,18 +21,29 @@ _products, _fold = discounted.products, discounted.fold
 _slot_gains, _feed = setfunction.slot_gains, bexp.feed
 
 
-@kernel
+@inner
 def _gather(batch: Batch, X: NDArray[np.floating], t: int, columns: Indices, x: Floats) -> None:
-    # Centred values; 0 where absent, or where there is no centre yet.
+    # Centred values; 0 where absent, or where there is no centre yet; cut off far beyond the peak.
     b = len(batch.S)
     for a in range(b):
         x[a] = X[t, columns[a]] - batch.centre[a]
         if np.isnan(x[a]):
             x[a] = 0.0
+        if batch.peak[a] > 0.0:
+            x[a] = min(max(x[a], -FAR * batch.peak[a]), FAR * batch.peak[a])
     x[b] = 1.0
 
 
 @kernel
+def proper_experts(memories: int) -> NDArray[np.bool_]:
+    """Those that proper mode may play: the best k by each memory, and the mean of the labels."""
+    member = np.zeros(2 * memories + 4, dtype=np.bool_)
+    member[memories : 2 * memories] = True
+    member[2 * memories + 2] = True
+    return member
+
+
+@inner
 def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats) -> float:
     runs = batch.runs
     _guess(runs, x, guesses)
@@ -43,14 +54,12 @@ def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats
     if not s.proper or np.isnan(batch.label[0]):
         return prediction
     # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
-    memories = len(state.kept.tau)
+    memories, value = len(state.kept.tau), 0.0
     shares = np.empty(len(runs.size))
-    _bold_shares(state.mixture, shares)
-    total, value = shares[2 * memories + 2], 0.0
+    _bold_shares(state.mixture, proper_experts(memories), shares)
     for e in range(memories, 2 * memories):
-        total += shares[e]
         value += shares[e] * runs.along[e]
-    return float(batch.label[0] + value / total)
+    return float(batch.label[0] + value)
 
 
 @kernel
@@ -108,6 +117,8 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
         centre = _centre(state.values, batch.S[a])
         for t in range(rows):
             values[t, a] = batch.values[t, a] - centre
+            if abs(values[t, a]) > state.peaks[batch.S[a]]:  # not if NaN
+                state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
     G, c, count, yy = _products(values, labels, rows)
@@ -116,7 +127,7 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
         _judge(state, batch, G, c, yy, rows)
 
 
-@kernel
+@inner
 def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: int) -> None:
     # The gains of Algorithm 2 within the batch, the batch's own means taken out.
     b, k1 = len(batch.S), len(batch.slots)

@@ -9,7 +9,7 @@ import numpy as np
 from keyhole.blocks.auto import EXPLORED, KEPT, NET, Batch, Settings, State
 from keyhole.blocks.kernels import ensemble, exploration, forward
 from keyhole.blocks.kernels import experts as bexp
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.scaling import centre
 from keyhole.problem import Indices
 
@@ -18,6 +18,19 @@ _sampled_gains, _largest = exploration.sampled_gains, exploration.largest
 _start = ensemble.start
 _probabilities, _draw_experts = bexp.probabilities, bexp.draw_experts
 _draw_shared, _shared_weights = bexp.draw_shared, bexp.shared_weights
+
+
+@inner
+def _place(S: Indices, j: int) -> int:
+    """Where j stands in S, ascending, or would."""
+    low, high = 0, len(S)
+    while low < high:
+        middle = (low + high) // 2
+        if S[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -30,12 +43,13 @@ def leader(state: State) -> int:
     return best
 
 
-@kernel
+@inner
 def _keep(s: Settings, state: State, most: int) -> None:
     # By rank; at the same rank the memory that did best of late comes first.
     space, recent = state.space, state.mixture.recent
     memories = len(state.kept.tau)
-    order = np.argsort(recent[:memories], kind="mergesort")
+    order = np.empty(memories, dtype=np.int64)
+    _largest(-recent[:memories], order)
     for m in range(memories):
         space.picked[m], space.noise[m] = _forward_select(
             state.kept,
@@ -52,7 +66,8 @@ def _keep(s: Settings, state: State, most: int) -> None:
     space.why[:] = -1
     held = 0
     for rank in range(most):
-        for m in order:
+        for q in range(memories):
+            m = order[q]
             if rank < space.picked[m] and held < most:
                 j = space.chosen[m, rank]
                 if space.why[j] < 0:
@@ -60,7 +75,7 @@ def _keep(s: Settings, state: State, most: int) -> None:
                     held += 1
 
 
-@kernel
+@inner
 def _cast_net(s: Settings, state: State, batch: Batch, number: int) -> tuple[Indices, int]:
     # The features the net reads, kept ones among them; and how many different ones it plays.
     space, net = state.space, state.net
@@ -75,13 +90,13 @@ def _cast_net(s: Settings, state: State, batch: Batch, number: int) -> tuple[Ind
     return _draw_shared(s.seed, number, s.d, batch.slots, s.net, space.draw)
 
 
-@kernel
+@inner
 def _filled(s: Settings, played: int) -> float:
     # The chance of a feature that is not played to be read by the net all the same.
     return 1.0 if s.net == s.d else (s.net - played) / (s.d - played)
 
 
-@kernel
+@inner
 def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> None:
     space = state.space
     for half in range(2):
@@ -150,23 +165,24 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
     batch.weight[:] = 0.0
     batch.slots[:] = 0
     for j in range(s.d):  # only what was read can be used
-        a = np.searchsorted(S, j)
+        a = _place(S, j)
         if a == len(S) or S[a] != j:
             state.space.why[j] = -1
     _start_runs(s, state, batch, leader(state))
 
 
-@kernel
+@inner
 def _begin(s: Settings, state: State, batch: Batch) -> None:
     for a in range(s.budget):
         j = batch.S[a]
         batch.why[a] = state.space.why[j]
+        batch.peak[a] = state.peaks[j]
         batch.centre[a] = centre(state.values, j) if state.values.reads[j] > 0.0 else np.nan
     batch.label[0] = centre(state.label, 0) if state.label.reads[0] > 0.0 else np.nan
     batch.rows[0] = 0
 
 
-@kernel
+@inner
 def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -> None:
     # What a loss counts: kept features are read for certain (1), those of the net as in
     # `SharedReads`, explored ones by a rule with unknown chances (0).
@@ -175,38 +191,47 @@ def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -
     for i in range(s.slots):
         for a in range(len(net)):
             p[i, a] = space.p[i, net[a]]
-    _shared_weights(
-        p, np.searchsorted(net, batch.slots), _filled(s, s.slots), _filled(s, played), weight
-    )
+    place = np.empty(s.slots, dtype=np.int64)
+    for i in range(s.slots):
+        place[i] = _place(net, batch.slots[i])
+    _shared_weights(p, place, _filled(s, s.slots), _filled(s, played), weight)
     for a in range(s.budget):
-        place = np.searchsorted(net, batch.S[a])
+        in_net = _place(net, batch.S[a])
         for i in range(s.slots):
             batch.p[i, a] = space.p[i, batch.S[a]]
             batch.weight[i, a] = 1.0 if batch.why[a] == KEPT else 0.0
             if batch.why[a] == NET:
-                batch.weight[i, a] = weight[i, place]
+                batch.weight[i, a] = weight[i, in_net]
     for i in range(s.slots):
-        batch.slots[i] = np.searchsorted(batch.S, batch.slots[i])
+        batch.slots[i] = _place(batch.S, batch.slots[i])
 
 
-@kernel
+@inner
 def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
     kept, runs, space, b = state.kept, batch.runs, state.space, s.budget
     features = np.empty(b + 1, dtype=np.int64)
     features[:b] = batch.S
     features[b] = s.d
     memories = len(kept.tau)
+    # Bold: a feature's size is its root mean square. Cautious, for the few best: its peak, because
+    # one that hardly moved so far may move, and a model of few features then has nothing else.
+    typical = np.zeros(s.d)
+    for j in batch.S:
+        if kept.n[0, j] > 0.0:
+            typical[j] = math.sqrt(kept.G[0, j, j] / kept.n[0, j])
     for e in range(len(runs.size)):
-        v, m, ridge = 0, -1, s.ridge
+        v, m, ridge, sizes = 0, -1, s.ridge, typical
         if e < 2 * memories:
             m = e % memories
+            if e >= memories:
+                sizes = state.peaks
             # In proper mode all memories share the support that is played.
             source = lead if s.proper and e >= memories else m
             most = space.picked[source] if e < memories else min(s.k, space.picked[source])
             for rank in range(most):
                 j = space.chosen[source, rank]
                 if space.why[j] == KEPT:
-                    runs.place[e, v] = np.searchsorted(batch.S, j)
+                    runs.place[e, v] = _place(batch.S, j)
                     v += 1
         elif e < 2 * memories + 2:
             m = 0 if e == 2 * memories else -1
@@ -226,4 +251,4 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
             runs.place[e, v] = b
             v += 1
         runs.size[e] = v
-        _start(runs, e, features, kept, m, ridge, space.square)
+        _start(runs, e, features, kept, m, sizes, ridge, space.square)

@@ -50,24 +50,25 @@ def start(
     features: Indices,
     kept: Memories,
     memory: int,
+    sizes: Floats,
     ridge: float,
     room: Floats,
 ) -> None:
     """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
 
-    `memory` < 0: from nothing. The ridge is in units of each feature's mean square in the memory
-    (in the first one if there is none), and 1 round for the constant. A feature without a mean
-    square yet, whose units are unknown, keeps the weight 0. room: 3 x v x v.
+    `memory` < 0: from nothing. The ridge counts examples that show a feature at its size, and 1
+    round of the constant. A feature of size 0, whose units are unknown, keeps the weight 0.
+    room: 3 x v x v.
     """
     v, d = runs.size[e], kept.c.shape[1] - 1
     A, L, P = room[0, :v, :v], room[1, :v, :v], room[2, :v, :v]
     unit, b = np.empty(v), np.zeros(v)
     source = max(memory, 0)
-    G, n, scale = kept.G[source], kept.n[source], kept.scale[source]
+    G, scale = kept.G[source], kept.scale[source]
     for i in range(v):
         f = features[runs.place[e, i]]
-        square = 1.0 if f == d else (G[f, f] / n[f] if n[f] > 0.0 else 0.0)
-        unit[i] = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
+        size = sizes[f] if f < d else 1.0
+        unit[i] = 1.0 / size if size > 0.0 else 0.0
         for j in range(i + 1):
             A[i, j] = 0.0
             if memory >= 0:

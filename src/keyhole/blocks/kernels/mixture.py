@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.jit import kernel
 from keyhole.blocks.mixture import Mixture
@@ -15,12 +16,15 @@ SHARE = 0.25  # of all rounds, over which its own mean loss is taken once that i
 
 
 @kernel
-def bold_shares(mixture: Mixture, shares: Floats) -> None:
-    """prior exp(-recent / (2 v)), v the mean loss of the bold mixture, scaled to sum 1."""
-    least, total = mixture.recent.min(), 0.0
+def bold_shares(mixture: Mixture, member: NDArray[np.bool_], shares: Floats) -> None:
+    """prior exp(-recent / (2 v)) of the members, scaled to sum 1; v the bold mixture's noise."""
+    least, total = np.inf, 0.0
     for e in range(len(shares)):
-        shares[e] = mixture.prior[e]
-        if mixture.noise[0] > 0.0:  # else nobody has lost anything yet
+        if member[e]:
+            least = min(least, mixture.recent[e])
+    for e in range(len(shares)):
+        shares[e] = mixture.prior[e] if member[e] else 0.0
+        if member[e] and mixture.noise[0] > 0.0:  # else nobody has lost anything yet
             lag = mixture.noise[1] * (least - mixture.recent[e]) / mixture.noise[0]
             shares[e] *= math.exp(0.5 * lag)
         total += shares[e]
@@ -36,7 +40,7 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
         guesses[:] = 0.0
         return 0.0
     shares = np.empty(E)
-    bold_shares(mixture, shares)
+    bold_shares(mixture, np.ones(E, dtype=np.bool_), shares)
     bold = 0.0
     for e in range(E):
         guesses[e] = min(max(guesses[e], low), high)
