@@ -29,6 +29,7 @@ figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m benchmarks.figures.dantzig
 	$(BIN)/python -m benchmarks.figures.online_greedy
 	$(BIN)/python -m benchmarks.figures.report
+	$(BIN)/python -m benchmarks.figures.auto
 
 clean:  ## remove .venv and every cache, compiled kernels included
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

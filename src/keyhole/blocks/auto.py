@@ -114,9 +114,9 @@ class Batch(NamedTuple):
 
     `why`: KEPT, NET or EXPLORED. `centre`, `label`: what is subtracted, NaN before any value was
     seen. `peak`: the largest centred value so far; one beyond `FAR` times that is cut off there
-    before it is used to predict. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`, `p`, `weight`: the draw
-    of the net's experts: the place each plays, with which probability they play each place, and
-    what its loss counts.
+    before it is used to predict. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`,
+    `p`, `weight`: the draw of the net's experts: the place each plays, with which probability they
+    play each place, and what its loss counts.
     """
 
     S: Indices

@@ -1,6 +1,7 @@
 """Streams of examples: from arrays and files, simulated, with drift; to files."""
 
 from keyhole.streams import designs
+from keyhole.streams.agnostic_suite import AGNOSTIC_SUITE, Case, agnostic_suite
 from keyhole.streams.arrays import (
     ArrayStream,
     GeneratedStream,
@@ -11,6 +12,7 @@ from keyhole.streams.arrays import (
     take,
 )
 from keyhole.streams.clinic import clinic
+from keyhole.streams.dependent import dependent
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
 from keyhole.streams.files import FileStream, read
 from keyhole.streams.realizable_suite import REALIZABLE_SUITE, Setting, realizable_suite
@@ -26,17 +28,21 @@ from keyhole.streams.synthetic import (
 from keyhole.streams.writer import write
 
 __all__ = [
+    "AGNOSTIC_SUITE",
     "REALIZABLE_SUITE",
     "ArrayStream",
+    "Case",
     "FileStream",
     "GeneratedStream",
     "Setting",
     "Simulated",
     "Truth",
+    "agnostic_suite",
     "chain",
     "clinic",
     "collect",
     "dense",
+    "dependent",
     "designs",
     "drifting",
     "ill_conditioned",
