@@ -123,7 +123,7 @@ def test_the_budget_that_would_be_enough() -> None:
     never = kh.diagnose(stream, k=2, budget=3)
     assert never.pair_views == 0
     assert "never read together" in str(never)
-    assert never.recommendation.learner == "online-greedy"
+    assert never.recommendation.learner == "auto"
     assert never.proper is None
 
 

@@ -21,7 +21,6 @@ from keyhole.conditions import restricted_condition_number, rip
 from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
 from keyhole.learners.dantzig import default_burn_in
-from keyhole.learners.online_greedy import default_slots
 from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem
 
 VIEWS = 100  # of a pair: its correlation is then known to about 0.1
@@ -58,7 +57,7 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     >>> stream, _ = kh.streams.realizable(d=20, k=2, n=5000, seed=0)
     >>> report = kh.diagnose(stream, k=2, budget=8)
     >>> report.recommendation.code
-    'kh.OnlineGreedyLearner(problem, seed=0)'
+    'kh.AutoLearner(problem, seed=0)'
     >>> report.proper.code
     'kh.DantzigLearner(problem, seed=0, noise_sd=0.13, threshold_scale=0.1)'
     >>> [g.verdict for g in report.guarantees]
@@ -241,12 +240,11 @@ def _agnostic(facts: Facts, condition: Interval) -> Guarantee:
 
 
 def _recommend(facts: Facts) -> Recommendation:
-    most = default_slots(facts.problem)
     why = (
-        "On centred and scaled columns and labels (it has no intercept). Needs no parameters and "
-        f"follows change; predicts with up to {most} of the features it reads."
+        "Learns centres, scales and an intercept itself, needs no parameters, follows change; "
+        f"predicts with the features it reads, and model() is one of at most {facts.problem.k}."
     )
-    return Recommendation("online-greedy", (), "kh.OnlineGreedyLearner(problem, seed=0)", why)
+    return Recommendation("auto", (), "kh.AutoLearner(problem, seed=0)", why)
 
 
 def _proper(facts: Facts, views: float, fit: Fit | None) -> Recommendation | None:
@@ -271,9 +269,10 @@ def _proper(facts: Facts, views: float, fit: Fit | None) -> Recommendation | Non
     if first > facts.rounds:
         when += ", after the end of this stream: raise the budget"
     why = (
-        f"If you need one model of {p.k} features that is fixed before an example is seen: on the "
-        f"same columns, with threshold_scale={scale:g}, {when}; use a smaller scale if it learns "
-        "too late, a larger one if its weights are noise."
+        f"If you need one model of {p.k} features that is fixed before an example is seen, say "
+        "proper=True there; or take the paper's Algorithm 1: on centred and scaled columns, with "
+        f"threshold_scale={scale:g}, {when}; use a smaller scale if it learns too late, a larger "
+        "one if its weights are noise."
     )
     code = f"kh.DantzigLearner(problem, seed=0, noise_sd={noise:g}, threshold_scale={scale:g})"
     return Recommendation("dantzig", (("noise_sd", noise), ("threshold_scale", scale)), code, why)
