@@ -177,7 +177,7 @@ def test_highs_takes_over_when_the_homotopy_gives_up(monkeypatch: pytest.MonkeyP
     from keyhole.blocks.kernels import dantzig as kernels
 
     told = kernels.solve(EYE, B, np.ones(1), *dantzig.NOWHERE, 100, False)
-    monkeypatch.setattr(kernels, "solve", lambda *_: told._replace(code=3))
+    monkeypatch.setattr(kernels, "solve", lambda *_: (3, *told[1:]))
     assert dantzig.solve(EYE, B, 1.0, engine="homotopy").status == "limit"
     answer = dantzig.solve(EYE, B, 1.0)
     assert answer.engine == "highs"

@@ -7,6 +7,9 @@ optimal that fails it.
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -155,31 +158,37 @@ def path(
 
 
 def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) -> DantzigSolution:
-    from keyhole.blocks.kernels import dantzig as kernels
-    from keyhole.blocks.kernels.dantzig_grow import WIDE
-
+    kernels = _kernels()
     d, pivots, guess = len(b), 1000 + 50 * len(b), NOWHERE
     if start is not None:
         known = NOWHERE[-1] if start.weights is None else start.weights
         guess = start.columns, start.column_signs, start.rows, start.row_signs, known
-    sparse = G.dtype == np.float32 and d > kernels.SMALL
+    sparse = G.dtype.char == "f" and d > kernels.SMALL
     if sparse:
         found = kernels.solve_sparse(G, b, lam, *guess, pivots)
-    if not sparse or found.code == WIDE:
+    if not sparse or found[0] == kernels.WIDE:
         # Compiling the dense part for float32 too would double the compile time, for little.
         G = G.astype(np.float64, copy=False)
         found = kernels.solve(G, b, lam, *guess, pivots, False)
-    if found.code == kernels.REFUSED:
+    if found[0] == kernels.REFUSED:
         refuse(b, lam)
         raise ProblemError(f"start must be the basis of an answer with d = {d}")
-    claim = CLAIMS[found.code] if found.code < len(CLAIMS) else "limit"
+    claim = CLAIMS[found[0]] if found[0] < len(CLAIMS) else "limit"
     if claim == "infeasible":
         # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
         G = G.astype(np.float64, copy=False)
         found = kernels.solve(G, b, lam, *NOWHERE, pivots, True)
-    _, made, w, u, columns, column_signs, rows, row_signs, proof = found
-    basis = DantzigBasis(columns, column_signs, rows, row_signs, w[columns])
+    _, made, w, u, columns, column_signs, rows, row_signs, weights, proof = found
+    basis = DantzigBasis(columns, column_signs, rows, row_signs, weights)
     return proven(lam, w, u, claim, proof, made, "homotopy", basis)
+
+
+@cache
+def _kernels() -> ModuleType:
+    """The compiled part: heavy, so it is loaded when it is needed."""
+    from keyhole.blocks.kernels import dantzig as kernels
+
+    return kernels
 
 
 def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:

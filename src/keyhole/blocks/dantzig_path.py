@@ -145,7 +145,8 @@ def _point(
         if np.abs(before).max() <= 1e-9 * np.abs(w).max(initial=0.0):
             return True
     proof = certify(G, b, np.full(len(b), s * size), A, w, E, u)
-    residuals = max(proof.over, 0.0) / size, max(proof.top - 1.0, 0.0), proof.gap
+    over, top, *_, gap, _ = proof
+    residuals = max(over, 0.0) / size, max(top - 1.0, 0.0), gap
     return points.add(s * size, A, w, residuals)
 
 

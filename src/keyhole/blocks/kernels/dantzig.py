@@ -6,12 +6,11 @@ everything, and when there are few, it runs over all coordinates, straight on G.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig_answer import HUGE
+from keyhole.blocks.dantzig_answer import HUGE, TOLERANCE
+from keyhole.blocks.kernels.dantzig_apart import apart
 from keyhole.blocks.kernels.dantzig_basis import (
     COLUMN,
     NUMBER,
@@ -24,12 +23,12 @@ from keyhole.blocks.kernels.dantzig_basis import (
     T1,
     State,
     X,
-    add_rows,
     invert,
     new_state,
 )
 from keyhole.blocks.kernels.dantzig_grow import SPREAD, WIDE, Guess, adopt, forget, grow, opened
 from keyhole.blocks.kernels.dantzig_homotopy import DONE, RAY
+from keyhole.blocks.kernels.dantzig_rows import add_rows, largest
 from keyhole.blocks.kernels.dantzig_start import finish, loosen, restart, revalue
 from keyhole.blocks.kernels.dantzig_working_set import fill
 from keyhole.blocks.kernels.jit import inner, kernel
@@ -39,65 +38,73 @@ SMALL = 48  # with fewer coordinates a working set does not pay
 REFUSED = -1  # b is not finite, lam is negative or NaN, or the start is no basis
 
 
-class Proof(NamedTuple):
-    """Of a pair (w, u): all that a certificate needs."""
+# Of a pair (w, u), all that a certificate needs:
+#   max(|b - G w| - lam), max|G u|, |w|_1, b.u - lam.|u|,
+#   max |b - G w| / lam where lam > 0 (or 1 if it is no more than that, up to rounding),
+#   the relative difference between the third and the fourth, max|b|.
+Proof = tuple[float, float, float, float, float, float, float]
+# An answer: how it ended (0 optimal, 1 infeasible and u a direction of proof, else neither);
+# pivots; w and u of length d; the basis: columns and their signs, rows and their signs; w[columns];
+# proof.
+# (Plain tuples: handing named ones over to Python takes longer than a small problem.)
+Outcome = tuple[
+    int, int, Floats, Floats, Indices, Floats, Indices, Floats, Floats, Proof
+]  # fmt: skip
 
-    over: float  # max(|b - G w| - lam)
-    top: float  # max|G u|
-    objective: float  # |w|_1
-    value: float  # b.u - lam.|u|
-    scale: float  # max |b - G w| / lam where lam > 0
-    gap: float  # |objective - value| / objective
-    size: float  # max|b|
 
-
-class Outcome(NamedTuple):
-    """An answer. code: 0 optimal, 1 infeasible (u a direction of proof), else neither."""
-
-    code: int
-    pivots: int
-    w: Floats  # (d,)
-    u: Floats  # (d,)
-    columns: Indices  # the basis: where w is not zero ...
-    column_signs: Floats
-    rows: Indices  # ... and where a constraint is tight
-    row_signs: Floats
-    proof: Proof
+@inner
+def excess(x: Floats, y: Floats) -> float:
+    """max(|x_j| - y_j), as `largest`."""
+    apart()
+    n, a0, a1, a2, a3 = len(x), -np.inf, -np.inf, -np.inf, -np.inf
+    for i in range(n // 4):
+        j = 4 * i
+        a0, a1 = max(a0, abs(x[j]) - y[j]), max(a1, abs(x[j + 1]) - y[j + 1])
+        a2, a3 = max(a2, abs(x[j + 2]) - y[j + 2]), max(a3, abs(x[j + 3]) - y[j + 3])
+    for j in range(n // 4 * 4, n):
+        a0 = max(a0, abs(x[j]) - y[j])
+    return max(max(a0, a1), max(a2, a3))
 
 
 @inner
 def thresholds(b: Floats, lam: Floats, guess: Guess) -> tuple[float, bool, Floats]:
     """max|b| (-1: refused), whether w = 0 violates anything, and lam by coordinate, finite."""
-    d, size, over, good, full = len(b), 0.0, False, True, np.empty(len(b))
-    step = 0 if len(lam) == 1 else 1
-    for j in range(d):
-        x, y = abs(b[j]), lam[j * step]
+    apart()
+    d, over, good, full = len(b), False, True, np.empty(len(b))
+    if len(lam) == 1:
+        for j in range(d):
+            full[j] = lam[0]
+    else:
+        for j in range(d):
+            full[j] = lam[j]
+    for j in range(d):  # without branches: this vectorises
+        x, y = abs(b[j]), full[j]
         good &= (x < np.inf) & (y >= 0.0)
-        full[j] = min(y, HUGE)
-        size = max(size, x)
         over |= x > y
+        full[j] = min(y, HUGE)
     n = len(guess.columns)
     good &= n == len(guess.rows) and len(guess.weights) in (0, n)
     good &= n == len(guess.column_signs) and n == len(guess.row_signs)
     if good:
         for i in range(n):
             good &= 0 <= guess.columns[i] < d and 0 <= guess.rows[i] < d
-    return (size if good else -1.0), over, full
+    return (largest(b, len(b)) if good else -1.0), over, full
 
 
 @inner
 def judge(
-    b: Floats, lam: Floats, r: Floats, q: Floats,
+    b: Floats, lam: Floats, size: float, r: Floats, q: Floats,
     columns: Indices, w: Floats, rows: Indices, u: Floats,
 ) -> Proof:  # fmt: skip
     """What a certificate needs, from r = b - G w and q = G u."""
-    over, top, objective, value, scale, size = -np.inf, 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(len(b)):
-        over = max(over, abs(r[j]) - lam[j])
-        if abs(r[j]) > scale * lam[j] and lam[j] > 0.0:
-            scale = abs(r[j]) / lam[j]
-        top = max(top, abs(q[j]))
-        size = max(size, abs(b[j]))
+    apart()
+    objective, value, scale = 0.0, 0.0, 1.0
+    over, top = excess(r, lam), largest(q, len(q))
+    if over > TOLERANCE * size:
+        scale = 0.0
+        for j in range(len(b)):
+            if lam[j] > 0.0:
+                scale = max(scale, abs(r[j]) / lam[j])
     for p in range(len(columns)):
         objective += abs(w[p])
     for o in range(len(rows)):
@@ -107,7 +114,7 @@ def judge(
     for o in range(len(rows)):
         terms = max(terms, abs(b[rows[o]] * u[o]))
     gap = abs(objective - value) / max(objective, 1e-6 * terms, 1e-300)
-    return Proof(over, top, objective, value, scale, gap, size)
+    return over, top, objective, value, scale, gap, size
 
 
 @kernel
@@ -119,18 +126,19 @@ def certify(
     r, q = b.copy(), np.zeros(len(b))
     add_rows(G, len(b), columns, w, len(columns), -1.0, r)
     add_rows(G, len(b), rows, u, len(rows), 1.0, q)
-    return judge(b, lam, r, q, columns, w, rows, u)
+    return judge(b, lam, largest(b, len(b)), r, q, columns, w, rows, u)
 
 
 @inner
 def answer(
-    G: NDArray[np.floating], b: Floats, lam: Floats, code: int, s: float, pivots: int,
+    G: NDArray[np.floating], b: Floats, lam: Floats, size: float, code: int, s: float, pivots: int,
     W: Indices, z: State, r: Floats, q: Floats, known: bool,
 ) -> Outcome:  # fmt: skip
     """The basis in the caller's coordinates; with RAY the last feasible w, and the ray as u.
 
     known: r = b - G w and q = G u have been computed for these very w and u.
     """
+    apart()
     d, n = len(b), z.active[NUMBER, SIZE]
     tail = 1 if code == RAY and z.active[NUMBER, STUCK] >= 0 else 0
     columns, column_signs, w = np.empty(n, np.int64), np.empty(n), np.empty(n)
@@ -150,15 +158,14 @@ def answer(
             r[j], q[j] = b[j], 0.0
         add_rows(G, d, columns, w, n, -1.0, r)
         add_rows(G, d, rows, u, n + tail, 1.0, q)
-    proof = judge(b, lam, r, q, columns, w, rows, u)
+    proof = judge(b, lam, size, r, q, columns, w, rows, u)
     full_w, full_u = np.zeros(d), np.zeros(d)
     for i in range(n):
         full_w[columns[i]] = w[i]
     for i in range(n + tail):
         full_u[rows[i]] = u[i]
-    return Outcome(
-        code, pivots, full_w, full_u, columns, column_signs, rows[:n], row_signs[:n], proof
-    )
+    rows, row_signs = rows[:n], row_signs[:n]
+    return code, pivots, full_w, full_u, columns, column_signs, rows, row_signs, w, proof
 
 
 @kernel
@@ -176,12 +183,12 @@ def solve(
     lam for which anything is. code 0 means that the engine believes in its answer; `proof` says
     how right it is, code REFUSED that the question is not one.
     """
-    d, made, s, code, known = len(b), 0, 1.0, DONE, False
+    d, made, s, code, known = len(b), len(b) - len(b), 1.0, DONE, False
     guess = Guess(columns, column_signs, rows, row_signs, weights)
     size, over, bound = thresholds(b, lam, guess)
     r, q, W, spread = np.empty(d), np.empty(d), np.arange(d), (1e-7 if straight else SPREAD)
     if size < 0.0 or not over:
-        z, code = new_state(made, made), (DONE if size >= 0.0 else REFUSED)
+        z, code = new_state(made, made, made), (DONE if size >= 0.0 else REFUSED)
     elif d > SMALL and not straight:
         code, s, made, z, working, m = grow(G, b, bound, size, guess, pivots, r, q)
         known = code == DONE
@@ -192,7 +199,7 @@ def solve(
         else:
             W = working
     else:
-        code, z = WIDE, new_state(d, min(d + 1, max(16, 2 * len(columns))))
+        code, z = WIDE, new_state(d, d, min(d + 1, max(16, 2 * len(columns))))
         fill(z, b, bound, W, made, d)
         if not straight:
             adopt(z, guess, W, d, d)
@@ -202,7 +209,7 @@ def solve(
     if code == WIDE:
         code, s, steps, z = finish(G, d, z, s, size, pivots - made, spread, straight)
         made += steps
-    return answer(G, b, bound, code, s, made, W, z, r, q, known)
+    return answer(G, b, bound, size, code, s, made, W, z, r, q, known)
 
 
 @kernel
@@ -214,11 +221,11 @@ def solve_sparse(
     """`solve` on a working set only; code WIDE if that is not enough."""
     guess = Guess(columns, column_signs, rows, row_signs, weights)
     size, over, bound = thresholds(b, lam, guess)
-    d, made, s, code, known = len(b), 0, 1.0, DONE, False
+    d, made, s, code, known = len(b), len(b) - len(b), 1.0, DONE, False
     r, q, W = np.empty(d), np.empty(d), np.empty(0, np.int64)
     if size < 0.0 or not over:
-        z, code = new_state(made, made), (DONE if size >= 0.0 else REFUSED)
+        z, code = new_state(made, made, made), (DONE if size >= 0.0 else REFUSED)
     else:
         code, s, made, z, W, _ = grow(G, b, bound, size, guess, pivots, r, q)
         known = code == DONE
-    return answer(G, b, bound, code, s, made, W, z, r, q, known)
+    return answer(G, b, bound, size, code, s, made, W, z, r, q, known)

@@ -24,12 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.kernels.dantzig_apart import apart
+from keyhole.blocks.kernels.dantzig_rows import add_rows, combine, largest, rank_one, rounded
 from keyhole.blocks.kernels.jit import inner
 from keyhole.problem import Floats, Indices
 
 ROW, COLUMN = 0, 1
-# Rows of State.line; add the side, except for B.
-V0, V1, H0, H1, D, SIGN, B = 0, 2, 4, 6, 8, 10, 12
+# Rows of State.line; add the side, except for B and for LEFT and PACE, which are scratch.
+V0, V1, H0, H1, D, SIGN, B, LEFT, PACE = 0, 2, 4, 6, 8, 10, 12, 13, 14
 # Rows of State.basic; add the side, except for SPARE and GAUGE.
 T0, T1, X, SPARE, GAUGE = 0, 2, 4, 6, 7
 # Entries of basic[GAUGE]: 0: the largest entry of M met, to judge pivots by; 1 + side: bounds
@@ -43,7 +45,7 @@ SIZE, STUCK, STUCK_SIGN = 0, 1, 2
 class State(NamedTuple):
     """A local problem and its basis."""
 
-    line: Floats  # (13, m)
+    line: Floats  # (15, m or more): what comes after m is there only to make a round number
     place: Indices  # (2, m): place in E, in A; -1 outside
     basic: Floats  # (8, room)
     active: Indices  # (3, room): E, A, numbers
@@ -51,24 +53,32 @@ class State(NamedTuple):
 
 
 @inner
-def new_state(m: int, room: int) -> State:
-    """An empty basis of m coordinates, all bounds c equal to 1; room for at least 3."""
-    line = np.zeros((13, m))
+def new_state(m: int, wide: int, room: int) -> State:
+    """An empty basis of m coordinates, all bounds c equal to 1; room for at least 16.
+
+    wide: m, or rounded(m) if the matrix has that many columns too.
+    """
+    apart()
+    line = np.zeros((15, wide))
     place = np.empty((2, m), np.int64)
     for j in range(m):
         place[0, j], place[1, j], line[H0 + COLUMN, j] = -1, -1, 1.0
-    room = max(room, 3)
+    room = rounded(max(room, 1))
     basic, active = np.zeros((8, room)), np.zeros((3, room), np.int64)
-    return State(line, place, basic, active, np.empty((room, room)))
+    return State(line, place, basic, active, np.zeros((room, room)))
 
 
 @inner
 def resized(z: State, old: int, m: int, room: int) -> State:
-    """The same basis with m coordinates (the first `old` are kept) and more room."""
+    """The same basis with m coordinates (the first `old` are kept) and more room.
+
+    If m differs from `old`, the matrix must have rounded(m) columns.
+    """
+    apart()
     line, place, basic, index, inv = z.line, z.place, z.basic, z.active, z.inv
     n = z.active[NUMBER, SIZE]
-    if m != line.shape[1]:
-        line, place = np.zeros((13, m)), np.empty((2, m), np.int64)
+    if m != old:
+        line, place = np.zeros((15, rounded(m))), np.empty((2, m), np.int64)
         for j in range(m):
             place[0, j], place[1, j], line[H0 + COLUMN, j] = -1, -1, 1.0
         for j in range(old):
@@ -76,9 +86,10 @@ def resized(z: State, old: int, m: int, room: int) -> State:
                 place[side, j] = z.place[side, j]
             for i in range(13):
                 line[i, j] = z.line[i, j]
-    if room != index.shape[1]:
+    room = rounded(room)
+    if room > index.shape[1]:
         basic, index = np.zeros((8, room)), np.zeros((3, room), np.int64)
-        inv = np.empty((room, room))
+        inv = np.zeros((room, room))
         for p in range(max(n, 3)):
             for i in range(3):
                 index[i, p] = z.active[i, p]
@@ -91,94 +102,39 @@ def resized(z: State, old: int, m: int, room: int) -> State:
 
 
 @inner
-def add_rows(
-    M: NDArray[np.floating], m: int, index: Indices, weight: Floats, n: int, factor: float,
-    out: Floats,
-) -> None:  # fmt: skip
-    """out += factor sum_i weight_i M[index_i, :m].
-
-    Sums of contiguous rows vectorise without reordering any sum; four at a time save traffic.
-    """
-    i = 0
-    while i + 4 <= n:
-        a0, a1 = factor * weight[i], factor * weight[i + 1]
-        a2, a3 = factor * weight[i + 2], factor * weight[i + 3]
-        m0, m1, m2, m3 = M[index[i]], M[index[i + 1]], M[index[i + 2]], M[index[i + 3]]
-        for j in range(m):
-            out[j] += (a0 * m0[j] + a1 * m1[j]) + (a2 * m2[j] + a3 * m3[j])
-        i += 4
-    while i < n:
-        a0, m0 = factor * weight[i], M[index[i]]
-        for j in range(m):
-            out[j] += a0 * m0[j]
-        i += 1
-
-
-@inner
-def combine(
-    L: Floats, first: int, last: int, weight: Floats, start: int, stop: int, out: Floats
-) -> None:
-    """out += sum_k weight_k L[k] for k in first..last-1, on start..stop-1 only.
-
-    As `add_rows`, for the short rows of a basis, where starting a loop is what costs.
-    """
-    k = first
-    while k + 4 <= last:
-        a0, a1, a2, a3 = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
-        l0, l1, l2, l3 = L[k], L[k + 1], L[k + 2], L[k + 3]
-        for j in range(start, stop):
-            out[j] += (a0 * l0[j] + a1 * l1[j]) + (a2 * l2[j] + a3 * l3[j])
-        k += 4
-    while k < last:
-        a0, l0 = weight[k], L[k]
-        for j in range(start, stop):
-            out[j] += a0 * l0[j]
-        k += 1
-
-
-@inner
-def rank_one(inv: Floats, n: int, x: Floats, y: Floats) -> None:
-    """inv += x y^T."""
-    p = 0
-    while p + 4 <= n:
-        a0, a1, a2, a3 = x[p], x[p + 1], x[p + 2], x[p + 3]
-        i0, i1, i2, i3 = inv[p], inv[p + 1], inv[p + 2], inv[p + 3]
-        for o in range(n):
-            t = y[o]
-            i0[o] += a0 * t
-            i1[o] += a1 * t
-            i2[o] += a2 * t
-            i3[o] += a3 * t
-        p += 4
-    while p < n:
-        a0, i0 = x[p], inv[p]
-        for o in range(n):
-            i0[o] += a0 * y[o]
-        p += 1
-
-
-@inner
 def basic_solution(inv: Floats, n: int, side: int, v: Floats, out: Floats) -> None:
     """out = v inv (side ROW) or inv v (side COLUMN)."""
     if side == ROW:
+        none = n - n  # 0, but not a literal: those would get kernels of their own
         for o in range(n):
             out[o] = 0.0
-        combine(inv, 0, n, v, 0, n, out)
+        combine(inv, none, n, v, none, n, out)
         return
-    for p in range(n):
-        row = inv[p]
-        # Four partial sums: one chain of additions would wait for each of them.
+    # Two rows and four partial sums each: one chain of additions would wait for each of them.
+    p = 0
+    while p < n:
+        row, next_row = inv[p], inv[min(p + 1, n - 1)]
         t0, t1, t2, t3, o = 0.0, 0.0, 0.0, 0.0, 0
+        x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
         while o + 4 <= n:
-            t0 += row[o] * v[o]
-            t1 += row[o + 1] * v[o + 1]
-            t2 += row[o + 2] * v[o + 2]
-            t3 += row[o + 3] * v[o + 3]
+            v0, v1, v2, v3 = v[o], v[o + 1], v[o + 2], v[o + 3]
+            t0 += row[o] * v0
+            t1 += row[o + 1] * v1
+            t2 += row[o + 2] * v2
+            t3 += row[o + 3] * v3
+            x0 += next_row[o] * v0
+            x1 += next_row[o + 1] * v1
+            x2 += next_row[o + 2] * v2
+            x3 += next_row[o + 3] * v3
             o += 4
         while o < n:
             t0 += row[o] * v[o]
+            x0 += next_row[o] * v[o]
             o += 1
         out[p] = (t0 + t1) + (t2 + t3)
+        if p + 1 < n:
+            out[p + 1] = (x0 + x1) + (x2 + x3)
+        p += 2
 
 
 @inner
@@ -193,26 +149,23 @@ def ray(
     """
     other, n = 1 - side, z.active[NUMBER, SIZE]
     turn = 1.0 if side == ROW else -1.0
-    t, d, v, largest = z.basic[X + side], z.line[D + other], z.basic[SPARE], 0.0
+    t, d, v, least = z.basic[X + side], z.line[D + other], z.basic[SPARE], 0.0
     if joins:
-        row, top = M[i], z.basic[GAUGE, 0]
+        row = M[i]
         for p in range(n):
             v[p] = -sign * row[z.active[other, p]]
         basic_solution(z.inv, n, side, v, t)
-        for j in range(m):
+        for j in range(len(d)):
             d[j] = turn * sign * row[j]
-            top = max(top, abs(d[j]))
-        z.basic[GAUGE, 0], largest = top, 1.0
+        z.basic[GAUGE, 0], least = max(z.basic[GAUGE, 0], largest(d, len(d))), 1.0
     else:
         a = -turn * z.line[SIGN + other, z.active[other, i]]
         for p in range(n):
             t[p] = a * (z.inv[i, p] if side == ROW else z.inv[p, i])
-        for j in range(m):
+        for j in range(len(d)):
             d[j] = 0.0
-    add_rows(M, m, z.active[side], t, n, turn, d)
-    for p in range(n):
-        largest = max(largest, abs(t[p]))
-    return largest
+    add_rows(M, len(d), z.active[side], t, n, turn, d)
+    return max(least, largest(t, n))
 
 
 @inner
@@ -241,7 +194,7 @@ def replace_row(inv: Floats, n: int, y: Floats, o: int) -> None:
 @inner
 def replace_column(inv: Floats, n: int, x: Floats, p: int) -> None:
     """Inverse after the column at place p gave way to j; x = inv M[E, j]."""
-    a, lead = np.empty(n), np.empty(n)
+    a, lead = np.empty(n), np.zeros(rounded(n))
     for o in range(n):
         a[o], lead[o] = -x[o], inv[p, o] / x[p]
         inv[p, o] = lead[o]
@@ -252,7 +205,7 @@ def replace_column(inv: Floats, n: int, x: Floats, p: int) -> None:
 @inner
 def unborder(inv: Floats, n: int, p: int, o: int) -> None:
     """Inverse without the column at place p and the row at place o; the last ones move there."""
-    a, lead, last = np.empty(n), np.empty(n), n - 1
+    a, lead, last = np.empty(n), np.zeros(rounded(n)), n - 1
     for i in range(n):
         a[i], lead[i] = -inv[i, o] / inv[p, o], inv[p, i]
     a[p] = 0.0
@@ -268,6 +221,7 @@ def unborder(inv: Floats, n: int, p: int, o: int) -> None:
 @inner
 def invert(M: NDArray[np.floating], z: State) -> bool:
     """Compute inv from M[E, A] afresh by Gauss-Jordan with row pivoting; False if singular."""
+    apart()
     n, largest = z.active[NUMBER, SIZE], 0.0
     B, order = np.empty((n, n)), np.empty(n, np.int64)
     for o in range(n):

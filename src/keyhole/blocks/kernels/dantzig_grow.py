@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.kernels.dantzig_apart import apart
 from keyhole.blocks.kernels.dantzig_basis import (
     COLUMN,
     GAUGE,
@@ -24,16 +25,15 @@ from keyhole.blocks.kernels.dantzig_basis import (
     V0,
     V1,
     State,
-    add_rows,
     invert,
     new_state,
     resized,
 )
-from keyhole.blocks.kernels.dantzig_guess import descend, equal_sides, take_support, unfold
-from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, STALLED
+from keyhole.blocks.kernels.dantzig_guess import ROUNDS, descend, equal_sides, take_support, unfold
+from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, STALLED, follow
+from keyhole.blocks.kernels.dantzig_rows import add_rows, rounded
 from keyhole.blocks.kernels.dantzig_start import (
     ACCURATE,
-    follow,
     loosen,
     restart,
     revalue,
@@ -56,6 +56,7 @@ CHECK = 16  # pivots between two looks at all coordinates, at least
 GROWTH = 0.25  # of its size: by how much the working set may grow at a time
 PATIENCE = 0.4  # of n: pivots between two looks, if that is more
 NEAR = 0.9  # what comes this close to its bound joins together with what violates it
+SOON = 0.8  # the same at a warm start: one look at all coordinates is to find all that is new
 SPREAD = 1e-4  # irregularity of the loosening, against ties
 WIDE = 5  # how `grow` ends when the working set became too large
 
@@ -73,6 +74,7 @@ class Guess(NamedTuple):
 @inner
 def adopt(z: State, guess: Guess, W: Indices, m: int, d: int) -> None:
     """Take over the basis of `guess`, whose coordinates are all among the first m of W."""
+    apart()
     local = np.empty(d, np.int64)
     for i in range(m):
         local[W[i]] = i
@@ -106,7 +108,8 @@ def wrong_signs(z: State) -> int:
 @inner
 def opened(z: State, b: Floats, lam: Floats, W: Indices, m: int, d: int) -> State:
     """The state of the working set as one of all coordinates in their own order."""
-    new = new_state(d, z.active.shape[1])
+    apart()
+    new = new_state(d, d, z.active.shape[1])
     all_of = np.arange(d)
     fill(new, b, lam, all_of, d - len(b), d)
     for i in range(m):
@@ -129,20 +132,31 @@ def begin(
 
     With weights: the support of the lasso near them. Otherwise the given basis. All is well: that
     basis is the answer, and r = b - G w, q = G u are up to date.
+
+    A look at all coordinates costs most. So one comes when the old support has had a round of
+    descent, to find what is new, and the next one is meant to be the certificate.
     """
+    apart()
     d, n, known = len(b), len(guess.columns), len(guess.weights) > 0
     none = n - len(guess.rows)  # 0, but not a literal: those would get kernels of their own
     m = join(W, join(W, none, member, guess.columns), member, guess.rows)
+    M = gather(G, W, none, m, np.empty((2 * FIRST, 2 * FIRST)))
+    z, w = new_state(m, rounded(m), m + 2 if known else 2 * n), np.zeros(d)
+    fill(z, b, lam, W, none, m)
     if known:
+        for i in range(n):
+            w[i] = guess.weights[i]
+        descend(M, m, z, w, 1 + none)
         for j in range(d):
             r[j], q[j] = b[j], 0.0
-        add_rows(G, d, guess.columns, guess.weights, n, -1.0, r)
-        m = join(W, m, member, newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + n, NEAR))
-    M = gather(G, W, none, m, np.empty((2 * FIRST, 2 * FIRST)))
-    z, w = new_state(m, max(16, 2 * n, int(known) * m)), np.zeros(d)
-    fill(z, b, lam, W, none, m)
-    w[: len(guess.weights)] = guess.weights
-    while known and descend(M, m, z, w):
+        add_rows(G, d, W, w, m, -1.0, r)
+        new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + n, SOON, known)
+        if len(new) > 0:
+            old, m = m, join(W, m, member, new)
+            M = gather(G, W, old, m, M)
+            z = resized(z, old, m, m + 2)
+            fill(z, b, lam, W, old, m)
+    while known and descend(M, m, z, w, ROUNDS + none):
         take_support(m, z, w)
         if not equal_sides(M, z, z.inv):
             break
@@ -150,11 +164,11 @@ def begin(
             products(G, b, W, z, 0.0, r, q)
             if holds(lam, r, q, size):
                 return m, M, z, True
-            new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR)
+            new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
             if len(new) > 0 and 2 * (m + len(new)) <= d:
                 old, m = m, join(W, m, member, new)
                 M = gather(G, W, old, m, M)
-                z = resized(z, old, m, max(m, z.active.shape[1]))
+                z = resized(z, old, m, m + 2)
                 fill(z, b, lam, W, old, m)
                 forget(z, m)
                 continue
@@ -179,6 +193,7 @@ def grow(
     bounds just wide enough at this s. DONE: r = b - G w and q = G u are those of the answer. WIDE:
     W became too large; go on over all coordinates at s.
     """
+    apart()
     d, made, s, trouble, spread = len(b), 0, 1.0, 0, SPREAD
     straight = pivots < 0  # False, but not a literal
     W, member = np.empty(d, np.int64), np.zeros(d, np.bool_)
@@ -201,7 +216,7 @@ def grow(
             products(G, b, W, z, s, r, q)
             wide_r, wide_q = s * z.basic[GAUGE, 1], s * z.basic[GAUGE, 2]
             new = newcomers(
-                lam, r, q, member, size, wide_r, wide_q, max(FIRST, int(GROWTH * m)), NEAR
+                lam, r, q, member, size, wide_r, wide_q, max(FIRST, int(GROWTH * m)), NEAR, straight
             )
         elif code == RAY:
             new = stopping(G, W, member, z, FIRST + trouble)

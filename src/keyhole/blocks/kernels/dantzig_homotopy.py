@@ -17,12 +17,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.kernels.dantzig_apart import apart
 from keyhole.blocks.kernels.dantzig_basis import (
     COLUMN,
     GAUGE,
     H0,
     H1,
+    LEFT,
     NUMBER,
+    PACE,
     ROW,
     SIGN,
     SIZE,
@@ -39,12 +42,14 @@ from keyhole.blocks.kernels.dantzig_basis import (
     ray,
     replace_column,
     replace_row,
+    resized,
     unborder,
 )
+from keyhole.blocks.kernels.dantzig_rows import largest
 from keyhole.blocks.kernels.jit import inner
 
-# How `advance` ended; RAY: nothing stops the dual ray, infeasible below s; ROOM: n needs more.
-DONE, RAY, ROOM, STALLED, LIMIT = 0, 1, 2, 3, 4
+# How `follow` ended; RAY: nothing stops the dual ray, infeasible below s.
+DONE, RAY, STALLED, LIMIT = 0, 1, 3, 4
 # What stopped a ray; OTHER_END: it came to the other end of its own bound.
 NOTHING, LINE, BASIC, OTHER_END = -1, 0, 1, 2
 
@@ -53,33 +58,35 @@ PIVOT = 1e-9  # smaller pivots, relative to the numbers they come from, are roun
 
 
 @inner
-def next_event(m: int, z: State, size: float, stop: float) -> tuple[float, int, bool, int]:
-    """Largest s > stop at which the basis stops being optimal: (s, side, joins, which).
+def next_event(m: int, z: State, size: float) -> tuple[float, int, bool, int]:
+    """Largest s > 0 at which the basis stops being optimal: (s, side, joins, which).
 
     joins: line `which` of `side` gets tight; otherwise a basic value of the other side hits 0.
     which = -1: none. Only what is violated at s = 0 can have an event.
     """
-    s, found, joins, which = stop, ROW, True, -1
+    s, found, joins, which = 0.0, ROW, True, -1
     for side in range(2):
         v0, v1, h0, h1 = z.line[V0 + side], z.line[V1 + side], z.line[H0 + side], z.line[H1 + side]
         place, slack = z.place[side], FEASIBLE * (size if side == ROW else 1.0)
-        for j in range(m):
+        at = z.line[LEFT]
+        for j in range(m):  # without branches: this vectorises
             over = abs(v0[j]) - h0[j]
-            if over > slack and place[j] < 0:
-                rate = h1[j] - (v1[j] if v0[j] > 0 else -v1[j])
-                at = over / rate if rate > over else 1.0
-                if at > s:
-                    s, found, joins, which = at, side, True, j
-        index, sign, t0, t1 = z.active[side], z.line[SIGN + side], z.basic[T0 + side], 0.0
-        for i in range(z.active[NUMBER, SIZE]):
-            t1 = max(t1, abs(t0[i]))
+            rate = h1[j] - (v1[j] if v0[j] > 0 else -v1[j])
+            when = over / rate
+            when = when if rate > over else 1.0
+            at[j] = when if (over > slack) & (place[j] < 0) else 0.0
+        for j in range(m):
+            if at[j] > s:
+                s, found, joins, which = at[j], side, True, j
+        index, sign, t0 = z.active[side], z.line[SIGN + side], z.basic[T0 + side]
+        small = FEASIBLE * largest(t0, z.active[NUMBER, SIZE])
         for i in range(z.active[NUMBER, SIZE]):
             over = -sign[index[i]] * t0[i]
-            if over > FEASIBLE * t1:
+            if over > small:
                 rate = sign[index[i]] * z.basic[T1 + side, i]
-                at = over / rate if rate > over else 1.0
-                if at > s:
-                    s, found, joins, which = at, 1 - side, False, i
+                when = over / rate if rate > over else 1.0
+                if when > s:
+                    s, found, joins, which = when, 1 - side, False, i
     return s, found, joins, which
 
 
@@ -97,13 +104,17 @@ def blocking(
     d, place = z.line[D + other], z.place[other]
     t0, t1, dt = z.basic[T0 + side], z.basic[T1 + side], z.basic[X + side]
     index, sign = z.active[side], z.line[SIGN + side]
-    reach, top = end, 0.0
+    reach, top, least = end, 0.0, PIVOT * big * gauge
+    left, pace = z.line[LEFT], z.line[PACE]
+    for j in range(m):  # without branches: this vectorises
+        v, a = v0[j] + s * v1[j], abs(d[j])
+        room = h0[j] + s * h1[j] - (v if d[j] > 0 else -v)
+        stops = (a > least) & (place[j] < 0)
+        left[j], pace[j] = (room if stops else np.inf), (a if stops else 0.0)
     for j in range(m):
-        a = abs(d[j])
-        if a > PIVOT * big * gauge and place[j] < 0:
-            v = v0[j] + s * v1[j]
-            room = h0[j] + s * h1[j] - (v if d[j] > 0 else -v)
-            reach = min(reach, (max(room, 0.0) + hair) / a)
+        room = max(left[j], 0.0) + hair
+        if room < reach * pace[j]:  # divisions only where they count
+            reach = room / pace[j]
     for i in range(n):
         top = max(top, abs(t0[i] + s * t1[i]))
     for i in range(n):
@@ -115,11 +126,8 @@ def blocking(
         return (OTHER_END if end < np.inf else NOTHING), -1, 0.0
     found, which, to, best = NOTHING, -1, 0.0, 0.0
     for j in range(m):
-        a = abs(d[j])
-        if a > PIVOT * big * gauge and a > best * gauge and place[j] < 0:
-            v = v0[j] + s * v1[j]
-            if h0[j] + s * h1[j] - (v if d[j] > 0 else -v) <= reach * a:
-                found, which, to, best = LINE, j, (1.0 if d[j] > 0 else -1.0), a / gauge
+        if left[j] <= reach * pace[j] and pace[j] > best * gauge:
+            found, which, to, best = LINE, j, (1.0 if d[j] > 0 else -1.0), pace[j] / gauge
     for i in range(n):
         a = -sign[index[i]] * dt[i]
         if a > PIVOT * big and a > best and sign[index[i]] * (t0[i] + s * t1[i]) <= reach * a:
@@ -135,7 +143,7 @@ def move(m: int, z: State, side: int, step0: float, step1: float) -> None:
         t0[i] += step0 * dt[i]
         t1[i] += step1 * dt[i]
     v0, v1, d = z.line[V0 + 1 - side], z.line[V1 + 1 - side], z.line[D + 1 - side]
-    for j in range(m):
+    for j in range(len(d)):
         v0[j] += step0 * d[j]
         v1[j] += step1 * d[j]
 
@@ -240,26 +248,28 @@ def pivot(
 
 
 @inner
-def advance(
-    M: NDArray[np.floating], m: int, z: State, s: float, stop: float, size: float, pivots: int
-) -> tuple[int, float, int]:
-    """Follow the path from s down to `stop`: (how it ended, s reached, pivots made).
+def follow(
+    M: NDArray[np.floating], m: int, z: State, s: float, size: float, pivots: int
+) -> tuple[int, float, int, State]:
+    """Follow the path from s down to 0: (how it ended, s reached, pivots made, state).
 
     LIMIT: after `pivots` pivots; s is then the next breakpoint. The basis is optimal for the s
     that is returned in any case.
     """
+    apart()
     made, waiting = 0, 0
     while True:
-        at, side, joins, which = next_event(m, z, size, stop)
+        at, side, joins, which = next_event(m, z, size)
         if which < 0:
-            return DONE, stop, made
+            return DONE, 0.0, made, z
         if made == pivots:
-            return LIMIT, min(s, at), made
-        if z.active[NUMBER, SIZE] == z.active.shape[1]:
-            return ROOM, s, made
+            return LIMIT, min(s, at), made, z
+        room = z.active.shape[1]
+        if z.active[NUMBER, SIZE] == room:
+            z = resized(z, m, m, min(m + 1, 2 * room))
         waiting = 0 if at < s * (1.0 - 1e-13) else waiting + 1
         s = min(s, at)
         code = pivot(M, m, z, s, size, side, joins, which)
         if code != DONE or waiting > 50 + z.active[NUMBER, SIZE]:
-            return (code if code != DONE else STALLED), s, made
+            return (code if code != DONE else STALLED), s, made, z
         made += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.kernels.dantzig_apart import apart
 from keyhole.blocks.kernels.dantzig_basis import (
     GAUGE,
     H0,
@@ -21,12 +22,11 @@ from keyhole.blocks.kernels.dantzig_basis import (
     B,
     State,
     X,
-    add_rows,
     basic_solution,
     invert,
-    resized,
 )
-from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, ROOM, STALLED, advance
+from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, STALLED, follow
+from keyhole.blocks.kernels.dantzig_rows import add_rows
 from keyhole.blocks.kernels.jit import inner
 
 ACCURATE = 1e-10  # the basis equations must hold this well, relatively
@@ -49,6 +49,7 @@ def settle(M: NDArray[np.floating], m: int, z: State, size: float, rate: int) ->
     The basic values of one side are what makes the lines of the other side exactly tight.
     rate 0: values at s = 0; 1: rates, if no centres move (a path that began with w = u = 0).
     """
+    apart()
     n, v, wrong, at = z.active[NUMBER, SIZE], z.basic[SPARE], 0.0, 2 * rate
     for side in range(2):
         other = 1 - side
@@ -79,6 +80,7 @@ def settle(M: NDArray[np.floating], m: int, z: State, size: float, rate: int) ->
 @inner
 def revalue(M: NDArray[np.floating], m: int, z: State) -> None:
     """V0 and V1 of all lines outside the basis from T0 and T1."""
+    apart()
     n, fresh = z.active[NUMBER, SIZE], np.empty(m)
     for side in range(2):
         other, turn = 1 - side, (1.0 if side == ROW else -1.0)
@@ -99,6 +101,7 @@ def shift(M: NDArray[np.floating], m: int, z: State, spread: float) -> None:
 
     They move the centres of the lines in the basis, which therefore keep V, and V of the others.
     """
+    apart()
     n = z.active[NUMBER, SIZE]
     for side in range(2):
         t0, t1, sign, index = (
@@ -129,6 +132,7 @@ def loosen(m: int, z: State, s: float, size: float, spread: float, straight: boo
     All get the same multiple of their bound, whatever the worst one needs: so the worst one comes
     first, and its pivot usually heals others. `straight`: rows exactly so, without irregularity.
     """
+    apart()
     for side in range(2):
         least, seed = (LEAST * size, 0) if side == ROW else (1.0, m)
         place, h0, h1 = z.place[side], z.line[H0 + side], z.line[H1 + side]
@@ -150,6 +154,7 @@ def restart(
     M: NDArray[np.floating], m: int, z: State, size: float, spread: float, straight: bool
 ) -> bool:
     """Settle the basis and make it optimal at s = 1; False if it is singular."""
+    apart()
     if settle(M, m, z, size, 0) > ACCURATE:
         if not invert(M, z):
             return False
@@ -164,20 +169,6 @@ def restart(
 
 
 @inner
-def follow(
-    M: NDArray[np.floating], m: int, z: State, s: float, size: float, pivots: int
-) -> tuple[int, float, int, State]:
-    """`advance` to s = 0, with as much room as it takes: (how it ended, s, pivots, state)."""
-    made = 0
-    while True:
-        code, s, steps = advance(M, m, z, s, 0.0, size, pivots - made)
-        made += steps
-        if code != ROOM:
-            return code, s, made, z
-        z = resized(z, m, m, min(m + 1, 2 * z.active.shape[1]))
-
-
-@inner
 def finish(
     M: NDArray[np.floating],
     m: int,
@@ -189,6 +180,7 @@ def finish(
     straight: bool,
 ) -> tuple[int, float, int, State]:
     """`follow` to the end. What goes wrong gets a fresh inverse and a coarser start, twice."""
+    apart()
     made = 0
     for _ in range(3):
         code, s, steps, z = follow(M, m, z, s, size, pivots - made)

@@ -15,7 +15,8 @@ from keyhole.blocks.kernels.dantzig_basis import (
     invert,
     new_state,
 )
-from keyhole.blocks.kernels.dantzig_start import ACCURATE, follow, restart, settle
+from keyhole.blocks.kernels.dantzig_homotopy import follow
+from keyhole.blocks.kernels.dantzig_start import ACCURATE, restart, settle
 from keyhole.blocks.kernels.dantzig_working_set import fill
 from keyhole.blocks.kernels.jit import kernel
 from keyhole.problem import Floats
@@ -25,9 +26,10 @@ from keyhole.problem import Floats
 def set_out(G: Floats, b: Floats, size: float) -> State:
     """w = 0 at lam = size = max|b|, on the path lam = s size."""
     d = len(b)
-    z = new_state(d, min(d + 1, 16))
-    fill(z, b, np.zeros(d), np.arange(d), 0, d)
-    restart(G, d, z, size, 1e-9, True)
+    z = new_state(d, d, min(d + 1, 16))
+    fill(z, b, np.zeros(d), np.arange(d), d - len(b), d)
+    straight = d > 0  # True, but not a literal: those would get kernels of their own
+    restart(G, d, z, size, 1e-9, straight)
     return z
 
 
@@ -35,7 +37,7 @@ def set_out(G: Floats, b: Floats, size: float) -> State:
 def step(G: Floats, z: State, s: float, size: float, refresh: bool) -> tuple[int, float, State]:
     """To the breakpoint after the next pivot: (how it ended, s there, state)."""
     d = len(G)
-    code, s, _, z = follow(G, d, z, s, size, 1)
+    code, s, _, z = follow(G, d, z, s, size, int(d > 0))
     if refresh:  # remove the drift of the updates
         if settle(G, d, z, size, 0) > ACCURATE and invert(G, z):
             settle(G, d, z, size, 0)

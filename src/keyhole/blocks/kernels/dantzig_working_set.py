@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.kernels.dantzig_apart import apart
 from keyhole.blocks.kernels.dantzig_basis import (
     COLUMN,
     GAUGE,
@@ -19,9 +20,9 @@ from keyhole.blocks.kernels.dantzig_basis import (
     B,
     State,
     X,
-    add_rows,
 )
 from keyhole.blocks.kernels.dantzig_homotopy import FEASIBLE, PIVOT
+from keyhole.blocks.kernels.dantzig_rows import add_rows, rounded
 from keyhole.blocks.kernels.dantzig_start import LEAST
 from keyhole.blocks.kernels.jit import inner
 from keyhole.problem import Floats, Indices
@@ -32,7 +33,8 @@ def products(
     G: NDArray[np.floating], b: Floats, W: Indices, z: State, s: float, r: Floats, q: Floats
 ) -> None:
     """r = b - G w and q = G u on all coordinates, at s."""
-    n, d, alone = z.active[NUMBER, SIZE], len(b), 0
+    apart()
+    n, d, alone = z.active[NUMBER, SIZE], len(b), len(b) - len(r)
     for j in range(d):
         r[j], q[j] = b[j], 0.0
     index, t, v = np.empty(n, np.int64), np.empty(n), np.empty(n)
@@ -74,13 +76,15 @@ def holds(lam: Floats, r: Floats, q: Floats, size: float) -> bool:
 @inner
 def newcomers(
     lam: Floats, r: Floats, q: Floats, member: NDArray[np.bool_], size: float,
-    wide_row: float, wide_column: float, quota: int, near: float,
+    wide_row: float, wide_column: float, quota: int, near: float, eager: bool,
 ) -> Indices:  # fmt: skip
     """If rows or columns outside the working set are violated: the worst of all, up to `quota`.
 
     Bounds are lam and 1, widened by a multiple of themselves. Lines that come close to their bound,
-    within the factor `near`, are taken too where there is room: they will be next.
+    within the factor `near`, are taken too where there is room: they will be next. `eager`: even if
+    none is violated.
     """
+    apart()
     d, violations, worst, least = len(lam), 0, 0.0, LEAST * size
     load, found, count = np.empty(d), np.empty(d, np.int64), 0
     for j in range(d):
@@ -94,7 +98,7 @@ def newcomers(
                 found[count], load[count] = j, share
                 worst = max(worst, share)
                 count += 1
-    if violations == 0:
+    if violations == 0 and not eager:
         return found[:0]
     if count <= quota:
         return found[:count]
@@ -120,6 +124,7 @@ def stopping(
     G: NDArray[np.floating], W: Indices, member: NDArray[np.bool_], z: State, quota: int
 ) -> Indices:
     """Columns outside W that stop a dual ray nothing in W stops."""
+    apart()
     d, n, big = len(member), z.active[NUMBER, SIZE], 0.0
     ray, index, y = np.zeros(d), np.empty(n + 1, np.int64), np.empty(n + 1)
     for o in range(n):
@@ -137,7 +142,7 @@ def stopping(
     for j in range(d):
         # As a violated column: the largest ones are taken.
         ray[j] = 1.0 + abs(ray[j]) / small if abs(ray[j]) > small else 0.0
-    return newcomers(np.ones(d), np.zeros(d), ray, member, 1.0, 0.0, 0.0, quota, 1.0)
+    return newcomers(np.ones(d), np.zeros(d), ray, member, 1.0, 0.0, 0.0, quota, 1.0, n < 0)
 
 
 @inner
@@ -153,9 +158,14 @@ def join(W: Indices, m: int, member: NDArray[np.bool_], new: Indices) -> int:
 
 @inner
 def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> Floats:
-    """G[W, W] in the upper left corner of an array with room; the first `old` are there."""
+    """G[W, W] in the upper left corner of an array with room; the first `old` are there.
+
+    Behind it there are zeros, up to a round number of columns.
+    """
+    apart()
     if m > len(M):
-        bigger = np.empty((max(m, 2 * len(M)), max(m, 2 * len(M))))
+        room = rounded(max(m, 2 * len(M)))
+        bigger = np.empty((room, room))
         for i in range(old):
             for j in range(old):
                 bigger[i, j] = M[i, j]
@@ -168,6 +178,8 @@ def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> 
         mine = M[i]
         for j in range(max(old, i + 1), m):
             mine[j] = M[j, i]
+        for j in range(m, rounded(m)):
+            mine[j] = 0.0
     return M
 
 
