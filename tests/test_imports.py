@@ -7,6 +7,7 @@ HEAVY = [
     "numba",
     "scipy",
     "highspy",
+    "joblib",
     "jinja2",
     "matplotlib",
     "narwhals",
@@ -25,6 +26,24 @@ def test_import_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_other_libraries_are_imported_by_their_adapter_only() -> None:
+    code = """
+import sys
+import keyhole.adapters, keyhole.public
+print([m for m in ("sklearn", "river") if m in sys.modules])
+sys.modules["sklearn"] = None  # as if it were not installed
+try:
+    import keyhole.adapters.sklearn
+except keyhole.public.MissingExtraError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    expected = "sklearn is needed here and is not installed: pip install 'keyhole[sklearn]'"
+    assert result.stdout.splitlines() == ["[]", expected]
 
 
 def test_the_public_names_exist() -> None:

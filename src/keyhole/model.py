@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.problem import DataError, Floats, Indices
+from keyhole.problem import DataError, Floats, Indices, Learner
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,3 +56,15 @@ class SparseModel:
             for name, w in zip(self.names, self.weights.tolist(), strict=True)
         ]
         return " ".join([f"{self.intercept:.6g}", *terms])
+
+
+def sparse_model(learner: Learner) -> SparseModel:
+    """The learner's own sparse model if it has one, otherwise the features it has weights for."""
+    own = getattr(learner, "model", None)
+    if own is not None:
+        model: SparseModel = own()
+        return model
+    weights = learner.weights
+    used = weights.nonzero()[0]
+    names = tuple(learner.problem.label(int(j)) for j in used)
+    return SparseModel(names, weights[used], learner.intercept, used)

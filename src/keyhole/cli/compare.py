@@ -54,7 +54,8 @@ def compare(
     """
     from keyhole.cli import tournament
     from keyhole.cli.output import emit
-    from keyhole.cli.source import make_learner, make_problem, open_source
+    from keyhole.cli.source import make_problem, open_source
+    from keyhole.learners import make_learner
 
     source = open_source(
         file,

@@ -59,8 +59,9 @@ def run(
     """
     from keyhole.cli.output import emit
     from keyhole.cli.recorded import recorded
-    from keyhole.cli.source import make_learner, make_problem, open_source
+    from keyhole.cli.source import make_problem, open_source
     from keyhole.cli.summary import facts, show
+    from keyhole.learners import make_learner
 
     source = open_source(
         file,

@@ -41,7 +41,7 @@ def predict(
     from keyhole import state, streams
     from keyhole.cli.files import refuse_two, write
     from keyhole.cli.output import emit, say
-    from keyhole.cli.source import sparse_model
+    from keyhole.model import sparse_model
     from keyhole.problem import DataError
 
     refuse_two(out, as_json)

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from keyhole.cli.source import sparse_model
 from keyhole.cli.watched import Watched
 from keyhole.ledger import Ledger
+from keyhole.model import sparse_model
 from keyhole.problem import Learner
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""From what was typed to a stream, a problem and learners."""
+"""From what was typed to a stream and a problem."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from keyhole import streams
-from keyhole.learners import LEARNERS, LearnerFactory
-from keyhole.model import SparseModel
-from keyhole.problem import BlockStream, DataError, Learner, Problem, ProblemError, nearest
-
-EVERYTHING = "full"  # reads all features whatever the budget
+from keyhole.problem import BlockStream, DataError, Problem, ProblemError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,31 +70,3 @@ def make_problem(source: Source, budget: int | None, sparsity: int | None) -> Pr
         )
     k = min(4, most) if sparsity is None else sparsity
     return Problem(d, k, most, source.stream.names)
-
-
-def factory(name: str) -> LearnerFactory:
-    """The learner of that name, or an error with the nearest."""
-    if name not in LEARNERS:
-        hint = nearest(name, tuple(LEARNERS)) or f": there are {', '.join(LEARNERS)}"
-        raise ProblemError(f"there is no learner {name!r}{hint}")
-    return LEARNERS[name]
-
-
-def make_learner(name: str, problem: Problem, seed: int) -> Learner:
-    """A learner by name. Full information gets the budget it needs: all features."""
-    make = factory(name)
-    if name == EVERYTHING:
-        problem = Problem(problem.d, problem.k, problem.d, problem.names)
-    return make(problem, seed=seed)
-
-
-def sparse_model(learner: Learner) -> SparseModel:
-    """The learner's own sparse model if it has one, otherwise the features it has weights for."""
-    own = getattr(learner, "model", None)
-    if own is not None:
-        model: SparseModel = own()
-        return model
-    weights = learner.weights
-    used = weights.nonzero()[0]
-    names = tuple(learner.problem.label(int(j)) for j in used)
-    return SparseModel(names, weights[used], learner.intercept, used)

@@ -8,7 +8,7 @@ import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recorded import Recorded
-from keyhole.cli.source import sparse_model
+from keyhole.model import sparse_model
 
 SHOWN = 12  # features in the list of purchases
 BAR = 24  # characters

@@ -13,10 +13,11 @@ import numpy as np
 
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.progress import counted
-from keyhole.cli.source import EVERYTHING, Source, make_learner
+from keyhole.cli.source import Source
 from keyhole.extras import extra
 from keyhole.game import play as play_game
 from keyhole.hindsight import Hindsight, hindsight, regret
+from keyhole.learners import EVERYTHING, make_learner
 from keyhole.problem import BlockStream, Interval, Problem
 
 UNCENTRED = ("dantzig", "online-greedy")  # the paper's: models through the origin

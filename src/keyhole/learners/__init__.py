@@ -9,7 +9,7 @@ from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubse
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.dantzig_data import PracticalDantzig
 from keyhole.learners.online_greedy import OnlineGreedyLearner
-from keyhole.problem import Learner, Problem
+from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.snapshot import StatefulLearner
 
 
@@ -46,6 +46,8 @@ LEARNERS: dict[str, LearnerFactory] = {
     "online-greedy": _online_greedy,
 }
 
+EVERYTHING = "full"  # reads all features whatever the budget
+
 # What `keyhole.load` finds by the name of the class.
 CLASSES: tuple[type[StatefulLearner], ...] = (
     AutoLearner,
@@ -58,3 +60,19 @@ CLASSES: tuple[type[StatefulLearner], ...] = (
     PracticalDantzig,
     OnlineGreedyLearner,
 )
+
+
+def factory(name: str) -> LearnerFactory:
+    """The learner of that name, or an error with the nearest."""
+    if name not in LEARNERS:
+        hint = nearest(name, tuple(LEARNERS)) or f": there are {', '.join(LEARNERS)}"
+        raise ProblemError(f"there is no learner {name!r}{hint}")
+    return LEARNERS[name]
+
+
+def make_learner(name: str, problem: Problem, seed: int) -> Learner:
+    """A learner by name. Full information gets the budget it needs: all features."""
+    make = factory(name)
+    if name == EVERYTHING:
+        problem = Problem(problem.d, problem.k, problem.d, problem.names)
+    return make(problem, seed=seed)

@@ -1,0 +1,237 @@
+"""KeyholeRegressor: a learner as a scikit-learn estimator, with the budget inside."""
+
+from __future__ import annotations
+
+import contextlib
+import numbers
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.errors import LARGEST
+from keyhole.extras import extra
+from keyhole.game import play
+from keyhole.learners import factory, make_learner
+from keyhole.model import sparse_model
+from keyhole.problem import DataError, Floats, Problem, whole_number
+from keyhole.state import from_bytes, to_bytes
+from keyhole.streams import ArrayStream, GeneratedStream, repeat
+
+_validation = extra("sklearn.utils.validation", "sklearn")
+
+if TYPE_CHECKING:
+
+    class _Regressor:
+        """What scikit-learn gives a regressor, as far as it is used; it comes without types."""
+
+        n_features_in_: int
+        feature_names_in_: NDArray[np.object_]
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def score(self, X: ArrayLike, y: ArrayLike) -> float: ...
+
+else:
+    _base = extra("sklearn.base", "sklearn")
+
+    class _Regressor(_base.RegressorMixin, _base.BaseEstimator):
+        """A regressor of scikit-learn."""
+
+
+class KeyholeRegressor(_Regressor):
+    """A sparse linear regression that learns from at most `budget` features of every row.
+
+    `fit` plays the rows, in their order, to a learner of keyhole and keeps the linear model it ends
+    with: y = intercept_ + <x, coef_>. Scale and centre of features and labels are learnt from
+    bought values by the default learner, so nothing belongs in front of it; a StandardScaler there
+    reads every value of every row, and what it hands on is no longer bought within a budget.
+
+    Parameters
+    ----------
+    sparsity
+        Features in the final model, at most.
+    budget
+        How many features may be read of one row while learning, everything included.
+    learner
+        A name in `keyhole.LEARNERS`. "full" reads everything, whatever the budget.
+    passes
+        How often `fit` goes over the rows. Every pass is paid for again.
+    random_state
+        A whole number is the seed of the learner as it is; a RandomState, or None for numpy's
+        global one, draws the seed.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features_in_,)
+        The weights in the units of X, zero outside `support_`.
+    intercept_ : float
+        The constant.
+    support_ : array of int
+        The features with a weight, ascending: all that `predict` uses.
+    n_reads_ : int
+        Values bought in training so far.
+    model_ : keyhole.SparseModel
+        The same model without the zeros; it predicts from the columns of `support_` alone.
+    learner_ : keyhole.Learner
+        The learner itself, for whatever else it offers.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Guarantee
+    ---------
+    What is learnt depends on bought values only: the referee of `keyhole.play` audits every block.
+    The validation of scikit-learn, however, looks at all of X for NaN before the game begins. The
+    support has at most `sparsity` features, except for the baselines "random" (`budget`) and
+    "full" (all).
+
+    Deviations
+    ----------
+    Both limits are cut to what X allows, so that a grid may hold any values: budget to
+    n_features_in_, then sparsity to budget. There are no sample weights. NaN in X is refused, as
+    scikit-learn expects it; values that may be absent are played through `keyhole.play` and
+    `Ticket.fill`. Predictions are those of the final linear model, not of the mixture that
+    AutoLearner plays.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=30, k=2, n=2048, seed=0)
+    >>> X, y = kh.streams.collect(stream)
+    >>> model = KeyholeRegressor(sparsity=2, budget=8, random_state=0).fit(X, y)
+    >>> model.support_.tolist() == truth.support.tolist()
+    True
+    >>> model.n_reads_ == 8 * 2048
+    True
+    """
+
+    learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
+
+    def __init__(
+        self,
+        sparsity: int = 4,
+        budget: int = 12,
+        learner: str = "auto",
+        passes: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.sparsity = sparsity
+        self.budget = budget
+        self.learner = learner
+        self.passes = passes
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Begin anew and play all rows, `passes` times over."""
+        passes = whole_number("passes", self.passes, 1)
+        self._check_parameters()
+        with _as_it_was_on_error(self):
+            rows, labels = self._validated(X, y, reset=True)
+            return self._begin()._play(rows, labels, passes)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Play these rows once and go on from where the learner is; it begins with the first call.
+
+        Parameters changed in between count from the next `fit` on.
+        """
+        if hasattr(self, "learner_"):
+            return self._play(*self._validated(X, y, reset=False), 1)
+        self._check_parameters()
+        with _as_it_was_on_error(self):
+            rows, labels = self._validated(X, y, reset=True)
+            return self._begin()._play(rows, labels, 1)
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """The final model's predictions; of every row only `support_` is used."""
+        _validation.check_is_fitted(self)
+        rows = _validation.validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self.model_.predict(rows[:, self.support_])
+
+    def _check_parameters(self) -> None:
+        factory(self.learner)
+        whole_number("sparsity", self.sparsity, 1)
+        whole_number("budget", self.budget, 1)
+
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool
+    ) -> tuple[NDArray[np.floating], Floats]:
+        """X and y as arrays that can be played from the first row to the last."""
+        rows, labels = _validation.validate_data(
+            self, X, y, reset=reset, y_numeric=True, dtype=[np.float64, np.float32]
+        )
+        for name, values in (("X", rows), ("y", labels)):
+            largest = max(abs(float(values.max())), abs(float(values.min())))
+            if largest > LARGEST:
+                raise DataError(
+                    f"{name} must be at most {LARGEST:g} in size, got {largest:g}: "
+                    "use larger units, or leave such rows out"
+                )
+        return rows, labels
+
+    def _begin(self) -> Self:
+        """A new learner, for the features that validation has found."""
+        d = self.n_features_in_
+        budget = min(self.budget, d)
+        names = getattr(self, "feature_names_in_", None)
+        problem = Problem(
+            d, min(self.sparsity, budget), budget, None if names is None else names.tolist()
+        )
+        self.learner_ = make_learner(self.learner, problem, self._seed())
+        self.n_reads_ = 0
+        return self
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        draws = extra("sklearn.utils", "sklearn").check_random_state(self.random_state)
+        return int(draws.randint(2**31 - 1))
+
+    def _play(self, rows: NDArray[np.floating], labels: Floats, passes: int) -> Self:
+        stream = repeat(_plain_blocks(ArrayStream(rows, labels)), passes)
+        ledger = play(self.learner_, stream, keep_predictions=False)
+        self.n_reads_ += int(ledger.reads.sum())
+        self.model_ = sparse_model(self.learner_)
+        self.support_ = self.model_.features
+        self.coef_: Floats = np.zeros(self.n_features_in_)
+        self.coef_[self.support_] = self.model_.weights
+        self.intercept_ = self.model_.intercept
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: the learner as the bytes of a saved file, not as its internals."""
+        state: dict[str, Any] = {**vars(self)}
+        if "learner_" in state:
+            state["learner_"] = to_bytes(state["learner_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "learner_" in state:
+            state = {**state, "learner_": from_bytes(state["learner_"])}
+        vars(self).update(state)
+
+
+def _plain_blocks(stream: ArrayStream) -> GeneratedStream:
+    """The same rows, block by block as kernels know them: doubles, row after row, writable.
+
+    Frames come column by column, folds of a parallel search as read-only maps, and each of these
+    would have the kernels compiled again.
+    """
+
+    def chunks() -> Iterator[tuple[Floats, Floats]]:
+        for X, y in stream.blocks():
+            yield np.require(X, np.float64, ["C", "W"]), np.require(y, np.float64, ["C", "W"])
+
+    return GeneratedStream(stream.d, stream.rounds, chunks)
+
+
+@contextlib.contextmanager
+def _as_it_was_on_error(estimator: KeyholeRegressor) -> Iterator[None]:
+    """Validation sets attributes as it goes: an error must not leave half of a new fit behind."""
+    before = {**vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,253 @@
+"""KeyholeRegressor keeps scikit-learn's contract, and the budget."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.adapters.sklearn import KeyholeRegressor
+from keyhole.extras import extra
+from keyhole.problem import Floats
+
+base = extra("sklearn.base", "sklearn")
+checks = extra("sklearn.utils.estimator_checks", "sklearn")
+pandas = extra("pandas", "dev")
+polars = extra("polars", "dev")
+
+D, K, BUDGET, N = 20, 3, 8, 600
+NAMES = [f"test {j}" for j in range(D)]
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) * rng.uniform(0.1, 50, D) + rng.normal(size=D)
+    y = 3 * X[:, 2] / X[:, 2].std() - 2 * X[:, 7] / X[:, 7].std() + rng.normal(size=N) / 10 + 40
+    return X, y
+
+
+def regressor(**changes: Any) -> KeyholeRegressor:
+    return KeyholeRegressor(**{"sparsity": K, "budget": BUDGET, "random_state": 1, **changes})
+
+
+@pytest.mark.parametrize("learner", ["auto", "dantzig", "dantzig-data", "online-greedy"])
+def test_the_contract(learner: str) -> None:
+    made = KeyholeRegressor() if learner == "auto" else KeyholeRegressor(learner=learner)
+    found = checks.check_estimator(made, on_skip=None)  # raises at the first failure
+    # The one check that needs an environment variable is made by the next test.
+    left = {(c["check_name"], c["status"]) for c in found if c["status"] != "passed"}
+    assert left <= {("check_array_api_input", "skipped")}
+    assert len(found) > 40
+
+
+def test_the_contract_with_array_api() -> None:
+    code = """
+import json
+from sklearn.utils.estimator_checks import check_estimator
+from keyhole.adapters.sklearn import KeyholeRegressor
+found = check_estimator(KeyholeRegressor(), on_skip=None)
+print(json.dumps([[c["check_name"], c["status"]] for c in found]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert {status for _, status in found} == {"passed"}
+    assert "check_array_api_input" in {name for name, _ in found}
+
+
+def test_the_checks_have_teeth() -> None:
+    class Forgetful(KeyholeRegressor):
+        def predict(self, X: Any) -> Floats:
+            return np.zeros(len(X))  # no check of X, nor of being fitted
+
+    found = checks.check_estimator(Forgetful(), on_skip=None, on_fail=None)
+    assert "failed" in {c["status"] for c in found}
+
+
+def test_the_true_features_are_found_and_predict_uses_them_only(
+    data: tuple[Floats, Floats],
+) -> None:
+    X, y = data
+    model = regressor(sparsity=2).fit(X, y)
+    assert model.support_.tolist() == [2, 7]
+    assert model.score(X, y) > 0.98  # R2 of the truth: 1 - 0.01 / 13
+    assert np.flatnonzero(model.coef_).tolist() == [2, 7]
+    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_)
+    other = np.full_like(X, 1e9)
+    other[:, model.support_] = X[:, model.support_]
+    assert (model.predict(other) == model.predict(X)).all()
+    assert (model.model_.predict(X[:, model.support_]) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("learner", sorted(kh.LEARNERS))
+def test_every_learner_within_its_budget(data: tuple[Floats, Floats], learner: str) -> None:
+    X, y = data
+    model = regressor(learner=learner).fit(X, y)
+    most = {"full": D}.get(learner, BUDGET)
+    assert model.n_reads_ <= most * N
+    assert len(model.support_) <= {"full": D, "random": BUDGET}.get(learner, K)
+    assert model.learner_.round == N
+    again = regressor(learner=learner).fit(X, y)
+    assert (again.coef_ == model.coef_).all()
+    assert again.intercept_ == model.intercept_
+
+
+@pytest.mark.parametrize("learner", ["auto", "dantzig-data", "online-greedy"])
+def test_what_was_not_bought_does_not_matter(data: tuple[Floats, Floats], learner: str) -> None:
+    X, y = data
+    player = kh.LEARNERS[learner](kh.Problem(D, K, BUDGET), seed=1)
+    bought = np.zeros(X.shape, dtype=bool)
+    for played in kh.rounds(player, kh.streams.ArrayStream(X, y)):
+        bought[played.round - 1, played.features] = True
+    model = regressor(learner=learner).fit(X, y)
+    assert model.n_reads_ == bought.sum()
+    poisoned = regressor(learner=learner).fit(np.where(bought, X, 1e6), y)
+    assert (poisoned.coef_ == model.coef_).all()
+    # The broken twin: what was bought, altered, is noticed.
+    altered = regressor(learner=learner).fit(np.where(bought, X[::-1], X), y)
+    assert (altered.coef_ != model.coef_).any()
+
+
+def test_a_whole_number_is_the_seed_itself(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    learner = kh.AutoLearner(kh.Problem(D, K, BUDGET), seed=1)
+    ledger = kh.play(learner, kh.streams.ArrayStream(X, y))
+    model = regressor().fit(X, y)
+    assert (model.model_.weights == learner.model().weights).all()
+    assert model.n_reads_ == ledger.reads.sum()
+    drawn = [
+        regressor(random_state=np.random.RandomState(seed)).fit(X, y).learner_.seed
+        for seed in (5, 5, 6)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_parts_are_the_same_as_the_whole(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    whole, parts = regressor().fit(X, y), regressor()
+    for rows in np.array_split(np.arange(N), [1, 5, 130]):
+        parts.partial_fit(X[rows], y[rows])
+    assert (whole.coef_ == parts.coef_).all()
+    assert whole.n_reads_ == parts.n_reads_
+    whole.fit(X[:50], y[:50])  # begins anew
+    assert whole.learner_.round == 50
+    assert whole.n_reads_ == 50 * BUDGET
+
+
+def test_passes_are_played_and_paid_for(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    twice = regressor(passes=2).fit(X, y)
+    by_hand = regressor().fit(X, y).partial_fit(X, y)
+    assert twice.learner_.round == 2 * N
+    assert twice.n_reads_ == 2 * N * BUDGET
+    assert (twice.coef_ == by_hand.coef_).all()
+
+
+@pytest.mark.parametrize("way", ["float32", "columns", "read-only", "pandas", "polars"])
+def test_the_same_from_every_kind_of_array(data: tuple[Floats, Floats], way: str) -> None:
+    X, y = data
+    X = X.astype(np.float32).astype(np.float64)  # so that all kinds hold the same numbers
+    expected = regressor().fit(X, y)
+    kinds: dict[str, Any] = {
+        "float32": X.astype(np.float32),
+        "columns": np.asfortranarray(X),
+        "read-only": np.frombuffer(X.tobytes()).reshape(X.shape),
+        "pandas": pandas.DataFrame(X, columns=NAMES),
+        "polars": polars.DataFrame(X, schema=NAMES),
+    }
+    other = kinds[way]
+    model = regressor().fit(other, y)
+    assert (model.coef_ == expected.coef_).all()
+    if way in ("pandas", "polars"):
+        assert model.feature_names_in_.tolist() == NAMES
+        assert model.model_.names == tuple(NAMES[j] for j in model.support_)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(other[NAMES[::-1]])
+
+
+def test_pipelines_grids_and_clones(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    preprocessing = extra("sklearn.preprocessing", "sklearn")
+    line = extra("sklearn.pipeline", "sklearn").make_pipeline(
+        preprocessing.FunctionTransformer(), regressor()
+    )
+    assert (line.fit(X, y).predict(X) == regressor().fit(X, y).predict(X)).all()
+    search = extra("sklearn.model_selection", "sklearn").GridSearchCV(
+        regressor(), {"sparsity": [1, 2], "budget": [1, 8, 99]}, cv=2
+    )
+    search.fit(X, y)
+    assert search.best_params_["sparsity"] == 2  # two features matter, about equally
+    assert search.best_score_ > 0.95
+    copied = base.clone(search.best_estimator_)
+    assert copied.get_params() == search.best_estimator_.get_params()
+    assert not hasattr(copied, "learner_")
+
+
+def test_limits_are_cut_to_what_there_is(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    wide = regressor(sparsity=99, budget=99).fit(X, y)
+    assert wide.learner_.problem == kh.Problem(D, D, D)
+    narrow = regressor(sparsity=5, budget=2).fit(X, y)
+    assert narrow.learner_.problem == kh.Problem(D, 2, 2)
+    assert narrow.get_params()["sparsity"] == 5
+
+
+@pytest.mark.parametrize("learner", sorted(kh.LEARNERS))
+def test_pickles_and_copies_go_on_alike(data: tuple[Floats, Floats], learner: str) -> None:
+    X, y = data
+    model = regressor(learner=learner).fit(X[:300], y[:300])
+    others = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    model.partial_fit(X[300:], y[300:])
+    for other in others:
+        assert other.learner_.round == 300
+        other.partial_fit(X[300:], y[300:])
+        assert (other.coef_ == model.coef_).all()
+        assert other.n_reads_ == model.n_reads_
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learner": "atuo"}, "there is no learner 'atuo' .did you mean 'auto'"),
+        ({"sparsity": 0}, "sparsity must be at least 1, got 0"),
+        ({"budget": 2.5}, "budget must be a whole number, got 2.5"),
+        ({"passes": 0}, "passes must be at least 1, got 0"),
+        ({"random_state": -1}, "seed"),
+    ],
+)
+def test_wrong_parameters(
+    data: tuple[Floats, Floats], changes: dict[str, Any], message: str
+) -> None:
+    model = regressor(**changes)
+    with pytest.raises(kh.ProblemError, match=message):
+        model.fit(*data)
+    assert set(vars(model)) == set(model.get_params())  # nothing of a fit is left behind
+
+
+def test_what_is_refused_changes_nothing(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    model = regressor().fit(X, y)
+    before = pickle.dumps(model)
+    huge = X.copy()
+    huge[-1, -1] = -1e200
+    with pytest.raises(kh.DataError, match=r"X must be at most 1e\+150 in size, got 1e\+200"):
+        model.partial_fit(huge, y)
+    with pytest.raises(kh.DataError, match="y must be at most"):
+        model.fit(X[:, :5], y * 1e200)
+    with pytest.raises(ValueError, match="expecting 20 features"):
+        model.partial_fit(X[:, :5], y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.where(X > 0, X, np.nan), y)
+    assert pickle.dumps(model) == before
