@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import dantzig, dantzig_data, growth, hindsight, play, products
+from benchmarks import dantzig, dantzig_data, growth, hindsight, play, products, records
 from benchmarks.results import FOLDER
 
 
@@ -13,6 +13,7 @@ def main() -> None:
     play.main()
     growth.main()
     products.main()
+    records.main()
     dantzig.main(["--largest", "1000", "--seconds", "5", "--json", str(FOLDER / "dantzig.json")])
     dantzig_data.main(["--rounds", "8192", "--seeds", "3"])
 

@@ -1,0 +1,245 @@
+"""KeyholeRegressor: a regressor for river that looks at no more features than it may."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Set
+from typing import Any
+
+import numpy as np
+
+from keyhole.adapters.frames import Frame, labels, series
+from keyhole.adapters.metered import MeteredRow
+from keyhole.adapters.player import Names, Player, canonical
+from keyhole.extras import extra
+from keyhole.learners import LEARNERS
+from keyhole.problem import Floats, ProblemError, finite_label, nearest, whole_number
+
+try:
+    from river import base
+except ModuleNotFoundError:
+    extra("river", "river")  # says what to install
+    raise
+
+
+class KeyholeRegressor(base.MiniBatchRegressor):
+    """A keyhole learner as a river regressor: of every row at most `budget` values are looked at.
+
+    river hands over whole rows. They are looked at through a `MeteredRow`, which hands out the
+    features of the open ticket and counts. The ticket is fixed after `learn_one` and stays open
+    until the next one, so predicting is pure and a row is predicted and learnt from the same
+    values. The names of a row are free to know, its values are not.
+
+    **Features that vanish** are absent when they are bought, and cost nothing. **Features that
+    appear** wait until the number of rounds is a power of two; then a new learner starts on all
+    names so far, and what the old one knew is forgotten. So there are at most log2(T) + 1 starts
+    in T rounds, and nobody waits longer than the stream lasted before. Rows that always have the
+    same names are played exactly as by `keyhole.play`, features in canonical order (by name as a
+    string, then by type), whatever the order in the rows.
+
+    Parameters
+    ----------
+    sparsity
+        k: how many features the linear models have that the learner is compared with.
+    budget
+        How many values of a row may be looked at. Rows with fewer names are seen whole.
+    learner
+        A name in `keyhole.LEARNERS`.
+    seed
+        Of all draws.
+
+    Attributes
+    ----------
+    n_reads
+        How many values were looked at so far, to predict or to learn. Handing to `learn_one` the
+        very object that `predict_one` was handed last costs nothing more; a copy is another row.
+    n_rounds
+        How many labels were learnt.
+    n_starts
+        How many learners were started, the first included.
+
+    Guarantee
+    ---------
+    No call looks at more than `budget` values of a row, and `predict_one(x)` followed by
+    `learn_one(x, y)` look at the same. `learn_many` leaves what `learn_one`, row by row, would.
+
+    Deviations
+    ----------
+    `predict_many` uses the open ticket for all rows, `learn_many` one ticket per row: together they
+    may look at twice the budget of a row. Learners cannot grow, hence the starts.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> model = KeyholeRegressor(sparsity=2, budget=3, seed=1)
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    MAE: 0.55...
+    >>> model.n_rounds, model.n_reads / model.n_rounds  # of 6 features
+    (1001, 3.0)
+    """
+
+    def __init__(
+        self, sparsity: int = 4, budget: int = 12, learner: str = "auto", seed: int = 0
+    ) -> None:
+        most = whole_number("budget", budget, 1)
+        if whole_number("sparsity", sparsity, 1) > most:
+            raise ProblemError(f"sparsity must be at most budget = {budget}, got {sparsity}")
+        if learner not in LEARNERS:
+            hint = nearest(learner, list(LEARNERS))
+            raise ProblemError(
+                f"learner must be one of {', '.join(LEARNERS)}, got {learner!r}{hint}"
+            )
+        whole_number("seed", seed, 0)
+        self.sparsity, self.budget, self.learner, self.seed = sparsity, budget, learner, seed
+        self.n_reads = self.n_rounds = self.n_starts = 0
+        self._player: Player | None = None
+        self._waiting: Names = ()  # for the next start
+        self._bought: tuple[object, Floats] | None = None  # the row predicted last, its values
+
+    @property
+    def weights(self) -> dict[Hashable, float]:
+        """The current linear model by feature name, weights that are not 0."""
+        if self._player is None:
+            return {}
+        pairs = zip(self._player.known, self._player.learner.weights.tolist(), strict=True)
+        return {name: weight for name, weight in pairs if weight}
+
+    @property
+    def intercept(self) -> float:
+        """The constant that belongs to `weights`."""
+        return 0.0 if self._player is None else self._player.learner.intercept
+
+    @property
+    def next_features(self) -> Names:
+        """The names that will be looked at in the next row; none before the first label."""
+        return () if self._player is None else self._player.bought
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """The prediction for a row; 0 before the first label. Changes nothing but `n_reads`."""
+        if self._player is None:
+            return 0.0
+        values = self._look(x, self._player)
+        self._bought = x, values
+        return self._player.predict(values)
+
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Learn the label of a row. A row that is refused leaves everything as it was."""
+        self._learn(x, finite_label(y))
+        if self._player is not None:
+            self._player.ask()
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a DataFrame, as `predict_one` would make them."""
+        frame, player = Frame(X), self._player
+        if player is None:
+            return series(np.zeros(len(frame)), frame.index)
+        if frame.numeric(player.bought):
+            values = frame.matrix(player.bought)
+            self.n_reads += len(frame) * sum(name in frame.names for name in player.bought)
+        else:
+            values = np.empty((len(frame), len(player.bought)))
+            for at in range(len(frame)):
+                values[at] = self._look(frame.row(at), player)
+        return series(np.array([player.predict(row) for row in values], dtype=float), frame.index)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the labels of the rows of a DataFrame, as `learn_one` would, but as a block.
+
+        The columns go to compiled code as arrays, which reads the bought cells. Columns that are
+        not plain numbers are looked up cell by cell instead, which is slower. Labels are checked
+        before anything is learnt; a row that is refused is a DataError, and those before it stand.
+        """
+        frame = Frame(X)
+        told = labels(y, len(frame))
+        numeric = frame.numeric(frame.names)
+        at = 0
+        try:
+            while at < len(told):
+                self._learn(frame.row(at), float(told[at]))  # closes the open ticket
+                at += 1
+                player = self._player
+                if player is not None and not (numeric and player.plays_blocks):
+                    player.ask()
+                elif player is not None and not player.waits and at < len(told):
+                    at += self._learn_block(player, frame, told, at)
+        finally:
+            if self._player is not None:
+                self._player.ask()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_bought": None}  # the row is not ours to keep
+
+    def _look(self, x: Mapping[Any, Any], player: Player) -> Floats:
+        """The bought values of a row; counted, unless they were bought to predict."""
+        view = MeteredRow(x, player.bought)
+        values = view.values_in_order()
+        before = self._bought
+        if before is None or before[0] is not x or not _same(before[1], values):
+            self.n_reads += view.reads
+        return values
+
+    def _learn(self, x: Mapping[Any, Any], label: float) -> None:
+        """One round up to the label; the next ticket is not asked for yet."""
+        player = self._player
+        if player is None:
+            if not x:
+                return  # a row without names says nothing
+            player = self._start(x.keys())
+        waiting = self._wait_for(player, x.keys())
+        grown = self._grown(player, waiting, self.n_rounds + 1)
+        player.tell(self._look(x, player), label)
+        if self._player is None:
+            self.n_starts = 1
+        self._player, self._waiting, self._bought = player, waiting, None
+        self._count(1, grown)
+
+    def _learn_block(self, player: Player, frame: Frame, told: Floats, at: int) -> int:
+        """Play rows from `at` on as a block, to the end or to the next start; how many."""
+        stop = len(told)
+        if self._waiting:
+            stop = min(stop, at + _power(self.n_rounds + 1) - self.n_rounds)
+        many = stop - at
+        grown = self._grown(player, self._waiting, self.n_rounds + many)
+        bought = np.full((many, player.learner.problem.budget), -1, dtype=np.int32)
+        before = player.learner.round
+        present = np.array([*(name in frame.names for name in player.known), False])  # -1: none
+        try:
+            player.advance(frame.matrix(player.known, at, stop), told[at:stop], bought)
+        finally:
+            played = player.learner.round - before
+            self.n_reads += int(np.count_nonzero(present[bought[:played]]))
+            self._count(played, grown if played == many else None)
+        return many
+
+    def _count(self, rounds: int, grown: Player | None) -> None:
+        """So many rounds are over; go on with the grown player, if there is one."""
+        self.n_rounds += rounds
+        if grown is not None:
+            self._player, self._waiting = grown, ()
+            self.n_starts += 1
+
+    def _start(self, names: Iterable[Hashable]) -> Player:
+        player = Player(
+            names, self.learner, sparsity=self.sparsity, budget=self.budget, seed=self.seed
+        )
+        player.ask()
+        return player
+
+    def _wait_for(self, player: Player, names: Set[Hashable]) -> Names:
+        """The names that wait for the next start, these included."""
+        new = player.unknown(names)
+        return canonical((*self._waiting, *new)) if new else self._waiting
+
+    def _grown(self, player: Player, waiting: Names, rounds: int) -> Player | None:
+        """A player of all names, if some wait and it is time for one after so many rounds."""
+        if not waiting or rounds != _power(rounds):
+            return None
+        return self._start((*player.known, *waiting))
+
+
+def _power(number: int) -> int:
+    """The least power of two that is at least `number`."""
+    return 1 << (number - 1).bit_length()
+
+
+def _same(a: Floats, b: Floats) -> bool:
+    return a.tobytes() == b.tobytes()  # NaN is the same as NaN here
