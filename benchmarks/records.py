@@ -1,6 +1,6 @@
 """Records per second through river: KeyholeRegressor beside river's LinearRegression.
 
-Both get the same dict rows, each predicted and then learnt as in progressive validation, or the same
+Both get the same dict rows, each predicted, then learnt, as in progressive validation, or the same
 DataFrames of 500 rows to learn. LinearRegression reads every feature and takes one gradient step;
 KeyholeRegressor chooses `budget` features and reads those. Taken in turns within one run.
 
