@@ -20,10 +20,9 @@ def sparse(n: int, d: int = 20, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 2.0 * X[:, 3] - X[:, 7] + 0.3 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("proper", [False, True])
-def test_it_keeps_every_promise_of_a_learner(proper: bool) -> None:
-    if proper:  # the default mode is in the registry and tested there
-        kh.testing.check_learner(lambda problem: kh.AutoLearner(problem, seed=3, proper=True))
+def test_proper_mode_keeps_every_promise_of_a_learner() -> None:
+    """The default mode is in the registry and tested there."""
+    kh.testing.check_learner(lambda problem: kh.AutoLearner(problem, seed=3, proper=True))
 
 
 @pytest.mark.parametrize("proper", [False, True])
@@ -54,8 +53,8 @@ def test_offsets_are_learnt_from_what_is_bought() -> None:
 def test_a_switch_of_the_support_is_followed() -> None:
     """After 3,000 rounds other features matter; within 500 rounds the error is small again.
 
-    Broken twin: the running mean of all rounds, the same learner without forgetting's help, keeps
-    an error of the whole signal's size.
+    Broken twin: a learner that stays with the feature that mattered first keeps an error of the
+    whole signal's size.
     """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((5_000, 20))
@@ -167,7 +166,7 @@ def test_columns_that_are_constant_double_rare_or_wild() -> None:
     assert float(((y - p)[1_500:] ** 2).mean()) < 0.1
 
 
-def test_the_bound_of_blocks_and_rounds_may_be_mixed() -> None:
+def test_blocks_and_rounds_may_be_mixed() -> None:
     """A block while tickets of the batch are open: the batch is closed when they are."""
     X, y = sparse(200)
     problem = kh.Problem(d=20, k=2, budget=8)
