@@ -42,6 +42,7 @@ def write(
 
     Examples
     --------
+    >>> import tempfile
     >>> import keyhole as kh
     >>> stream = kh.streams.ArrayStream([[1.0, float("nan")], [3.0, 4.5]], [0.5, -1.0])
     >>> folder = tempfile.TemporaryDirectory()
