@@ -57,7 +57,7 @@ class AutoLearner:
 
     Rounds come in batches of 4, later 8 and 16, that read the same features: those **kept**,
     because one of three memories (all rounds, about 512, about 64) finds them significant; those
-    of the **safety net**, Algorithm 2 with a quarter of the budget; and those **explored**, by
+    of the **safety net**, Algorithm 2 with a sixth of the budget; and those **explored**, by
     random optimism. VAWs on parts of them, started from the memories, hand in guesses, and a
     mixture predicts nearly as well as the best of them, whichever that turns out to be.
 
