@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.blocks.sampling import uniform_subset
 from keyhole.blocks.vaw import VAW
-from keyhole.desk import Desk
+from keyhole.learners.rounds import Rounds
 from keyhole.problem import (
     Floats,
     Indices,
@@ -20,37 +21,15 @@ from keyhole.problem import (
     refuse_block,
     refuse_round,
 )
-from keyhole.snapshot import State, restore, snapshot
 
 
-class Zero:
+class Zero(Rounds):
     """Reads nothing and predicts 0."""
-
-    SAVED: tuple[str, ...] = ("_desk",)
-
-    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
-        self.seed = seed
-        self._desk = Desk(problem)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem the learner was made for."""
-        return self._desk.problem
-
-    @property
-    def round(self) -> int:
-        """How many tickets were issued so far."""
-        return self._desk.round
 
     @property
     def weights(self) -> Floats:
         """All zero."""
         return np.zeros(self.problem.d)
-
-    @property
-    def intercept(self) -> float:
-        """What is predicted."""
-        return 0.0
 
     def ask(self) -> Ticket:
         """A ticket without features."""
@@ -64,25 +43,12 @@ class Zero:
         """Close the ticket."""
         self._desk.settle(seen, y)
 
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket."""
-        self._desk.drop(ticket)
-
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
         """Play len(y) rounds at once."""
         self._desk.skip(len(y))
         return np.zeros(len(y))
-
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        return restore(cls, state)
 
 
 class RunningMean(Zero):
@@ -122,7 +88,7 @@ class RunningMean(Zero):
         return means
 
 
-class FixedSubset:
+class FixedSubset(Rounds):
     """Buys the same features every round and predicts by VAW on them.
 
     With the best support in hindsight this is the oracle: what a learner pays on top of it is the
@@ -182,8 +148,8 @@ class FixedSubset:
             raise ProblemError(
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
             )
-        self.seed, self.ridge = seed, ridge
-        self._desk = Desk(problem)
+        super().__init__(problem, seed=seed)
+        self.ridge = ridge
         self._support: Indices = features
         self._centre = intercept
         if not ridge > 0:
@@ -192,16 +158,6 @@ class FixedSubset:
         # Values that arrived, feature by feature, and last the labels; and how many of each.
         self._sums: Floats = np.zeros(len(features) + 1)
         self._counts: Indices = np.zeros(len(features) + 1, dtype=np.int64)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem the learner was made for."""
-        return self._desk.problem
-
-    @property
-    def round(self) -> int:
-        """How many tickets were issued so far."""
-        return self._desk.round
 
     @property
     def weights(self) -> Floats:
@@ -239,10 +195,6 @@ class FixedSubset:
         self._sums[here] += told[here]
         self._counts += here
 
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket."""
-        self._desk.drop(ticket)
-
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
@@ -276,15 +228,9 @@ class FixedSubset:
             start = rows.stop
         return predictions
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        settings = {"support": self._support, "intercept": self._centre}
-        return snapshot(self, {**settings, "ridge": self.ridge, "seed": self.seed})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        return restore(cls, state)
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
 
     def _mean_x(self) -> Floats:
         means: Floats = self._sums[:-1] / np.maximum(self._counts[:-1], 1)
@@ -309,9 +255,9 @@ class RandomSubset(FixedSubset):
         support = uniform_subset(seed, 1, problem.d, problem.budget)
         super().__init__(problem, support=support, ridge=ridge, seed=seed)
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, "ridge": self.ridge})
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"ridge": self.ridge}
 
 
 class FullInformation(FixedSubset):
@@ -325,6 +271,6 @@ class FullInformation(FixedSubset):
             )
         super().__init__(problem, support=np.arange(problem.d), ridge=ridge, seed=seed)
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, "ridge": self.ridge})
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"ridge": self.ridge}
