@@ -16,6 +16,8 @@ from keyhole.learners import LEARNERS
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.dual_averaging import DualAveragingLearner
+from keyhole.learners.hard_thresholding import HardThresholdingLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.ledger import Checkpoint, Ledger
 from keyhole.model import SparseModel
@@ -50,8 +52,10 @@ __all__ = [
     "DantzigLearner",
     "DataError",
     "Diagnosis",
+    "DualAveragingLearner",
     "FixedSubset",
     "FullInformation",
+    "HardThresholdingLearner",
     "Hindsight",
     "Interval",
     "KeyholeError",

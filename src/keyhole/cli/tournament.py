@@ -20,7 +20,8 @@ from keyhole.hindsight import Hindsight, hindsight, regret
 from keyhole.learners import EVERYTHING, make_learner
 from keyhole.problem import BlockStream, Interval, Problem
 
-UNCENTRED = ("dantzig", "online-greedy")  # the paper's: models through the origin
+# Models through the origin: the paper's, and others from the literature.
+UNCENTRED = ("dantzig", "online-greedy", "dual-averaging", "iht", "iht-hybrid")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.dantzig_data import PracticalDantzig
+from keyhole.learners.dual_averaging import DualAveragingLearner
+from keyhole.learners.hard_thresholding import HardThresholdingLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.snapshot import StatefulLearner
@@ -34,6 +36,11 @@ def _online_greedy(problem: Problem, *, seed: int = 0) -> Learner:
     return OnlineGreedyLearner(problem, seed=seed)
 
 
+def _hybrid(problem: Problem, *, seed: int = 0) -> Learner:
+    """Hard thresholding that refines the model on its support between two searches."""
+    return HardThresholdingLearner(problem, seed=seed, hybrid=True)
+
+
 LEARNERS: dict[str, LearnerFactory] = {
     "auto": AutoLearner,
     "zero": Zero,
@@ -44,6 +51,9 @@ LEARNERS: dict[str, LearnerFactory] = {
     "dantzig": _dantzig,
     "dantzig-data": _dantzig_data,
     "online-greedy": _online_greedy,
+    "dual-averaging": DualAveragingLearner,
+    "iht": HardThresholdingLearner,
+    "iht-hybrid": _hybrid,
 }
 
 EVERYTHING = "full"  # reads all features whatever the budget
@@ -59,6 +69,8 @@ CLASSES: tuple[type[StatefulLearner], ...] = (
     DantzigLearner,
     PracticalDantzig,
     OnlineGreedyLearner,
+    DualAveragingLearner,
+    HardThresholdingLearner,
 )
 
 

@@ -1,0 +1,237 @@
+"""Iterative hard thresholding from partial reads (Murata, Suzuki 2018)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.hard_thresholding import (
+    CURSOR,
+    SIZE,
+    STEPS,
+    Draw,
+    Rule,
+    nothing_found,
+    room_for,
+)
+from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
+from keyhole.learners.rounds import Rounds
+from keyhole.problem import (
+    Floats,
+    Observation,
+    Problem,
+    ProblemError,
+    StateError,
+    Ticket,
+    real_number,
+    refuse_block,
+    refuse_round,
+    whole_number,
+)
+from keyhole.snapshot import State
+
+
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import hard_thresholding
+
+    return hard_thresholding
+
+
+def default_batch_size(problem: Problem) -> int:
+    """2 k log d, at least 8: with less, k noisy coordinates of d are more than the signal."""
+    return max(8, math.ceil(2 * problem.k * math.log(problem.d)))
+
+
+def _memo_of(draw: Draw, n: int) -> dict[str, NDArray[Any]]:
+    return {
+        "played": draw.played[:n],
+        "inside": draw.inside[:n],
+        "means": draw.means[:n],
+        "scale": draw.scale,
+        "phase": draw.phase,
+    }
+
+
+def _memo_like(ticket: Ticket) -> Arrays:
+    n = len(ticket.features)
+    return _memo_of(room_for(n), n)
+
+
+class HardThresholdingLearner(Rounds):
+    """Gradient steps on partial reads, each cut back to k features.
+
+    A k-sparse model theta is played. Every round reads its support S and, in turn, a block of the
+    other features, so that the error e = <x, theta> - y is exact. Once every feature has B_s fresh
+    examples, step s is taken:
+
+        g_i = 2 mean of e x_i over the rounds that read feature i,     theta <- H_k(theta - eta g),
+
+    where H_k keeps the k largest coordinates. B_s grows geometrically. That is Exploration. With
+    `hybrid` every step is followed by as many rounds of Exploitation: stochastic gradient descent
+    on the support, whose average is played.
+
+    Sums: of the phase, e x_i and how often; of all rounds, values and their squares. Not a sum:
+    the models of this and the last step, the curvature.
+
+    Parameters
+    ----------
+    problem
+        |S| <= k features are played, all others of the budget are read in turn. See Deviations for
+        budget = k.
+    seed
+        Of the order in which features are read.
+    hybrid
+        Whether exploitation phases come between the steps.
+    batch_size
+        B_1, fresh examples of every feature before the first step; None for 2 k log d, at least 8.
+    growth
+        B_(s+1) / B_s.
+    step_size
+        eta, for plain gradient steps in the units of the features. None adapts it, see Deviations.
+
+    Guarantee
+    ---------
+    Murata, Suzuki (NeurIPS 2018): i.i.d. examples of a linear model with restricted strong
+    convexity and smoothness, condition number kappa; a played sparsity of order kappa^2 times that
+    of the truth, budgets above it, and eta of the order of one over the smoothness: an excess risk
+    of epsilon from O~(1/epsilon) examples, with one factor d / (budget - k); Hybrid comes near the
+    rate of full information once the support is found, if no true weight is too small. None of
+    that is checked, and the played sparsity here is k itself.
+
+    Deviations
+    ----------
+    Adaptive step: feature i moves by mean(e x_i) / (L m_i), m_i its mean square, and H_k compares
+    |theta_i| sqrt(m_i), so that units do not matter. L is 1 at first, right for uncorrelated
+    features. If the loss after the step is higher by two standard errors (three while its phase
+    is still under way), the step is taken back and made again with L doubled, up to 2k, which no
+    eigenvalue of 2k correlations exceeds. Blocks are drawn anew for every step. Exploitation takes
+    steps of one over twice the larger of |S| and |z|^2, z_i = x_i / sqrt(m_i) on S; its other
+    reads serve the m_i.
+
+    With budget = k nothing is left to explore with. Every other round of an exploration then puts
+    a random half of S aside, reads that many others, predicts with the rest, and counts <x, theta>
+    as the sum of the rest times |S| / |rest|, which is right on average (for k = 1 nothing is left
+    and features count as uncorrelated). S itself is judged by the rounds between. Exploitations
+    of `hybrid` are longer there, s times the exploration of step s.
+
+    An absent value counts as the mean of its feature when the ticket was issued. A label that
+    comes after its phase counts in the m_i only.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=5000, noise_sd=0.1, seed=0)
+    >>> learner = kh.HardThresholdingLearner(kh.Problem(d=20, k=2, budget=6), hybrid=True)
+    >>> ledger = kh.play(learner, stream)
+    >>> bool((np.flatnonzero(learner.weights) == truth.support).all())
+    True
+    """
+
+    SAVED = ("_desk", "_search")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        hybrid: bool = False,
+        batch_size: int | None = None,
+        growth: float = 1.25,
+        step_size: float | None = None,
+    ) -> None:
+        super().__init__(problem, seed=seed)
+        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
+        if not isinstance(hybrid, bool):
+            raise ProblemError(f"hybrid must be True or False, got {hybrid!r}")
+        self.hybrid = hybrid
+        fresh = default_batch_size(problem) if batch_size is None else batch_size
+        self.batch_size = whole_number("batch_size", fresh, 1)
+        self.growth = real_number("growth", growth, 1.0)
+        self.step_size = None if step_size is None else real_number("step_size", step_size, 0.0)
+        if self.step_size == 0.0:
+            raise ProblemError("step_size must be positive, got 0; None adapts it")
+        sizes = (problem.k, problem.budget)
+        self._rule = Rule(*sizes, self.hybrid, self.step_size or 0.0, self.growth)
+        self._search = nothing_found(problem.d, problem.k, self.batch_size)
+
+    @property
+    def weights(self) -> Floats:
+        """The model that is played, at most k non-zeros."""
+        return self._search.theta.copy()
+
+    @property
+    def steps(self) -> int:
+        """How many gradient steps were taken."""
+        return int(self._search.whole[STEPS])
+
+    def ask(self) -> Ticket:
+        """A ticket for the support and the next features in turn."""
+        draw, d = room_for(self.problem.budget), self.problem.d
+        key = (np.uint64(self.seed), self.round + 1)
+        n = _kernels().choose(*key, self._rule, self._search, draw, workspace(d))
+        return self._desk.issue(draw.features[:n], _memo_of(draw, n))
+
+    def predict(self, seen: Observation) -> float:
+        """<x, theta> with the theta of the ticket."""
+        memo = written(seen.ticket, _memo_like(seen.ticket))
+        return float(_kernels().weigh(memo["played"], memo["means"], seen.values))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Take the round in, and a step if everything is known for it."""
+        ticket, label = self._desk.settle(seen, y)
+        draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
+        told = (draw, np.array(seen.values), label)
+        _kernels().learn(np.uint64(self.seed), self._rule, self._search, *told)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled."""
+        refuse_block(X, y, self.problem.d)
+        budget = self.problem.budget
+        if bought is None:
+            bought = np.empty((len(y), budget), dtype=np.int32)
+        predictions = np.empty(len(y))
+        given = (np.uint64(self.seed), self.round + 1, X, y, self._rule, self._search)
+        room = (room_for(budget), bought, predictions, workspace(self.problem.d))
+        played = _kernels().rounds(*given, *room)
+        self._desk.skip(played)
+        if played < len(y):
+            refuse_round(self.round + 1)
+        return predictions
+
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        names = ("hybrid", "batch_size", "growth", "step_size")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = super().from_state(state)
+        refuse_foreign(learner._desk, _memo_like)
+        learner._refuse_unless_sound()
+        return learner
+
+    def _refuse_unless_sound(self) -> None:
+        """StateError unless support and order are the features, each once: kernels trust them."""
+        search, d = self._search, self.problem.d
+        size, cursor = search.whole[SIZE], search.whole[CURSOR]
+        S = search.support[: max(size, 0)]
+        features = np.concatenate([S, search.order[: d - len(S)]])
+        if (
+            (search.whole < 0).any()
+            or size > self.problem.k
+            or cursor >= max(d - size, 1)
+            or not np.array_equal(np.sort(features), np.arange(d))
+            or (np.diff(S) < 1).any()
+        ):
+            raise StateError(f"no search of {self.problem} has the support {S.tolist()}")
