@@ -133,14 +133,26 @@ class Batch(NamedTuple):
     weight: Floats
 
 
-def experts(memory_count: int) -> int:
-    """Per memory one on its kept features and one on the best k; two on the net's; 0; all read."""
-    return 2 * memory_count + 4
+class Places(NamedTuple):
+    """Where the experts stand: first, for each memory, the one on its kept features; then these."""
+
+    best: int  # the first of those on the best k, one for each memory
+    net: int  # on what the safety net plays, with all that was ever read
+    cold: int  # the same from nothing: Algorithm 2
+    mean: int  # of the labels
+    wide: int  # on everything that is read
+    total: int
+
+
+def places(memory_count: int) -> Places:
+    """Where the experts stand when there are so many memories."""
+    net = 2 * memory_count
+    return Places(memory_count, net, net + 1, net + 2, net + 3, net + 4)
 
 
 def new_state(s: Settings) -> State:
     """Nothing learnt yet."""
-    m, d, places = len(TAUS), s.d, s.budget + 1
+    m, d, room = len(TAUS), s.d, s.budget + 1
     space = Space(
         np.empty((s.pool + 3, d)),
         np.empty((m, d)),
@@ -154,10 +166,10 @@ def new_state(s: Settings) -> State:
         np.empty(d),
         np.empty((s.slots, d)),
         workspace(d).copy(),
-        np.empty((3, places, places)),
+        np.empty((3, room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
-    prior = np.ones(experts(m))
+    prior = np.ones(places(m).total)
     return State(memories(d, TAUS), running(d), running(1), np.zeros(d), mix(prior), net, space)
 
 
@@ -167,7 +179,7 @@ def new_batch(s: Settings) -> Batch:
     return Batch(
         np.zeros(b, dtype=np.int64),
         np.zeros(b, dtype=np.int8),
-        ensemble(experts(len(TAUS)), b + 1),
+        ensemble(places(len(TAUS)).total, b + 1),
         np.zeros(b),
         np.zeros(b),
         np.zeros(1),
@@ -178,6 +190,11 @@ def new_batch(s: Settings) -> Batch:
         np.zeros((s.slots, b)),
         np.zeros((s.slots, b)),
     )
+
+
+def threshold_of(s: Settings, tau: float) -> float:
+    """A memory that forgets may be bolder: what it chose wrongly it forgets too."""
+    return s.threshold if tau == math.inf else 0.8 * s.threshold
 
 
 def batch_size(t: int) -> int:

@@ -15,7 +15,9 @@ from keyhole.blocks.auto import (
     batch_size,
     new_batch,
     new_state,
+    places,
     settings,
+    threshold_of,
 )
 from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.explanation import Explanation, Line, expert_names
@@ -137,11 +139,10 @@ class AutoLearner:
 
         In proper mode it is the model that is played.
         """
-        M, E = len(TAUS), len(self._state.mixture.recent)
-        share = self._shares()
+        share, at = self._shares(), places(len(TAUS))
         if not self.proper:
-            share = np.zeros(E)
-            share[M + int(_choosing().leader(self._state))] = 1.0
+            share = np.zeros(at.total)
+            share[at.best + int(_choosing().leader(self._state))] = 1.0
         weights, intercept = self._linear(share)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
@@ -149,7 +150,7 @@ class AutoLearner:
 
     def bound(self) -> float:
         """What the mixture may have lost beyond the safety net, records aside."""
-        return bound(self._state.mixture, 2 * len(TAUS) + 1)
+        return bound(self._state.mixture, places(len(TAUS)).cold)
 
     def ask(self) -> Ticket:
         """A ticket for the features of the current batch."""
@@ -210,7 +211,8 @@ class AutoLearner:
         if self._batches.current is not None and state.label.reads[0] > 0:
             batch, weights = self._batches.current.content, self.weights
             lead = int(_choosing().leader(state))
-            found = select(state.kept, lead, self._settings.pool, self._settings.threshold)
+            threshold = threshold_of(self._settings, TAUS[lead])
+            found = select(state.kept, lead, self._settings.pool, threshold)
             whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
             with np.errstate(divide="ignore", invalid="ignore"):
                 gain = np.nan_to_num(found.r**2 / found.D, posinf=0.0)

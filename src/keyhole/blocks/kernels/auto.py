@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.auto import FAR, Batch, Settings, State, batch_size
 from keyhole.blocks.kernels import discounted, ensemble, mixture, scaling, setfunction
 from keyhole.blocks.kernels import experts as bexp
-from keyhole.blocks.kernels.auto_choose import choose
+from keyhole.blocks.kernels.auto_choose import choose, places_of
 from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.minibatch import first_oversized
 from keyhole.problem import Floats, Indices
@@ -37,9 +37,10 @@ def _gather(batch: Batch, X: NDArray[np.floating], t: int, columns: Indices, x: 
 @kernel
 def proper_experts(memories: int) -> NDArray[np.bool_]:
     """Those that proper mode may play: the best k by each memory, and the mean of the labels."""
-    member = np.zeros(2 * memories + 4, dtype=np.bool_)
-    member[memories : 2 * memories] = True
-    member[2 * memories + 2] = True
+    at = places_of(memories)
+    member = np.zeros(at.total, dtype=np.bool_)
+    member[at.best : at.best + memories] = True
+    member[at.mean] = True
     return member
 
 
@@ -57,7 +58,8 @@ def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats
     memories, value = len(state.kept.tau), 0.0
     shares = np.empty(len(runs.size))
     _bold_shares(state.mixture, proper_experts(memories), shares)
-    for e in range(memories, 2 * memories):
+    best = places_of(memories).best
+    for e in range(best, best + memories):
         value += shares[e] * runs.along[e]
     return float(batch.label[0] + value)
 

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
-from keyhole.blocks.auto import EXPLORED, KEPT, NET, Batch, Settings, State
+from keyhole.blocks.auto import EXPLORED, KEPT, NET, Batch, Settings, State, places, threshold_of
 from keyhole.blocks.kernels import ensemble, exploration, forward
 from keyhole.blocks.kernels import experts as bexp
 from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.scaling import centre
 from keyhole.problem import Indices
 
+_threshold_of, places_of = kernel(threshold_of), kernel(places)
 _forward_select = forward.select
 _sampled_gains, _largest = exploration.sampled_gains, exploration.largest
 _start = ensemble.start
@@ -55,7 +56,7 @@ def _keep(s: Settings, state: State, most: int) -> None:
             state.kept,
             m,
             most,
-            s.threshold,
+            _threshold_of(s, state.kept.tau[m]),
             space.chosen[m],
             space.gains[m],
             space.L,
@@ -213,6 +214,7 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
     features[:b] = batch.S
     features[b] = s.d
     memories = len(kept.tau)
+    at = places_of(memories)
     # Bold: a feature's size is its root mean square. Cautious, for the few best: its peak, because
     # one that hardly moved so far may move, and a model of few features then has nothing else.
     typical = np.zeros(s.d)
@@ -221,20 +223,20 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
             typical[j] = math.sqrt(kept.G[0, j, j] / kept.n[0, j])
     for e in range(len(runs.size)):
         v, m, ridge, sizes = 0, -1, s.ridge, typical
-        if e < 2 * memories:
+        if e < at.net:
             m = e % memories
-            if e >= memories:
+            if e >= at.best:
                 sizes = state.peaks
             # In proper mode all memories share the support that is played.
-            source = lead if s.proper and e >= memories else m
-            most = space.picked[source] if e < memories else min(s.k, space.picked[source])
+            source = lead if s.proper and e >= at.best else m
+            most = space.picked[source] if e < at.best else min(s.k, space.picked[source])
             for rank in range(most):
                 j = space.chosen[source, rank]
                 if space.why[j] == KEPT:
                     runs.place[e, v] = _place(batch.S, j)
                     v += 1
-        elif e < 2 * memories + 2:
-            m = 0 if e == 2 * memories else -1
+        elif e == at.net or e == at.cold:
+            m = 0 if e == at.net else -1
             for i in range(s.slots):
                 new = True
                 for q in range(v):
@@ -242,12 +244,12 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
                 if new:
                     runs.place[e, v] = batch.slots[i]
                     v += 1
-        elif e == 2 * memories + 3:
+        elif e == at.wide:
             m, ridge = 0, s.wide
             for a in range(b):
                 runs.place[e, a] = a
             v = b
-        if e != 2 * memories + 2:  # that one is the label's centre alone
+        if e != at.mean:  # that one is the label's centre alone
             runs.place[e, v] = b
             v += 1
         runs.size[e] = v
