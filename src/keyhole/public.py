@@ -13,12 +13,28 @@ from keyhole.hindsight import (
     regret_curve,
 )
 from keyhole.learners import LEARNERS
+from keyhole.learners.aelr import AELRLearner
+from keyhole.learners.aerr import AERRLearner
 from keyhole.learners.auto import AutoLearner
-from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
+from keyhole.learners.baselines import (
+    FixedSubset,
+    FullInformation,
+    RandomSubset,
+    RunningMean,
+    Zero,
+    oracle,
+)
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.ds_oslrc import DSOSLRCLearner
+from keyhole.learners.ds_poslrc import DSPOSLRCLearner
 from keyhole.learners.dual_averaging import DualAveragingLearner
+from keyhole.learners.epsilon_greedy import EpsilonGreedyLearner
+from keyhole.learners.explore_commit import ExploreThenCommitLearner
 from keyhole.learners.hard_thresholding import HardThresholdingLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
+from keyhole.learners.online_lasso import OnlineLassoLearner
+from keyhole.learners.online_omp import OnlineOMPLearner
+from keyhole.learners.subset_experts import SubsetExpertsLearner
 from keyhole.ledger import Checkpoint, Ledger
 from keyhole.model import SparseModel
 from keyhole.problem import (
@@ -44,15 +60,21 @@ from keyhole.state import load, merge, save
 
 __all__ = [
     "LEARNERS",
+    "AELRLearner",
+    "AERRLearner",
     "AutoLearner",
     "BlockLearner",
     "BlockStream",
     "BudgetError",
     "Checkpoint",
+    "DSOSLRCLearner",
+    "DSPOSLRCLearner",
     "DantzigLearner",
     "DataError",
     "Diagnosis",
     "DualAveragingLearner",
+    "EpsilonGreedyLearner",
+    "ExploreThenCommitLearner",
     "FixedSubset",
     "FullInformation",
     "HardThresholdingLearner",
@@ -64,6 +86,8 @@ __all__ = [
     "MissingExtraError",
     "Observation",
     "OnlineGreedyLearner",
+    "OnlineLassoLearner",
+    "OnlineOMPLearner",
     "Problem",
     "ProblemError",
     "ProgressLine",
@@ -74,6 +98,7 @@ __all__ = [
     "SparseModel",
     "StateError",
     "Stream",
+    "SubsetExpertsLearner",
     "Ticket",
     "TicketError",
     "Zero",
@@ -85,6 +110,7 @@ __all__ = [
     "learners",
     "load",
     "merge",
+    "oracle",
     "play",
     "plots",
     "regret",

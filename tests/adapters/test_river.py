@@ -12,6 +12,7 @@ from river import checks, compose, evaluate
 import keyhole as kh
 from keyhole.adapters.river import KeyholeRegressor
 from keyhole.extras import extra
+from keyhole.learners import EVERYTHING
 
 pd: Any = extra("pandas", "dev")
 metrics: Any = extra("river.metrics", "river")
@@ -78,7 +79,7 @@ def test_check_of_river(model: KeyholeRegressor, check: Callable[[Any], None]) -
     check(model.clone())
 
 
-@pytest.mark.parametrize("learner", [name for name in kh.LEARNERS if name != "full"])
+@pytest.mark.parametrize("learner", [name for name in kh.LEARNERS if name not in EVERYTHING])
 def test_every_learner_learns_and_is_pickled(learner: str) -> None:
     model = KeyholeRegressor(sparsity=2, budget=5, learner=learner)
     for x, y in stream(40):

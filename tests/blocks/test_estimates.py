@@ -9,9 +9,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from keyhole.blocks.estimates import Estimate, available_case, horvitz_thompson, printed
+from keyhole.blocks.estimates import (
+    Estimate,
+    available_case,
+    horvitz_thompson,
+    mean_imputed,
+    printed,
+)
 from keyhole.blocks.moments import Moments
 from keyhole.blocks.sampling import inclusion_complement, inclusion_uniform, inclusion_union
+from keyhole.blocks.seen_sums import SeenSums
 from keyhole.problem import Floats, ProblemError
 
 
@@ -172,3 +179,25 @@ def test_bad_arguments_are_refused() -> None:
         horvitz_thompson(moments, inclusion_uniform(4, 2))
     with pytest.raises(ProblemError, match="never seen together"):
         horvitz_thompson(moments, inclusion_uniform(3, 1))
+
+
+def test_mean_imputed_is_the_covariance_of_rows_with_means_filled_in() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)) * [1, 2, 3, 4, 5] + [0, 100, 0, -7, 3]
+    y = X[:, 1] + rng.standard_normal(60)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    X[:, 4] = np.nan  # never there
+    sums = SeenSums(5)
+    for x, label in zip(X, y.tolist(), strict=True):
+        sums.add(np.arange(5), x, label)
+    found = mean_imputed(sums)
+    means = np.append(np.nanmean(X[:, :4], axis=0), 0.0)
+    Z = np.where(np.isnan(X), 0.0, X - means)
+    np.testing.assert_allclose(found.x_mean, means, rtol=1e-12)
+    np.testing.assert_allclose(found.G, Z.T @ Z / 60, atol=1e-9)
+    np.testing.assert_allclose(found.b, Z.T @ (y - y.mean()) / 60, atol=1e-9)
+    assert found.c == pytest.approx(y.var(), rel=1e-9)
+    assert found.n == 60
+    assert found.y_mean == pytest.approx(y.mean())
+    # The available-case average of the same rows need not be a covariance: that is the difference.
+    assert np.linalg.eigvalsh(found.G)[0] > -1e-9

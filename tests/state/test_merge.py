@@ -7,6 +7,7 @@ import keyhole as kh
 from keyhole import state
 from keyhole.blocks.moments import Moments
 from keyhole.blocks.sampling import uniform_subset
+from keyhole.learners import EVERYTHING
 from keyhole.problem import Floats
 
 PROBLEM = kh.Problem(d=10, k=2, budget=6)
@@ -117,7 +118,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("name", sorted({*kh.LEARNERS} - {"dantzig"}))
 def test_other_learners_are_refused_by_name(name: str) -> None:
-    problem = kh.Problem(10, 2, 10 if name == "full" else 6)
+    problem = kh.Problem(10, 2, 10 if name in EVERYTHING else 6)
     a, b = (kh.LEARNERS[name](problem, seed=seed) for seed in (1, 2))
     with pytest.raises(kh.StateError, match=f"{type(a).__name__} cannot be merged"):
         kh.merge(a, b)

@@ -15,7 +15,7 @@ import keyhole as kh
 from keyhole import archive, state
 from keyhole.archive import decode
 from keyhole.blocks.greedy_parts import PAPER, PRACTICAL, Parts
-from keyhole.learners import CLASSES
+from keyhole.learners import CLASSES, EVERYTHING
 from keyhole.problem import Floats
 from keyhole.snapshot import has_state
 
@@ -30,7 +30,8 @@ def data(n: int = 200) -> tuple[Floats, Floats]:
 
 def played(name: str, rounds: int = 90, late: int = 2) -> Any:
     """A learner after some rounds, with tickets open."""
-    learner = kh.LEARNERS[name](kh.Problem(12, 3, 12 if name == "full" else 6, NAMES), seed=11)
+    problem = kh.Problem(12, 3, 12 if name in EVERYTHING else 6, NAMES)
+    learner = kh.LEARNERS[name](problem, seed=11)
     X, y = data()
     kh.play(learner, kh.streams.ArrayStream(X[:rounds], y[:rounds], names=NAMES))
     for _ in range(late):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners import EVERYTHING
 from keyhole.problem import Floats
 
 FOLDER = Path(__file__).parent / "v1"
@@ -43,7 +44,7 @@ def future(learner: Any) -> dict[str, list[Any]]:
 
 
 def write(name: str) -> None:
-    problem = kh.Problem(12, 2, 12 if name == "full" else 6, names=NAMES)
+    problem = kh.Problem(12, 2, 12 if name in EVERYTHING else 6, names=NAMES)
     learner = kh.LEARNERS[name](problem, seed=7)
     X, y = data()
     kh.play(learner, kh.streams.ArrayStream(X[:75], y[:75], names=NAMES))

@@ -55,7 +55,8 @@ class KeyholeRegressor(_Regressor):
     budget
         How many features may be read of one row while learning, everything included.
     learner
-        A name in `keyhole.LEARNERS`. "full" reads everything, whatever the budget.
+        A name in `keyhole.LEARNERS`. "full", "online-lasso" and "online-omp" read everything,
+        whatever the budget.
     passes
         How often `fit` goes over the rows. Every pass is paid for again.
     random_state
@@ -83,8 +84,8 @@ class KeyholeRegressor(_Regressor):
     ---------
     What is learnt depends on bought values only: the referee of `keyhole.play` audits every block.
     The validation of scikit-learn, however, looks at all of X for NaN before the game begins. The
-    support has at most `sparsity` features, except for the baselines "random" (`budget`) and
-    "full" (all).
+    support has at most `sparsity` features, except for the baselines "random" (`budget`),
+    "full" (all) and "online-lasso" (any number).
 
     Deviations
     ----------

@@ -8,6 +8,7 @@ import numpy as np
 
 from keyhole.blocks.moments import Moments
 from keyhole.blocks.sampling import Inclusion
+from keyhole.blocks.seen_sums import SeenSums
 from keyhole.problem import Floats, ProblemError, whole_number
 
 
@@ -116,6 +117,30 @@ def available_case(moments: Moments, *, centred: bool = False) -> Estimate:
     G[never] = 0.0
     b -= x_mean * (moments.Y / times)
     return Estimate(G, b, moments.yy / n - y_mean**2, moments.n, x_mean, y_mean)
+
+
+def mean_imputed(sums: SeenSums) -> Estimate:
+    """Centred second moments of the rows as they are when a mean stands in for what is absent.
+
+        G_ij = (XX_ij - m_j X_ij - m_i X_ji + N_ij m_i m_j) / n,  b_i = (Xy_i - m_i Y_i) / n
+
+    with X_ij the sum of x_i over the rows that have i and j, from at least one row.
+
+    Guarantee
+    ---------
+    To rounding these are the moments of n actual rows, so that G is positive semidefinite. Where
+    values are absent, covariances are too small by the share N_ij / n: use this for rows that are
+    nearly complete.
+    """
+    n, total, square = (float(value) for value in sums.totals)
+    i, j = np.triu_indices(sums.d)
+    XX, N, X_i, X_j = sums.pairs.T
+    m = sums.diagonal[:, 2] / np.maximum(sums.counts, 1.0)
+    G = np.empty((sums.d, sums.d))
+    G[i, j] = G[j, i] = (XX - m[j] * X_i - m[i] * X_j + N * m[i] * m[j]) / n
+    Xy, Y = sums.singles
+    y_mean = total / n
+    return Estimate(G, (Xy - m * Y) / n, square / n - y_mean**2, round(n), m, y_mean)
 
 
 def _estimate(moments: Moments, G: Floats, b: Floats) -> Estimate:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from keyhole.learners.aelr import AELRLearner
+from keyhole.learners.aerr import AERRLearner
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset, FullInformation, RandomSubset, RunningMean, Zero
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.dantzig_data import PracticalDantzig
+from keyhole.learners.ds_oslrc import DSOSLRCLearner
+from keyhole.learners.ds_poslrc import DSPOSLRCLearner
 from keyhole.learners.dual_averaging import DualAveragingLearner
+from keyhole.learners.epsilon_greedy import EpsilonGreedyLearner
+from keyhole.learners.explore_commit import ExploreThenCommitLearner
 from keyhole.learners.hard_thresholding import HardThresholdingLearner
 from keyhole.learners.online_greedy import OnlineGreedyLearner
+from keyhole.learners.online_lasso import OnlineLassoLearner
+from keyhole.learners.online_omp import OnlineOMPLearner
+from keyhole.learners.subset_experts import SubsetExpertsLearner
 from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.snapshot import StatefulLearner
 
@@ -41,6 +50,16 @@ def _hybrid(problem: Problem, *, seed: int = 0) -> Learner:
     return HardThresholdingLearner(problem, seed=seed, hybrid=True)
 
 
+def _ddaerr(problem: Problem, *, seed: int = 0) -> Learner:
+    """AERR that draws features by their second moments, which it measures."""
+    return AERRLearner(problem, seed=seed, data_dependent=True)
+
+
+def _ddaelr(problem: Problem, *, seed: int = 0) -> Learner:
+    """AELR that draws features by their second moments, which it measures."""
+    return AELRLearner(problem, seed=seed, data_dependent=True)
+
+
 LEARNERS: dict[str, LearnerFactory] = {
     "auto": AutoLearner,
     "zero": Zero,
@@ -54,9 +73,21 @@ LEARNERS: dict[str, LearnerFactory] = {
     "dual-averaging": DualAveragingLearner,
     "iht": HardThresholdingLearner,
     "iht-hybrid": _hybrid,
+    "aerr": AERRLearner,
+    "ddaerr": _ddaerr,
+    "aelr": AELRLearner,
+    "ddaelr": _ddaelr,
+    "subset-experts": SubsetExpertsLearner,
+    "ds-poslrc": DSPOSLRCLearner,
+    "ds-oslrc": DSOSLRCLearner,
+    "explore-commit": ExploreThenCommitLearner,
+    "epsilon-greedy": EpsilonGreedyLearner,
+    "online-lasso": OnlineLassoLearner,
+    "online-omp": OnlineOMPLearner,
 }
 
-EVERYTHING = "full"  # reads all features whatever the budget
+# These read all features, whatever the budget: references, not rivals.
+EVERYTHING = frozenset({"full", "online-lasso", "online-omp"})
 
 # What `keyhole.load` finds by the name of the class.
 CLASSES: tuple[type[StatefulLearner], ...] = (
@@ -71,6 +102,15 @@ CLASSES: tuple[type[StatefulLearner], ...] = (
     OnlineGreedyLearner,
     DualAveragingLearner,
     HardThresholdingLearner,
+    AERRLearner,
+    AELRLearner,
+    SubsetExpertsLearner,
+    DSPOSLRCLearner,
+    DSOSLRCLearner,
+    ExploreThenCommitLearner,
+    EpsilonGreedyLearner,
+    OnlineLassoLearner,
+    OnlineOMPLearner,
 )
 
 
@@ -83,8 +123,8 @@ def factory(name: str) -> LearnerFactory:
 
 
 def make_learner(name: str, problem: Problem, seed: int) -> Learner:
-    """A learner by name. Full information gets the budget it needs: all features."""
+    """A learner by name. Those in EVERYTHING get the budget they need: all features."""
     make = factory(name)
-    if name == EVERYTHING:
+    if name in EVERYTHING:
         problem = Problem(problem.d, problem.k, problem.d, problem.names)
     return make(problem, seed=seed)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.blocks.gram import Gram
 from keyhole.blocks.sampling import uniform_subset
+from keyhole.blocks.subset import best_subset
 from keyhole.blocks.vaw import VAW
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import Rounds, refuse_less_than_everything
 from keyhole.problem import (
+    BlockStream,
     Floats,
     Indices,
     Observation,
@@ -264,13 +267,45 @@ class FullInformation(FixedSubset):
     """Buys everything: what a learner could do if looking were free. Needs budget = d."""
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
-        if problem.budget < problem.d:
-            raise ProblemError(
-                f"full information reads all {problem.d} features, the budget is {problem.budget}: "
-                f"make the problem with budget={problem.d}"
-            )
+        refuse_less_than_everything(problem, "full information")
         super().__init__(problem, support=np.arange(problem.d), ridge=ridge, seed=seed)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"ridge": self.ridge}
+
+
+def oracle(
+    stream: BlockStream, problem: Problem, *, ridge: float = 1.0, seconds: float = 10.0
+) -> FixedSubset:
+    """VAW on the best k features in hindsight: what could be paid if the support were known.
+
+    It has looked at the whole stream, so it is a mark to measure learners by and not one of them.
+
+    Parameters
+    ----------
+    stream
+        The stream it will be played on, gone through once; the support is that of
+        `keyhole.hindsight(stream, k, intercept=True)`.
+    problem
+        Of which it reads k features, never more.
+    ridge
+        Of VAW.
+    seconds
+        When to stop searching; the support is then the best one found.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, noise_sd=0.1, seed=0)
+    >>> bool((kh.oracle(stream, kh.Problem(20, 2, 6)).ask().features == truth.support).all())
+    True
+    """
+    if stream.d != problem.d:
+        raise ProblemError(f"the stream has {stream.d} features, the problem d = {problem.d}")
+    gram = Gram(problem.d)
+    for X, y in stream.blocks():
+        gram.add(X, y)
+    sums = gram.centred()
+    best = best_subset(sums.G, sums.c, sums.yy, problem.k, seconds=seconds)
+    return FixedSubset(problem, support=best.support, ridge=ridge)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from keyhole.desk import Desk
-from keyhole.problem import Floats, Observation, Problem, Ticket
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket
 from keyhole.snapshot import State, restore, snapshot
 
 
@@ -74,3 +74,12 @@ class Rounds(ABC):
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described."""
         return restore(cls, state)
+
+
+def refuse_less_than_everything(problem: Problem, what: str) -> None:
+    """ProblemError unless all features may be read."""
+    if problem.budget < problem.d:
+        raise ProblemError(
+            f"{what} reads all {problem.d} features, the budget is {problem.budget}: "
+            f"make the problem with budget={problem.d}"
+        )

@@ -95,6 +95,20 @@ def add_rows(
 
 
 @kernel
+def add_row(
+    features: Indices, x: Floats, y: float, pairs: Floats, singles: Floats, totals: Floats
+) -> None:
+    """`add_rows` for one row without absent values: the same sums, bit for bit."""
+    totals[0] += 1.0
+    totals[1] += y
+    totals[2] += y * y
+    for e in range(len(features)):
+        singles[0, features[e]] += x[e] * y
+        singles[1, features[e]] += y
+        _add_products(e, len(features), features, x, singles.shape[1], pairs)
+
+
+@kernel
 def arrived(features: NDArray[np.signedinteger], values: Floats, kept: Indices, x: Floats) -> int:
     """Write the features whose values are not NaN to `kept`, the values to `x`; how many."""
     n = 0

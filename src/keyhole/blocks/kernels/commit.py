@@ -1,0 +1,97 @@
+"""Rounds that play a support once there is one, and else the best of what was drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.kernels.explore import merge as merge
+from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.sampling import Seed, complement
+from keyhole.blocks.kernels.seen_fit import Fit, Sums, forward, natural, tell, weigh
+from keyhole.blocks.kernels.seen_sums import arrived
+from keyhole.errors import LARGEST
+from keyhole.problem import Floats, Indices
+
+GATE = 2.0  # standard errors: below, a feature of a round that explores is not played
+
+
+@kernel
+def fitted(S: Indices, support: Indices, k: int, ridge: float, sums: Sums) -> Fit:
+    """The fit of all of S, which is within the support if there is one, else of the best k."""
+    if len(support):
+        return forward(S, len(S), 0.0, ridge, sums)
+    return forward(S, k, GATE, ridge, sums)
+
+
+@kernel
+def predict(
+    features: Indices, values: Floats, support: Indices, k: int, ridge: float, sums: Sums
+) -> float:
+    """The prediction from what arrived of the ascending features that were read."""
+    S, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
+    n = arrived(features, values, S, x)
+    if len(support):
+        kept = b = 0
+        for a in range(n):
+            while b < len(support) and support[b] < S[a]:
+                b += 1
+            if b < len(support) and support[b] == S[a]:
+                S[kept], x[kept] = S[a], x[a]
+                kept += 1
+        n = kept
+    return weigh(x, fitted(S[:n], support, k, ridge, sums), sums)
+
+
+@kernel
+def model(S: Indices, support: Indices, k: int, ridge: float, sums: Sums, out: Floats) -> float:
+    """The linear model in play: its weights into `out`; returns its intercept."""
+    return natural(S, fitted(S, support, k, ridge, sums), sums, out)
+
+
+@kernel
+def select(d: int, k: int, ridge: float, sums: Sums) -> Indices:
+    """The k features that forward selection takes, ascending; fewer if nothing is gained."""
+    chosen = forward(np.arange(d), k, 0.0, ridge, sums)[0]
+    chosen.sort()
+    return chosen
+
+
+@kernel
+def play(
+    seed: Seed,
+    first_round: int,
+    X: NDArray[np.floating],
+    y: Floats,
+    reads: tuple[Indices, int],
+    k: int,
+    ridge: float,
+    sums: Sums,
+    bought: NDArray[np.int32],
+    predictions: Floats,
+    space: Indices,
+) -> int:
+    """Play len(y) rounds; X is read at the bought coordinates only.
+
+    Every round buys the support and a number of others, drawn uniformly: `reads`. Returns how many
+    were played: all, or those before the first one with a value that cannot be squared.
+    """
+    support, explore = reads
+    drawn = np.empty(explore, dtype=np.int64)
+    union, values = (
+        np.empty(len(support) + explore, dtype=np.int64),
+        np.empty(len(support) + explore),
+    )
+    for t in range(len(y)):
+        complement(seed, first_round + t, 0, X.shape[1], support, drawn, space)
+        n = merge(drawn, support, union)
+        for a in range(n):
+            values[a] = X[t, union[a]]
+            if abs(values[a]) > LARGEST:
+                return t
+        for a in range(n):
+            bought[t, a] = union[a]
+        bought[t, n:] = -1
+        predictions[t] = predict(union, values, support, k, ridge, sums)
+        tell(union, values, y[t], sums)
+    return len(y)

@@ -1,0 +1,140 @@
+"""What AERR and AELR have in common: everything but the ball, the step and their theorems."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.attribute_efficient import Plan, new_iterate
+from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.blocks.truncation import top_k
+from keyhole.learners.rounds import Rounds
+from keyhole.problem import (
+    Floats,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    TicketError,
+    real_number,
+    refuse_block,
+    refuse_round,
+)
+
+
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import attribute_efficient
+
+    return attribute_efficient
+
+
+def _positive(name: str, value: float) -> float:
+    number = real_number(name, value)
+    if number <= 0:
+        raise ProblemError(f"{name} must be positive, got {number:g}")
+    return number
+
+
+class AttributeEfficient(Rounds):
+    """A dense iterate learns from estimated gradients, the top k of its average predict.
+
+    Sums and derived: see `keyhole.blocks.attribute_efficient.Iterate`.
+    """
+
+    SAVED: tuple[str, ...] = ("_desk", "_iterate")
+    LASSO: ClassVar[bool]
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        radius: float = 1.0,
+        data_dependent: bool = False,
+        rate: float | None = None,
+    ) -> None:
+        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
+        super().__init__(problem, seed=seed)
+        self.radius = _positive("radius", radius)
+        self.data_dependent = bool(data_dependent)
+        self.rate = None if rate is None else _positive("rate", rate)
+        self._iterate = new_iterate(problem.d)
+
+    @property
+    def weights(self) -> Floats:
+        """The played model: the average iterate, cut down to its k largest coordinates."""
+        weights, average = np.zeros(self.problem.d), self._iterate.average
+        support = top_k(average, self.problem.k)
+        weights[support] = average[support]
+        return weights
+
+    @property
+    def iterate(self) -> Floats:
+        """A copy of the dense w that the next gradient is taken at."""
+        return self._iterate.w.copy()
+
+    def ask(self) -> Ticket:
+        """A ticket for the played features, the draws, and others up to the budget."""
+        p = self.problem
+        kinds = (self.LASSO, self.data_dependent)
+        given = (np.uint64(self.seed), self.round + 1, p.k, p.budget, *kinds)
+        features, *counts, offsets = _kernels().plan(*given, self._iterate, workspace(p.d))
+        # The estimate is of the gradient at the w of now, so it is on the ticket.
+        return self._desk.issue(features, {"counts": np.array(counts), "offsets": offsets})
+
+    def predict(self, seen: Observation) -> float:
+        """The model of the ticket on what was read."""
+        return float(_kernels().predict(_own(seen.values), _plan(seen.ticket)))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Step along the estimated gradient."""
+        ticket, label = self._desk.settle(seen, y)
+        kinds = (self.LASSO, self.radius, self.rate or 0.0)
+        _kernels().learn(_own(seen.values), label, _plan(ticket), *kinds, self._iterate)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled."""
+        p, n = self.problem, len(y)
+        refuse_block(X, y, p.d)
+        if bought is None:
+            bought = np.empty((n, p.budget), dtype=np.int32)
+        predictions, t = np.empty(n), self.round + 1
+        kinds = (self.LASSO, self.data_dependent, self.radius, self.rate or 0.0)
+        given = (np.uint64(self.seed), t, X, np.array(y, dtype=np.float64), p.k, p.budget, *kinds)
+        written = (self._iterate, bought, predictions, workspace(p.d))
+        played = _kernels().play_block(*given, *written)
+        self._desk.skip(played)
+        if played < n:
+            refuse_round(t + played)
+        return predictions
+
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {
+            "radius": self.radius,
+            "data_dependent": self.data_dependent,
+            "rate": self.rate,
+        }
+
+
+def _own(values: NDArray[Any]) -> Floats:
+    # A copy: what hangs on a ticket is read-only, for which kernels would be compiled anew.
+    return np.array(values, dtype=np.float64)
+
+
+def _plan(ticket: Ticket) -> Plan:
+    counts, offsets = ticket.memo.get("counts"), ticket.memo.get("offsets")
+    shapes = [np.shape(array) for array in (counts, offsets) if array is not None]
+    if counts is None or offsets is None or shapes != [(4, len(ticket.features)), (2,)]:
+        raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
+    features = np.array(ticket.features, dtype=np.int64)
+    reach, product, played, means = map(_own, counts)
+    return Plan(features, reach, product, played, means, _own(offsets))

@@ -1,0 +1,284 @@
+"""DS-OSLRC of Li, Liao, Xu and Nie: explore at square rounds, else online Newton on the support."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.dantzig import DantzigBasis
+from keyhole.blocks.dantzig_log import Diagnostics
+from keyhole.blocks.mixed_sampling import mixed_scheme
+from keyhole.blocks.newton import NewtonStep
+from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.blocks.truncation import top_k
+from keyhole.blocks.weighted_dantzig import WeightedDantzig
+from keyhole.learners.rounds import Rounds
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    refuse_block,
+    refuse_round,
+)
+from keyhole.snapshot import State, restore
+
+
+@functools.cache
+def _kernels() -> ModuleType:
+    from keyhole.blocks.kernels import mixed_rounds
+
+    return mixed_rounds
+
+
+def explores(t: int) -> bool:
+    """Whether round t is a square.
+
+    >>> [t for t in range(1, 30) if explores(t)]
+    [1, 4, 9, 16, 25]
+    """
+    return math.isqrt(t) ** 2 == t
+
+
+class DSOSLRCLearner(Rounds):
+    """Explores at rounds 1, 4, 9, 16, ...; in between, online Newton steps on the chosen support.
+
+    Round t = s^2 reads `budget` features, one drawn with probability proportional to |w_hat_i|, the
+    others uniformly (`keyhole.blocks.mixed_sampling`), predicts with the part of w_hat that was
+    read, and then
+
+        w_hat = argmin |w|_1  s.t.  |b - G w|_inf <= gamma_s,   S = its k largest coordinates,
+
+    where G and b sum what was explored, every product divided by its round's exact probability of
+    being read. All other rounds read S and predict by the online Newton step on it
+    (`keyhole.blocks.newton`), which begins anew, from w_hat(S), when S changes.
+
+    Sums: of products over probabilities, of inverse probabilities; Newton's A. Derived: w_hat, S.
+
+    Parameters
+    ----------
+    problem
+        The budget is at least 2, or d.
+    seed
+        Of the exploration sets.
+    threshold_scale, noise_sd, failure_probability, weighting
+        As in `DSPOSLRCLearner`. A `noise_sd` also gives the printed constants of the Newton step:
+        A = k I at the start, and rho at most 1/(2 (1 + Y)^2), Y = 1 + sigma sqrt(2 log(1/delta)).
+
+    Guarantee
+    ---------
+    Li, Liao, Xu, Nie (COLT 2025), for budget = k: regret
+    4 sqrt(T) + (1024 k^2 d^2/(delta_S^8 h^2)) log(d T/delta)^2 with probability 1 - delta, if
+    y = <x, w*> + N(0, sigma^2), |x|_inf <= 1, |w*|_1 <= 1, 3 <= k <= d - 3, the smallest weight of
+    w* is h, and the design has a compatibility constant delta_S for its support. Printed constants
+    only; none of it is checked.
+
+    Deviations
+    ----------
+    The paper reads k features and plays k. Here exploration reads all of the budget; other rounds
+    read S and, with what is left of the budget, features outside of S, drawn in the same way and
+    added to G and b with their own probabilities, as DS-POSLRC does. If that is a single feature
+    out of several, which sees no pair, it is not read; with budget = k nothing is left, as in the
+    paper. gamma is that of `DSPOSLRCLearner`. At the start w_hat is 0, not 1/d everywhere: the
+    first draw is uniform in both cases. Coordinates where w_hat is 0 are not in S. Without a noise
+    level, A starts from k times the mean squares of the features and rho from the largest error so
+    far: nothing depends on units. Predictions are kept within the largest |y| so far, not within
+    1, in exploration too. A label that comes after S has changed teaches the Newton step nothing.
+    An absent value counts, in predictions, as its mean at the last program, and is left out of G
+    and b.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=5000, noise_sd=0.1, seed=0)
+    >>> learner = kh.DSOSLRCLearner(kh.Problem(d=20, k=2, budget=6), seed=0)
+    >>> ledger = kh.play(learner, stream)
+    >>> bool((np.flatnonzero(learner.weights) == truth.support).all())
+    True
+    """
+
+    SAVED = ("_desk", "_fit", "_newton", "_number")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        threshold_scale: float = 0.05,
+        noise_sd: float | None = None,
+        failure_probability: float = 0.05,
+        weighting: str = "ratio",
+    ) -> None:
+        if problem.budget < min(2, problem.d):
+            raise ProblemError(
+                f"budget must be at least 2, got {problem.budget}: with one feature no pair is "
+                "ever seen together"
+            )
+        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
+        super().__init__(problem, seed=seed)
+        self._fit = WeightedDantzig(
+            problem.d,
+            threshold_scale=threshold_scale,
+            noise_sd=noise_sd,
+            failure_probability=failure_probability,
+            weighting=weighting,
+        )
+        self._newton = NewtonStep(problem.k)
+        self._number = 0  # of the support: how many were in play before
+        self._derive()
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the Newton step, on the support."""
+        weights = np.zeros(self.problem.d)
+        weights[self._exploit.support] = self._newton.weights
+        return weights
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """How the programs went."""
+        return self._fit.diagnostics
+
+    def ask(self) -> Ticket:
+        """A ticket for a sample of everything at square rounds, for the support and more else."""
+        t = self.round + 1
+        self._begin(t)
+        scheme = self._explore if explores(t) else self._exploit
+        features = scheme.read(self.seed, t)
+        S = scheme.support if scheme is self._exploit else features
+        memo: dict[str, NDArray[Any]] = {"means": self._fit.means[S], "limits": self._newton.limits}
+        if scheme.sees_all_pairs:  # else the row adds nothing to the sums
+            memo |= {"marks": scheme.marks(features), "spread": np.array(scheme.spread)}
+        if scheme is self._exploit:
+            number = np.array(self._number)
+            memo |= {"support": S, "weights": self._newton.weights, "number": number}
+        else:
+            memo |= {"weights": self._fit.weights[features]}
+        return self._desk.issue(features, memo)
+
+    def predict(self, seen: Observation) -> float:
+        """The prediction of the ticket's model, as it was when the ticket was issued."""
+        memo = seen.ticket.memo
+        x = self._row(seen.ticket, seen.values)
+        return float(_kernels().predict(memo["weights"], memo["limits"], x))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Learn the label: the Newton step if its support is still in play, and the sums."""
+        ticket, label = self._desk.settle(seen, y)
+        memo = ticket.memo
+        if "number" in memo and memo["number"] == self._number:
+            self._newton.step(self._row(ticket, seen.values), label)
+        else:
+            self._newton.note(label)
+        if "marks" in memo:
+            scheme = memo["marks"], memo["spread"]
+            self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled between the rounds that explore."""
+        refuse_block(X, y, self.problem.d)
+        if bought is None:
+            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
+        predictions, start = np.empty(len(y)), 0
+        while start < len(y):
+            t = self.round + 1
+            self._begin(t)
+            exploring = explores(t)
+            stop = start + 1 if exploring else start + (math.isqrt(t) + 1) ** 2 - t
+            rows = slice(start, min(len(y), stop))
+            play = self._play_explore if exploring else self._play_exploit
+            played = play(t, X[rows], y[rows], bought[rows], predictions[rows])
+            self._desk.skip(played)
+            if played < rows.stop - start:  # everything before the bad round stands
+                refuse_round(t + played)
+            start = rows.stop
+        return predictions
+
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return self._fit.settings()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = restore(cls, state, kinds=(DantzigBasis,))
+        learner._derive()
+        learner._newton.v = len(learner._exploit.support)
+        return learner
+
+    def _row(self, ticket: Ticket, values: Floats) -> Floats:
+        """What the ticket's weights are applied to, means in place of what is absent."""
+        means = ticket.memo["means"]
+        S: Indices = ticket.memo.get("support", ticket.features)
+        x = np.empty(len(S))
+        _kernels().filled(ticket.features, values, S, means, x)
+        return x
+
+    def _play_explore(
+        self,
+        t: int,
+        X: NDArray[np.floating],
+        y: Floats,
+        bought: NDArray[np.int32],
+        predictions: Floats,
+    ) -> int:
+        fit = self._fit
+        model = fit.weights, fit.means, self._newton.label
+        written = fit.sums.arrays(), bought, predictions, workspace(self.problem.d)
+        given = np.uint64(self.seed), t, X, y, self._explore.arrays()
+        played = int(_kernels().linear_rounds(*given, *model, *written))
+        for label in y[:played].tolist():
+            self._newton.note(label)
+        return played
+
+    def _play_exploit(
+        self,
+        t: int,
+        X: NDArray[np.floating],
+        y: Floats,
+        bought: NDArray[np.int32],
+        predictions: Floats,
+    ) -> int:
+        fit, scheme = self._fit, self._exploit
+        model = fit.means[scheme.support], self._newton.arrays(), scheme.sees_all_pairs
+        written = fit.sums.arrays(), bought, predictions, workspace(self.problem.d)
+        given = np.uint64(self.seed), t, X, y, scheme.arrays()
+        return int(_kernels().newton_rounds(*given, *model, *written))
+
+    def _begin(self, t: int) -> None:
+        """What happens before round t is asked: a program, if the last round explored."""
+        if t == 1 or not explores(t - 1) or not self._fit.solve(t):
+            return
+        before = self._exploit.support
+        self._derive()
+        S = self._exploit.support
+        if np.array_equal(S, before):
+            self._newton.refresh()
+            return
+        self._number += 1
+        k, fit = self.problem.k, self._fit
+        if fit.noise_sd is None:
+            squares = fit.sums.squares[S]
+            self._newton.start(fit.weights[S], k * np.where(squares > 0.0, squares, 1.0))
+        else:
+            Y = 1.0 + fit.noise_sd * math.sqrt(2.0 * math.log(1.0 / fit.failure_probability))
+            self._newton.start(fit.weights[S], np.full(len(S), float(k)), worst=1.0 + Y)
+
+    def _derive(self) -> None:
+        """From w_hat: how to explore, what to play and how to spend what is left."""
+        w, budget = self._fit.w, self.problem.budget
+        self._explore = mixed_scheme(w, [], budget)
+        S = top_k(w, self.problem.k)
+        self._exploit = mixed_scheme(w, S, budget - len(S))
+        if not self._exploit.sees_all_pairs:
+            self._exploit = mixed_scheme(w, S, 0)
