@@ -21,9 +21,9 @@ check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready  ## measured comparisons; prints ratios, asserts nothing
+bench: .venv/ready  ## measured comparisons, docs/benchmarks.md; DATA=DIR plays the Parquet files there too
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
 
 figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m benchmarks.figures.dantzig

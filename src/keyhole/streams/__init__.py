@@ -15,6 +15,7 @@ from keyhole.streams.clinic import clinic
 from keyhole.streams.dependent import dependent
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
 from keyhole.streams.files import FileStream, read
+from keyhole.streams.measurements import linear_measurements
 from keyhole.streams.realizable_suite import REALIZABLE_SUITE, Setting, realizable_suite
 from keyhole.streams.simulate import Simulated, Truth, linear
 from keyhole.streams.synthetic import (
@@ -48,6 +49,7 @@ __all__ = [
     "ill_conditioned",
     "leaders",
     "linear",
+    "linear_measurements",
     "needle",
     "nonlinear",
     "padded_hard",
