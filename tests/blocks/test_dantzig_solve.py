@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -143,6 +144,40 @@ def test_start_saves_pivots_and_changes_nothing() -> None:
     again = dantzig.solve(G, b, 0.1, start=warm.basis)
     assert again.pivots == 0
     assert_optimal(G, b, 0.1, again)
+
+
+def growing(seed: int, d: int = 200) -> Iterator[tuple[Floats, Floats, float]]:
+    """G, b and lam of a stream of correlated rows with few entries seen, so G is indefinite."""
+    rng = np.random.default_rng(seed)
+    truth, G, b, t = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0
+    truth[rng.choice(d, 25, replace=False)] = rng.choice([-0.04, 0.04], 25)
+    for size in (2000, 1000, 1500, 2000, 3000, 4000):
+        X = rng.normal(size=(size, d))
+        for j in range(1, d):
+            X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
+        y = X @ truth + 0.1 * rng.normal(size=size)
+        X = np.where(rng.random((size, d)) < 0.3, X, 0.0)
+        G, b, t = G + X.T @ X / 0.09, b + X.T @ y / 0.3, t + size
+        unbiased = G / t
+        unbiased[np.diag_indices(d)] *= 0.3
+        yield unbiased, b / t, 1.5 * float(np.abs(b / t).max()) * np.sqrt(d / t)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_along_a_growing_stream_a_start_saves_half_of_the_pivots(seed: int) -> None:
+    """Rows and columns of these answers differ: the lasso's support is a start, not the answer."""
+    start, pivots, unequal = None, np.zeros(2), 0
+    for G, b, lam in growing(seed):
+        cold = dantzig.solve(G, b, lam, engine="homotopy")
+        if start is not None:
+            warm = dantzig.solve(G, b, lam, start=start, engine="homotopy")
+            assert_optimal(G, b, lam, warm)
+            assert np.abs(warm.w).sum() == pytest.approx(np.abs(cold.w).sum(), rel=1e-8)
+            pivots += cold.pivots, warm.pivots
+            unequal += set(warm.basis.columns) != set(warm.basis.rows)
+        start = cold.basis
+    assert unequal >= 3
+    assert pivots[1] < pivots[0] / 2
 
 
 def test_any_start_will_do() -> None:

@@ -192,15 +192,13 @@ def test_an_infeasible_program_keeps_the_weights_and_is_counted(
 
 
 def test_a_program_without_an_answer_keeps_the_weights_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     from keyhole.blocks.dantzig import solve
 
     learner = make()
     X, y = rows(40)
     learner.advance(X[:20], y[:20])
     weights = learner.weights
-    monkeypatch.setattr(dantzig, "solve", lambda *given: replace(solve(*given), status="limit"))
+    monkeypatch.setattr(dantzig, "solve", lambda *given: solve(*given)._replace(status="limit"))
     learner.advance(X[20:], y[20:])
     assert weights.any()
     np.testing.assert_array_equal(learner.weights, weights)

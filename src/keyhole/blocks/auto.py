@@ -193,8 +193,11 @@ def new_batch(s: Settings) -> Batch:
 
 
 def threshold_of(s: Settings, tau: float) -> float:
-    """A memory that forgets may be bolder: what it chose wrongly it forgets too."""
-    return s.threshold if tau == math.inf else 0.8 * s.threshold
+    """A memory that forgets may be bolder: what it chose wrongly it forgets too.
+
+    Not in proper mode, where its choice is all that is played.
+    """
+    return s.threshold if tau == math.inf or s.proper else 0.8 * s.threshold
 
 
 def batch_size(t: int) -> int:

@@ -163,17 +163,19 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
     if start is not None:
         known = NOWHERE[-1] if start.weights is None else start.weights
         guess = start.columns, start.column_signs, start.rows, start.row_signs, known
-    sparse = G.dtype.char == "f" and d > kernels.SMALL
+    single = G.dtype.char == "f"
+    sparse = single and d > kernels.SMALL
     if sparse:
         found = kernels.solve_sparse(G, b, lam, *guess, pivots)
     if not sparse or found[0] == kernels.WIDE:
         # Compiling the dense part for float32 too would double the compile time, for little.
-        G = G.astype(np.float64, copy=False)
+        G = G.astype(np.float64) if single else G
         found = kernels.solve(G, b, lam, *guess, pivots, False)
-    if found[0] == kernels.REFUSED:
+    code = found[0]
+    if code == kernels.REFUSED:
         refuse(b, lam)
         raise ProblemError(f"start must be the basis of an answer with d = {d}")
-    claim = CLAIMS[found[0]] if found[0] < len(CLAIMS) else "limit"
+    claim = CLAIMS[code] if code < len(CLAIMS) else "limit"
     if claim == "infeasible":
         # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
         G = G.astype(np.float64, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,8 @@ class DantzigBasis:
     weights: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DantzigSolution:
-    """An answer and its proof.
+class DantzigSolution(NamedTuple):
+    """An answer and its proof. (A tuple: making anything else takes longer than a small problem.)
 
     Parameters
     ----------
@@ -46,8 +45,6 @@ class DantzigSolution:
         b.u > lam.|u|).
     status
         "optimal" (the certificate holds), "infeasible", or "limit": neither could be proven.
-    nonzeros
-        How many entries of w are not zero.
     pivots
         Basis changes the engine made.
     primal_residual
@@ -69,7 +66,6 @@ class DantzigSolution:
     w: Floats
     dual: Floats
     status: Status
-    nonzeros: int
     pivots: int
     primal_residual: float
     dual_residual: float
@@ -77,6 +73,11 @@ class DantzigSolution:
     feasible_scale: float
     engine: str
     basis: DantzigBasis
+
+    @property
+    def nonzeros(self) -> int:
+        """How many entries of w are not zero."""
+        return int(np.count_nonzero(self.w))
 
 
 def checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats, Floats]:
@@ -87,18 +88,18 @@ def checked(G: ArrayLike, b: ArrayLike, lam: ArrayLike) -> tuple[Matrix, Floats,
     matrix = np.asarray(G)
     if matrix.dtype.char not in "df":
         matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ProblemError(f"G must be a square matrix, got shape {matrix.shape}")
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+        raise ProblemError(f"G must be a square matrix, got shape {shape}")
     if not matrix.flags.c_contiguous:
         # Symmetric: in Fortran order its transpose is the same matrix in C order.
         matrix = matrix.T if matrix.flags.f_contiguous else np.ascontiguousarray(matrix)
-    d = len(matrix)
-    vector = np.ascontiguousarray(b, dtype=np.float64)
-    if vector.shape != (d,):
-        raise ProblemError(f"b must have shape ({d},) to match G, got {vector.shape}")
+    vector, full = np.ascontiguousarray(b, dtype=np.float64), shape[:1]
+    if vector.shape != full:
+        raise ProblemError(f"b must have shape {full} to match G, got {vector.shape}")
     bound = np.asarray(lam, dtype=np.float64)
-    if bound.shape not in ((), (d,)):
-        raise ProblemError(f"lam must be one number or have shape ({d},), got {bound.shape}")
+    if bound.shape not in ((), full):
+        raise ProblemError(f"lam must be one number or have shape {full}, got {bound.shape}")
     return cast(Matrix, matrix), vector, np.ascontiguousarray(bound)  # at least one axis
 
 
@@ -136,5 +137,4 @@ def proven(
         status, dual, gap = "infeasible", objective * top / value, np.inf
     if primal > TOLERANCE and lam.min() == 0.0:
         scale = np.inf
-    nonzeros = int(np.count_nonzero(w))
-    return DantzigSolution(w, u, status, nonzeros, pivots, primal, dual, gap, scale, engine, basis)
+    return DantzigSolution(w, u, status, pivots, primal, dual, gap, scale, engine, basis)

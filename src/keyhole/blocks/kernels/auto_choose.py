@@ -227,9 +227,12 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
             m = e % memories
             if e >= at.best:
                 sizes = state.peaks
-            # In proper mode all memories share the support that is played.
+            # In proper mode all memories share the support that is played, that of the leader; and
+            # who leads is found with k features each.
             source = lead if s.proper and e >= at.best else m
-            most = space.picked[source] if e < at.best else min(s.k, space.picked[source])
+            most = space.picked[source]
+            if s.proper or e >= at.best:
+                most = min(s.k, most)
             for rank in range(most):
                 j = space.chosen[source, rank]
                 if space.why[j] == KEPT:

@@ -31,7 +31,7 @@ from keyhole.blocks.kernels.dantzig_homotopy import DONE, RAY
 from keyhole.blocks.kernels.dantzig_rows import add_rows, largest
 from keyhole.blocks.kernels.dantzig_start import finish, loosen, restart, revalue
 from keyhole.blocks.kernels.dantzig_working_set import fill
-from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.jit import inner, kernel, part
 from keyhole.problem import Floats, Indices
 
 SMALL = 48  # with fewer coordinates a working set does not pay
@@ -91,13 +91,12 @@ def thresholds(b: Floats, lam: Floats, guess: Guess) -> tuple[float, bool, Float
     return (largest(b, len(b)) if good else -1.0), over, full
 
 
-@inner
+@part
 def judge(
     b: Floats, lam: Floats, size: float, r: Floats, q: Floats,
     columns: Indices, w: Floats, rows: Indices, u: Floats,
 ) -> Proof:  # fmt: skip
     """What a certificate needs, from r = b - G w and q = G u."""
-    apart()
     objective, value, scale = 0.0, 0.0, 1.0
     over, top = excess(r, lam), largest(q, len(q))
     if over > TOLERANCE * size:

@@ -40,6 +40,7 @@ from keyhole.blocks.kernels.dantzig_start import (
     settle,
 )
 from keyhole.blocks.kernels.dantzig_working_set import (
+    feasible,
     fill,
     gather,
     holds,
@@ -48,7 +49,7 @@ from keyhole.blocks.kernels.dantzig_working_set import (
     products,
     stopping,
 )
-from keyhole.blocks.kernels.jit import inner
+from keyhole.blocks.kernels.jit import inner, part
 from keyhole.problem import Floats, Indices
 
 FIRST = 24  # size of the first working set
@@ -56,7 +57,7 @@ CHECK = 16  # pivots between two looks at all coordinates, at least
 GROWTH = 0.25  # of its size: by how much the working set may grow at a time
 PATIENCE = 0.4  # of n: pivots between two looks, if that is more
 NEAR = 0.9  # what comes this close to its bound joins together with what violates it
-SOON = 0.8  # the same at a warm start: one look at all coordinates is to find all that is new
+SOON = 0.87  # the same at a warm start: one look at all coordinates is to find all that is new
 SPREAD = 1e-4  # irregularity of the loosening, against ties
 WIDE = 5  # how `grow` ends when the working set became too large
 
@@ -105,10 +106,9 @@ def wrong_signs(z: State) -> int:
     return wrong
 
 
-@inner
+@part
 def opened(z: State, b: Floats, lam: Floats, W: Indices, m: int, d: int) -> State:
     """The state of the working set as one of all coordinates in their own order."""
-    apart()
     new = new_state(d, d, z.active.shape[1])
     all_of = np.arange(d)
     fill(new, b, lam, all_of, d - len(b), d)
@@ -123,25 +123,26 @@ def opened(z: State, b: Floats, lam: Floats, W: Indices, m: int, d: int) -> Stat
     return State(new.line, new.place, z.basic, z.active, z.inv)
 
 
-@inner
+@part
 def begin(
     G: NDArray[np.floating], b: Floats, lam: Floats, size: float, guess: Guess,
     W: Indices, member: NDArray[np.bool_], r: Floats, q: Floats,
-) -> tuple[int, Floats, State, bool]:  # fmt: skip
-    """The first working set with its matrix, and a basis on it: (m, M, state, all is well).
+) -> tuple[int, Floats, State, bool, bool]:  # fmt: skip
+    """The first working set with its matrix, and a basis on it: (m, M, state, all is well, looked).
 
     With weights: the support of the lasso near them. Otherwise the given basis. All is well: that
-    basis is the answer, and r = b - G w, q = G u are up to date.
+    basis is the answer. Looked: r = b - G w and q = G u are up to date, and what they violate is in
+    the working set.
 
     A look at all coordinates costs most. So one comes when the old support has had a round of
     descent, to find what is new, and the next one is meant to be the certificate.
     """
-    apart()
     d, n, known = len(b), len(guess.columns), len(guess.weights) > 0
     none = n - len(guess.rows)  # 0, but not a literal: those would get kernels of their own
     m = join(W, join(W, none, member, guess.columns), member, guess.rows)
     M = gather(G, W, none, m, np.empty((2 * FIRST, 2 * FIRST)))
-    z, w = new_state(m, rounded(m), m + 2 if known else 2 * n), np.zeros(d)
+    # Descending needs no inverse: room for one comes when it is known how much.
+    z, w = new_state(m, rounded(m), none if known else 2 * n), np.zeros(d)
     fill(z, b, lam, W, none, m)
     if known:
         for i in range(n):
@@ -151,38 +152,42 @@ def begin(
             r[j], q[j] = b[j], 0.0
         add_rows(G, d, W, w, m, -1.0, r)
         new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + n, SOON, known)
-        if len(new) > 0:
-            old, m = m, join(W, m, member, new)
+        old, m = m, join(W, m, member, new)
+        if m > old:
             M = gather(G, W, old, m, M)
-            z = resized(z, old, m, m + 2)
-            fill(z, b, lam, W, old, m)
+        z = resized(z, old, m, m + 2)
+        fill(z, b, lam, W, old, m)
+    looked = False
     while known and descend(M, m, z, w, ROUNDS + none):
         take_support(m, z, w)
         if not equal_sides(M, z, z.inv):
             break
-        if wrong_signs(z) == 0:
+        again, looked = False, wrong_signs(z) == 0
+        if looked:
             products(G, b, W, z, 0.0, r, q)
             if holds(lam, r, q, size):
-                return m, M, z, True
+                return m, M, z, True, looked
             new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
-            if len(new) > 0 and 2 * (m + len(new)) <= d:
-                old, m = m, join(W, m, member, new)
+            # New rows change the lasso; new columns are for the pivots.
+            again = len(new) > 0 and 2 * (m + len(new)) <= d and not feasible(lam, r, size)
+            old, m = m, join(W, m, member, new)
+            if m > old:
                 M = gather(G, W, old, m, M)
                 z = resized(z, old, m, m + 2)
                 fill(z, b, lam, W, old, m)
-                forget(z, m)
-                continue
-        unfold(z.inv, z.active[NUMBER, SIZE])
-        return m, M, z, False
+        if not again:
+            unfold(z.inv, z.active[NUMBER, SIZE])
+            return m, M, z, False, looked
+        forget(z, m)
     forget(z, m)
     adopt(z, guess, W, m, d)
     if not invert(M, z):
         forget(z, m)
     settle(M, m, z, size, 0)
-    return m, M, z, False
+    return m, M, z, False, False
 
 
-@inner
+@part
 def grow(
     G: NDArray[np.floating], b: Floats, lam: Floats, size: float, guess: Guess, pivots: int,
     r: Floats, q: Floats,
@@ -193,11 +198,10 @@ def grow(
     bounds just wide enough at this s. DONE: r = b - G w and q = G u are those of the answer. WIDE:
     W became too large; go on over all coordinates at s.
     """
-    apart()
     d, made, s, trouble, spread = len(b), 0, 1.0, 0, SPREAD
     straight = pivots < 0  # False, but not a literal
     W, member = np.empty(d, np.int64), np.zeros(d, np.bool_)
-    m, M, z, good = begin(G, b, lam, size, guess, W, member, r, q)
+    m, M, z, good, looked = begin(G, b, lam, size, guess, W, member, r, q)
     if good:
         return DONE, 0.0, 0, z, W, m
     if 4 * wrong_signs(z) > z.active[NUMBER, SIZE]:
@@ -210,7 +214,7 @@ def grow(
             s = 0.0
             if fresh and settle(M, m, z, size, 0) > ACCURATE:
                 code = STALLED
-        if not fresh and wrong_signs(z) > 0:
+        if not fresh and (looked or wrong_signs(z) > 0):
             new = W[:0]
         elif code in (DONE, LIMIT):
             products(G, b, W, z, s, r, q)

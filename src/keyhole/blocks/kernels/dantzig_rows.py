@@ -83,19 +83,8 @@ def combine(
 def rank_one(inv: Floats, n: int, x: Floats, y: Floats) -> None:
     """inv += x y^T, and anything in the columns after n, in whole blocks of 16."""
     apart()
-    p, wide = 0, rounded(n)
-    while p + 4 <= n:
-        a0, a1, a2, a3 = x[p], x[p + 1], x[p + 2], x[p + 3]
-        i0, i1, i2, i3 = inv[p], inv[p + 1], inv[p + 2], inv[p + 3]
+    wide = rounded(n)
+    for p in range(n):
+        a, row = x[p], inv[p]
         for o in range(wide):
-            t = y[o]
-            i0[o] += a0 * t
-            i1[o] += a1 * t
-            i2[o] += a2 * t
-            i3[o] += a3 * t
-        p += 4
-    while p < n:
-        a0, i0 = x[p], inv[p]
-        for o in range(wide):
-            i0[o] += a0 * y[o]
-        p += 1
+            row[o] += a * y[o]

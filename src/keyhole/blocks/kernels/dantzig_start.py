@@ -27,7 +27,7 @@ from keyhole.blocks.kernels.dantzig_basis import (
 )
 from keyhole.blocks.kernels.dantzig_homotopy import DONE, LIMIT, RAY, STALLED, follow
 from keyhole.blocks.kernels.dantzig_rows import add_rows
-from keyhole.blocks.kernels.jit import inner
+from keyhole.blocks.kernels.jit import inner, part
 
 ACCURATE = 1e-10  # the basis equations must hold this well, relatively
 LEAST = 1e-6  # bounds are loosened as if they were at least this times the size of b
@@ -95,13 +95,12 @@ def revalue(M: NDArray[np.floating], m: int, z: State) -> None:
                     line[j] = fresh[j]
 
 
-@inner
+@part
 def shift(M: NDArray[np.floating], m: int, z: State, spread: float) -> None:
     """Rates that give every basic value of the settled basis the right sign at s = 1.
 
     They move the centres of the lines in the basis, which therefore keep V, and V of the others.
     """
-    apart()
     n = z.active[NUMBER, SIZE]
     for side in range(2):
         t0, t1, sign, index = (
@@ -168,7 +167,7 @@ def restart(
     return True
 
 
-@inner
+@part
 def finish(
     M: NDArray[np.floating],
     m: int,
@@ -180,7 +179,6 @@ def finish(
     straight: bool,
 ) -> tuple[int, float, int, State]:
     """`follow` to the end. What goes wrong gets a fresh inverse and a coarser start, twice."""
-    apart()
     made = 0
     for _ in range(3):
         code, s, steps, z = follow(M, m, z, s, size, pivots - made)

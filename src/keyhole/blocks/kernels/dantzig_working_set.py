@@ -65,6 +65,15 @@ def products(
 
 
 @inner
+def feasible(lam: Floats, r: Floats, size: float) -> bool:
+    """Whether |r| <= lam, up to rounding."""
+    good = True
+    for j in range(len(lam)):  # without branches: this vectorises
+        good &= abs(r[j]) <= lam[j] + FEASIBLE * size
+    return good
+
+
+@inner
 def holds(lam: Floats, r: Floats, q: Floats, size: float) -> bool:
     """Whether |r| <= lam and |q| <= 1, up to rounding."""
     good = True
@@ -87,17 +96,17 @@ def newcomers(
     apart()
     d, violations, worst, least = len(lam), 0, 0.0, LEAST * size
     load, found, count = np.empty(d), np.empty(d, np.int64), 0
+    for j in range(d):  # without branches: this vectorises
+        bound = lam[j] + wide_row * (lam[j] if lam[j] > least else least) + FEASIBLE * size
+        row, column = abs(r[j]) / bound, abs(q[j]) / (1.0 + FEASIBLE + wide_column)
+        load[j] = row if row > column else column
     for j in range(d):
-        if not member[j]:
-            bound = lam[j] + wide_row * max(lam[j], least)
-            row, column = abs(r[j]), abs(q[j]) / (1.0 + wide_column)
-            bound += FEASIBLE * size
-            if row > near * bound or column > near:
-                violations += int(row > bound or column > 1.0 + FEASIBLE)
-                share = max(row / bound, column)
-                found[count], load[count] = j, share
-                worst = max(worst, share)
-                count += 1
+        share = load[j]
+        if share > near and not member[j]:
+            violations += int(share > 1.0)
+            found[count], load[count] = j, share
+            worst = max(worst, share)
+            count += 1
     if violations == 0 and not eager:
         return found[:0]
     if count <= quota:

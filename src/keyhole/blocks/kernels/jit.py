@@ -30,6 +30,15 @@ def inner(function: Function) -> Function:
     return cast(Function, njit(cache=True, error_model="numpy", **bare)(function))
 
 
+def part(function: Function) -> Function:
+    """As `inner`, for what one or two kernels call: it becomes part of them before compiling.
+
+    Every kernel is optimised and translated again with each one above it. This one is not one; but
+    a caller that gets long takes more than its share of time, so it is no remedy for small kernels.
+    """
+    return cast(Function, njit(inline="always", error_model="numpy")(function))
+
+
 class _Note(event.Listener):
     """Says once, on standard error, that kernels are being compiled, if that takes a while."""
 
