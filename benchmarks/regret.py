@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.regret_cell import Row, exists, find_best, play_cells
+from benchmarks.regret_cell import Row, exists, find_best, play_cells, warm
 from benchmarks.regret_files import settings_of
 from benchmarks.regret_numbers import Results
 from benchmarks.regret_page import write_page
@@ -108,6 +108,13 @@ def find_all(suite: Suite, workers: int, base: Row) -> int:
     return failed
 
 
+def compile_for(players: set[Player], workers: int) -> None:
+    """Compile what players need, each thing once, before all processes want all of it."""
+    progress = Progress("compiling or loading", len(players))
+    for _ in in_parallel(warm, [(player,) for player in players], workers):
+        progress.count(1)
+
+
 def play_all(suite: Suite, workers: int, base: Row) -> int:
     """Play the games that were not played yet; returns how many failed."""
     results, tasks = suite.results(), []
@@ -123,6 +130,7 @@ def play_all(suite: Suite, workers: int, base: Row) -> int:
             ]
             if players and best is not None and "error" not in best:
                 tasks.append((setting, seed, players, best))
+    compile_for({player for _, _, players, _ in tasks for player in players}, workers)
     progress, failed = Progress("games", sum(len(players) for _, _, players, _ in tasks)), 0
     for i, rows in in_parallel(play_cells, tasks, workers):
         setting, seed, players, _ = tasks[i]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.attribute_efficient import Plan, new_iterate
-from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.blocks.sampling import workspace
 from keyhole.blocks.truncation import top_k
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -22,8 +22,6 @@ from keyhole.problem import (
     Ticket,
     TicketError,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 
 
@@ -41,7 +39,7 @@ def _positive(name: str, value: float) -> float:
     return number
 
 
-class AttributeEfficient(Rounds):
+class AttributeEfficient(BlockRounds):
     """A dense iterate learns from estimated gradients, the top k of its average predict.
 
     Sums and derived: see `keyhole.blocks.attribute_efficient.Iterate`.
@@ -59,7 +57,6 @@ class AttributeEfficient(Rounds):
         data_dependent: bool = False,
         rate: float | None = None,
     ) -> None:
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         super().__init__(problem, seed=seed)
         self.radius = _positive("radius", radius)
         self.data_dependent = bool(data_dependent)
@@ -98,23 +95,10 @@ class AttributeEfficient(Rounds):
         kinds = (self.LASSO, self.radius, self.rate or 0.0)
         _kernels().learn(_own(seen.values), label, _plan(ticket), *kinds, self._iterate)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
-        p, n = self.problem, len(y)
-        refuse_block(X, y, p.d)
-        if bought is None:
-            bought = np.empty((n, p.budget), dtype=np.int32)
-        predictions, t = np.empty(n), self.round + 1
+    def _play(self, given: Given, written: Written) -> int:
+        sizes = (self.problem.k, self.problem.budget)
         kinds = (self.LASSO, self.data_dependent, self.radius, self.rate or 0.0)
-        given = (np.uint64(self.seed), t, X, np.array(y, dtype=np.float64), p.k, p.budget, *kinds)
-        written = (self._iterate, bought, predictions, workspace(p.d))
-        played = _kernels().play_block(*given, *written)
-        self._desk.skip(played)
-        if played < n:
-            refuse_round(t + played)
-        return predictions
+        return int(_kernels().play_block(*given, *sizes, *kinds, self._iterate, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

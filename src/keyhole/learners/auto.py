@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,7 @@ from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.explanation import Explanation, Line, expert_names
 from keyhole.blocks.forward import select
 from keyhole.blocks.mixture import bold_shares, bound, shares
-from keyhole.blocks.sampling import uniform_subset
-from keyhole.desk import Desk
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.model import SparseModel
 from keyhole.problem import (
     Floats,
@@ -33,8 +33,6 @@ from keyhole.problem import (
     Problem,
     Ticket,
     TicketError,
-    refuse_block,
-    refuse_round,
 )
 from keyhole.snapshot import State, restore, snapshot
 from keyhole.trees import fit
@@ -54,7 +52,7 @@ def _choosing() -> ModuleType:
     return auto_choose
 
 
-class AutoLearner:
+class AutoLearner(BlockRounds):
     """No noise level, horizon, scale or constant: learns what it needs from what it buys.
 
     Rounds come in batches of 4, later 8 and 16, that read the same features: those **kept**,
@@ -102,27 +100,14 @@ class AutoLearner:
     True
     """
 
-    SAVED = ("_desk",)
-
     def __init__(self, problem: Problem, *, seed: int = 0, proper: bool = False) -> None:
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
-        self.seed, self.proper = seed, bool(proper)
+        super().__init__(problem, seed=seed)
+        self.proper = bool(proper)
         self._settings = settings(
             problem.d, problem.k, problem.budget, proper=self.proper, seed=seed
         )
         self._state = new_state(self._settings)
-        self._desk = Desk(problem)
         self._batches = Batches[Batch]()
-
-    @property
-    def problem(self) -> Problem:
-        """The problem the learner was made for."""
-        return self._desk.problem
-
-    @property
-    def round(self) -> int:
-        """How many tickets were issued so far."""
-        return self._desk.round
 
     @property
     def weights(self) -> Floats:
@@ -183,28 +168,6 @@ class AutoLearner:
         if entry is not None and self._batches.close(entry, 1):
             self._finish(entry.content)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once in compiled code."""
-        refuse_block(X, y, self.problem.d)
-        y = np.array(y, dtype=np.float64)
-        predictions = np.empty(len(y))
-        at = self._end_current(X, y, predictions, bought)
-        if at == len(y):
-            return predictions
-        batch, batches = new_batch(self._settings), self._batches
-        clock = np.array([self.round, batches.begun, 0, 0], dtype=np.int64)
-        rest = np.empty((0, 0), dtype=np.int32) if bought is None else bought[at:]
-        played = _kernels().play(
-            self._settings, self._state, batch, clock, X[at:], y[at:], predictions[at:], rest
-        )
-        self._desk.skip(int(played))
-        batches.resume(int(clock[1]), int(clock[2]), int(clock[3]), batch)
-        if at + played < len(y):
-            refuse_round(self.round + 1)
-        return predictions
-
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
         state, lines = self._state, list[Line]()
@@ -227,11 +190,15 @@ class AutoLearner:
         named = dict(zip(expert_names(TAUS), shares(state.mixture).tolist(), strict=True))
         return Explanation(self.round, tuple(lines), named, self.bound())
 
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"proper": self.proper}
+
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
         batches = self._batches
         waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
-        settings = {"seed": self.seed, "proper": self.proper}
+        settings = {"seed": self.seed, **self.settings()}
         return snapshot(self, settings, learnt=self._learnt(), **waiting)
 
     @classmethod
@@ -313,28 +280,39 @@ class AutoLearner:
     def _finish(self, batch: Batch) -> None:
         _kernels().finish(self._settings, self._state, batch)
 
-    def _end_current(
+    def _alike(self, t: int) -> int:
+        """In a block, the rest of the current batch comes by itself, then all others."""
+        if self._batches.full:
+            return super()._alike(t)
+        entry = self._batches.asking
+        return entry.size - entry.asked
+
+    def _play(self, given: Given, written: Written) -> int:
+        (_, t, X, y), (bought, predictions, _) = given, written
+        if not self._batches.full:
+            return self._play_rest(X, y, bought, predictions)
+        batch, batches = new_batch(self._settings), self._batches
+        clock = np.array([t - 1, batches.begun, 0, 0], dtype=np.int64)
+        rows = (X, y, predictions, bought)
+        played = int(_kernels().play(self._settings, self._state, batch, clock, *rows))
+        batches.resume(int(clock[1]), int(clock[2]), int(clock[3]), batch)
+        return played
+
+    def _play_rest(
         self,
         X: NDArray[np.floating],
         y: Floats,
+        bought: NDArray[np.int32],
         predictions: Floats,
-        bought: NDArray[np.int32] | None,
     ) -> int:
-        """Play what is left of the current batch; how many rounds that was."""
-        if self._batches.full:
-            return 0
-        entry = self._open()
+        """Play rounds of the current batch, which has room for them."""
+        entry = self._batches.asking
         batch = entry.content
-        many = min(len(y), entry.size - entry.asked)
-        fault = int(_kernels().first_oversized(X[:many], y[:many], batch.S))
-        played = many if fault < 0 else fault
+        fault = int(_kernels().first_oversized(X, y, batch.S))
+        played = len(y) if fault < 0 else fault
         self._learn(batch, X[:played], y[:played], batch.S, predictions[:played])
-        if bought is not None:
-            bought[:played] = batch.S
+        bought[:played] = batch.S
         entry.asked += played
-        self._desk.skip(played)
         if played and self._batches.close(entry, played):
             self._finish(batch)
-        if played < many:
-            refuse_round(self.round + 1)
         return played

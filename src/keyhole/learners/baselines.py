@@ -12,7 +12,7 @@ from keyhole.blocks.gram import Gram
 from keyhole.blocks.sampling import uniform_subset
 from keyhole.blocks.subset import best_subset
 from keyhole.blocks.vaw import VAW
-from keyhole.learners.rounds import Rounds, refuse_less_than_everything
+from keyhole.learners.rounds import BlockRounds, Given, Rounds, Written, refuse_less_than_everything
 from keyhole.problem import (
     BlockStream,
     Floats,
@@ -21,8 +21,6 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
-    refuse_block,
-    refuse_round,
 )
 
 
@@ -91,7 +89,7 @@ class RunningMean(Zero):
         return means
 
 
-class FixedSubset(Rounds):
+class FixedSubset(BlockRounds):
     """Buys the same features every round and predicts by VAW on them.
 
     With the best support in hindsight this is the oracle: what a learner pays on top of it is the
@@ -198,38 +196,20 @@ class FixedSubset(Rounds):
         self._sums[here] += told[here]
         self._counts += here
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between two factorisations of VAW."""
+    def _alike(self, t: int) -> int:
+        return self._vaw.until_refresh
+
+    def _play(self, given: Given, written: Written) -> int:
         from keyhole.blocks.kernels.vaw import fixed_rounds
 
-        refuse_block(X, y, self.problem.d)
-        if bought is not None:
-            bought[:, : len(self._support)] = self._support
-            bought[:, len(self._support) :] = -1
-        vaw, predictions, start = self._vaw, np.empty(len(y)), 0
-        while start < len(y):
-            rows = slice(start, min(len(y), start + vaw.until_refresh))
-            played = fixed_rounds(
-                X[rows],
-                y[rows],
-                self._support,
-                self._centre,
-                vaw.P,
-                vaw.theta,
-                vaw.A,
-                vaw.b,
-                self._sums,
-                self._counts,
-                predictions[rows],
-            )
-            vaw.count(played)
-            self._desk.skip(played)
-            if played < rows.stop - start:
-                refuse_round(self.round + 1)
-            start = rows.stop
-        return predictions
+        (_, _, X, y), (bought, predictions, _) = given, written
+        S, vaw = self._support, self._vaw
+        bought[:, : len(S)] = S
+        bought[:, len(S) :] = -1
+        model = (vaw.P, vaw.theta, vaw.A, vaw.b, self._sums, self._counts)
+        played = fixed_rounds(X, y, S, self._centre, *model, predictions)
+        vaw.count(played)
+        return played
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

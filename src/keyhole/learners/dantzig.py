@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig import solve
 from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import inclusion_uniform, uniform_subset, workspace
+from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
 from keyhole.blocks.threshold import printed_threshold
 from keyhole.blocks.truncation import top_k
-from keyhole.desk import Desk
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Indices,
@@ -30,11 +29,9 @@ from keyhole.problem import (
     Ticket,
     nearest,
     real_number,
-    refuse_block,
-    refuse_round,
     whole_number,
 )
-from keyhole.snapshot import State, restore, snapshot
+from keyhole.snapshot import State, restore
 
 Weighting = Callable[[Moments, int], Estimate]
 
@@ -88,7 +85,7 @@ def _class_of(threshold: object) -> type[DantzigLearner]:
     return classes[threshold]
 
 
-class DantzigLearner:
+class DantzigLearner(BlockRounds):
     """Algorithm 1 (`algorithm:dantzig`): explore uniformly, solve a linear program, play its top k.
 
     Every round a uniform subset S_t of k0 features is read beside the support of the played w_t.
@@ -170,6 +167,7 @@ class DantzigLearner:
         burn_in: int | None = None,
         weighting: str = "exact",
     ) -> None:
+        super().__init__(problem, seed=seed)
         d, k = problem.d, problem.k
         if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
             raise ProblemError(
@@ -187,8 +185,6 @@ class DantzigLearner:
                 f"budget must be at least k + 2 = {k + 2} with weighting='exact', got "
                 f"{problem.budget}: with one explored feature no pair is ever seen together"
             )
-        uniform_subset(seed, 1, d, 0)  # checks the seed
-        self.seed = seed
         if noise_sd is None:
             raise ProblemError("noise_sd must be given; threshold='data' does without")
         self.noise_sd = real_number("noise_sd", noise_sd, 0.0)
@@ -206,21 +202,10 @@ class DantzigLearner:
         )
         self.k0 = k0
         self.diagnostics = Diagnostics()
-        self._desk = Desk(problem)
         self._moments = Moments(d)
         self._asked: Indices = np.zeros(d, dtype=np.int64)
         self._model = _Model(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
         self._shards: list[list[int]] = []  # what was merged: seed, first round, last round
-
-    @property
-    def problem(self) -> Problem:
-        """The problem the learner was made for."""
-        return self._desk.problem
-
-    @property
-    def round(self) -> int:
-        """How many tickets were issued so far."""
-        return self._desk.round
 
     @property
     def weights(self) -> Floats:
@@ -228,11 +213,6 @@ class DantzigLearner:
         weights = np.zeros(self.problem.d)
         weights[self._model.support] = self._model.w
         return weights
-
-    @property
-    def intercept(self) -> float:
-        """0: the paper's models go through the origin."""
-        return 0.0
 
     @property
     def moments(self) -> Moments:
@@ -266,38 +246,15 @@ class DantzigLearner:
         _kernels().write_arrived(*row, *self._moments.buffer(), self._asked)
         self._moments.add_written(np.array((label,)))
 
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket; its round leaves no trace in the moments."""
-        self._desk.drop(ticket)
-
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between the rounds that solve."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions = np.empty(len(y))
-        start = 0
-        while start < len(y):
-            t = self.round + 1
-            self._begin(t)
-            until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
-            stop = min(len(y), start + until_solve, start + self._moments.room(self.k0))
-            rows = slice(start, stop)
-            predictions[rows] = self._play(t, X[rows], y[rows], bought[rows])
-            start = stop
-        return predictions
-
     def refit(self) -> None:
         """Solve the program now, unless it is too early; else it is solved at powers of two."""
         if self.round >= self.burn_in and self._moments.n:
             self._solve(self.round)
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
         names = ("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting")
-        return snapshot(self, {name: getattr(self, name) for name in ("seed", *names)})
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -306,25 +263,22 @@ class DantzigLearner:
         learner._model.refuse_unless_sparse(learner.problem)
         return learner
 
-    def _play(
-        self, t: int, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
-    ) -> Floats:
-        n, d, model = len(y), self.problem.d, self._model
-        asked, predictions = np.zeros_like(self._asked), np.empty(n)
-        given = (np.uint64(self.seed), t, X, model.support, model.w, model.means, self.k0)
-        written = (*self._moments.buffer(), asked, bought, predictions, workspace(d))
-        played = _kernels().explore_block(*given, *written)
-        self._moments.add_written(y[:played])
+    def _play(self, given: Given, written: Written) -> int:
+        model, asked = self._model, np.zeros_like(self._asked)
+        own = (model.support, model.w, model.means, self.k0, *self._moments.buffer(), asked)
+        played = int(_kernels().explore_block(*given[:3], *own, *written))
+        self._moments.add_written(given[3][:played])
         self._asked += asked
-        self._desk.skip(played)
-        if played < n:  # everything before the bad round stands, as in single rounds
-            refuse_round(t + played)
-        return predictions
+        return played
 
     def _begin(self, t: int) -> None:
         """What happens before round t is asked: a new model, at powers of two after t0."""
         if t > self.burn_in and t & (t - 1) == 0 and self._moments.n:
             self._solve(t)
+
+    def _alike(self, t: int) -> int:
+        until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
+        return min(until_solve, self._moments.room(self.k0))
 
     def _estimate(self) -> tuple[Floats, Floats]:
         """G and b, divided by the share of values that arrived."""

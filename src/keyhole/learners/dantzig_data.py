@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig import DantzigBasis
 from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.dantzig_parts import PRACTICAL, Parts
 from keyhole.blocks.guarded_fit import precision
 from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import complement_subset, uniform_subset, workspace
+from keyhole.blocks.sampling import complement_subset
 from keyhole.blocks.seen_sums import SeenSums
 from keyhole.blocks.selection import Selection, Sparse, candidates, select
 from keyhole.blocks.shrinkage import Correlations, correlations
-from keyhole.desk import Desk
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Indices,
@@ -29,10 +29,8 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
-    refuse_block,
-    refuse_round,
 )
-from keyhole.snapshot import State, restore, snapshot
+from keyhole.snapshot import State, restore
 from keyhole.trees import fit
 
 BLOCK = 4096  # rounds of block play kept at a time: bounds memory, moves no number
@@ -139,11 +137,9 @@ class PracticalDantzig(DantzigLearner):
                 f"budget must leave something to explore with: k = {problem.k} features are "
                 f"played, got budget = {problem.budget}; make it at least {problem.k + 1}"
             )
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
-        self.seed = seed
+        BlockRounds.__init__(self, problem, seed=seed)  # nothing of what is printed
         self.parts = parts
         self.diagnostics = Diagnostics()
-        self._desk = Desk(problem)
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(3)  # what theta adds to; least and largest label so far
         self._record: Floats = np.zeros(3)  # recent squared errors, of how many; labels so far
@@ -220,43 +216,9 @@ class PracticalDantzig(DantzigLearner):
         counted = ticket.memo["counted"]
         self._sums.add(counted, seen.at(counted), label)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between the rounds that solve."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions = np.empty(len(y))
-        start = 0
-        while start < len(y):
-            t = self.round + 1
-            self._begin(t)
-            stop = min(len(y), start + self._next - t, start + BLOCK)
-            rows, model, sums = slice(start, stop), self._played, self._sums
-            played = _kernels().play(
-                np.uint64(self.seed),
-                t,
-                X[rows],
-                y[rows],
-                (self._fixed, self._avoid, self._explore),
-                (model.support, model.centre, model.inverse),
-                (model.P, model.theta, model.A, model.b),
-                (self._limits, self._record),
-                (sums.pairs, sums.singles, sums.totals),
-                bought[rows],
-                predictions[rows],
-                workspace(self.problem.d),
-            )
-            self._desk.skip(played)
-            if played < stop - start:  # everything before the bad round stands
-                refuse_round(t + played)
-            start = stop
-        return predictions
-
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, "parts": self.parts})
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"parts": self.parts}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -272,6 +234,20 @@ class PracticalDantzig(DantzigLearner):
             self._next = self.parts.next_solve(t)
             if self._record[2]:
                 self._solve(t)
+
+    def _alike(self, t: int) -> int:
+        return min(self._next - t, BLOCK)
+
+    def _play(self, given: Given, written: Written) -> int:
+        model, sums = self._played, self._sums
+        own = (
+            (self._fixed, self._avoid, self._explore),
+            (model.support, model.centre, model.inverse),
+            (model.P, model.theta, model.A, model.b),
+            (self._limits, self._record),
+            (sums.pairs, sums.singles, sums.totals),
+        )
+        return int(_kernels().play(*given, *own, *written))
 
     def _solve(self, t: int) -> None:
         parts, k = self.parts, self.problem.k

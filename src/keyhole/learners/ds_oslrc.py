@@ -15,10 +15,9 @@ from keyhole.blocks.dantzig import DantzigBasis
 from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.mixed_sampling import mixed_scheme
 from keyhole.blocks.newton import NewtonStep
-from keyhole.blocks.sampling import uniform_subset, workspace
 from keyhole.blocks.truncation import top_k
 from keyhole.blocks.weighted_dantzig import WeightedDantzig
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Indices,
@@ -26,8 +25,6 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
-    refuse_block,
-    refuse_round,
 )
 from keyhole.snapshot import State, restore
 
@@ -48,7 +45,7 @@ def explores(t: int) -> bool:
     return math.isqrt(t) ** 2 == t
 
 
-class DSOSLRCLearner(Rounds):
+class DSOSLRCLearner(BlockRounds):
     """Explores at rounds 1, 4, 9, 16, ...; in between, online Newton steps on the chosen support.
 
     Round t = s^2 reads `budget` features, one drawn with probability proportional to |w_hat_i|, the
@@ -122,7 +119,6 @@ class DSOSLRCLearner(Rounds):
                 f"budget must be at least 2, got {problem.budget}: with one feature no pair is "
                 "ever seen together"
             )
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         super().__init__(problem, seed=seed)
         self._fit = WeightedDantzig(
             problem.d,
@@ -182,27 +178,19 @@ class DSOSLRCLearner(Rounds):
             scheme = memo["marks"], memo["spread"]
             self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between the rounds that explore."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions, start = np.empty(len(y)), 0
-        while start < len(y):
-            t = self.round + 1
-            self._begin(t)
-            exploring = explores(t)
-            stop = start + 1 if exploring else start + (math.isqrt(t) + 1) ** 2 - t
-            rows = slice(start, min(len(y), stop))
-            play = self._play_explore if exploring else self._play_exploit
-            played = play(t, X[rows], y[rows], bought[rows], predictions[rows])
-            self._desk.skip(played)
-            if played < rows.stop - start:  # everything before the bad round stands
-                refuse_round(t + played)
-            start = rows.stop
-        return predictions
+    def _play(self, given: Given, written: Written) -> int:
+        _, t, _, y = given
+        fit, newton, scheme = self._fit, self._newton, self._exploit
+        if not explores(t):
+            learner = (fit.means[scheme.support], newton.arrays(), scheme.sees_all_pairs)
+            exploited = (scheme.arrays(), *learner, fit.sums.arrays())
+            return int(_kernels().newton_rounds(*given, *exploited, *written))
+        model = (fit.weights, fit.means, newton.label)
+        explored = (self._explore.arrays(), *model, fit.sums.arrays())
+        played = int(_kernels().linear_rounds(*given, *explored, *written))
+        for label in y[:played].tolist():
+            newton.note(label)
+        return played
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -224,37 +212,6 @@ class DSOSLRCLearner(Rounds):
         _kernels().filled(ticket.features, values, S, means, x)
         return x
 
-    def _play_explore(
-        self,
-        t: int,
-        X: NDArray[np.floating],
-        y: Floats,
-        bought: NDArray[np.int32],
-        predictions: Floats,
-    ) -> int:
-        fit = self._fit
-        model = fit.weights, fit.means, self._newton.label
-        written = fit.sums.arrays(), bought, predictions, workspace(self.problem.d)
-        given = np.uint64(self.seed), t, X, y, self._explore.arrays()
-        played = int(_kernels().linear_rounds(*given, *model, *written))
-        for label in y[:played].tolist():
-            self._newton.note(label)
-        return played
-
-    def _play_exploit(
-        self,
-        t: int,
-        X: NDArray[np.floating],
-        y: Floats,
-        bought: NDArray[np.int32],
-        predictions: Floats,
-    ) -> int:
-        fit, scheme = self._fit, self._exploit
-        model = fit.means[scheme.support], self._newton.arrays(), scheme.sees_all_pairs
-        written = fit.sums.arrays(), bought, predictions, workspace(self.problem.d)
-        given = np.uint64(self.seed), t, X, y, scheme.arrays()
-        return int(_kernels().newton_rounds(*given, *model, *written))
-
     def _begin(self, t: int) -> None:
         """What happens before round t is asked: a program, if the last round explored."""
         if t == 1 or not explores(t - 1) or not self._fit.solve(t):
@@ -273,6 +230,9 @@ class DSOSLRCLearner(Rounds):
         else:
             Y = 1.0 + fit.noise_sd * math.sqrt(2.0 * math.log(1.0 / fit.failure_probability))
             self._newton.start(fit.weights[S], np.full(len(S), float(k)), worst=1.0 + Y)
+
+    def _alike(self, t: int) -> int:
+        return 1 if explores(t) else (math.isqrt(t) + 1) ** 2 - t
 
     def _derive(self) -> None:
         """From w_hat: how to explore, what to play and how to spend what is left."""

@@ -9,15 +9,13 @@ from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig import DantzigBasis
 from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.mixed_sampling import mixed_scheme
-from keyhole.blocks.sampling import uniform_subset, workspace
 from keyhole.blocks.truncation import top_k
 from keyhole.blocks.weighted_dantzig import WeightedDantzig
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -25,8 +23,6 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 from keyhole.snapshot import State, restore
 
@@ -38,7 +34,7 @@ def _kernels() -> ModuleType:
     return mixed_rounds
 
 
-class DSPOSLRCLearner(Rounds):
+class DSPOSLRCLearner(BlockRounds):
     """Plays the k largest weights of a Dantzig program, and explores outside of them.
 
     S_t are the k largest coordinates of w_hat. Every round reads S_t, predicts <x(S_t), w_hat(S_t)>
@@ -120,7 +116,6 @@ class DSPOSLRCLearner(Rounds):
                 f"{problem.budget}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         super().__init__(problem, seed=seed)
         self.growth = real_number("growth", growth, 1.0)
         self._fit = WeightedDantzig(
@@ -168,38 +163,9 @@ class DSPOSLRCLearner(Rounds):
         scheme = ticket.memo["marks"], ticket.memo["spread"]
         self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between the rounds that solve."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions, space, start = np.empty(len(y)), workspace(self.problem.d), 0
-        while start < len(y):
-            t = self.round + 1
-            self._begin(t)
-            stop = min(len(y), start + self._next - t)
-            rows = slice(start, stop)
-            played = _kernels().linear_rounds(
-                np.uint64(self.seed),
-                t,
-                X[rows],
-                y[rows],
-                self._arrays,
-                self._played,
-                self._fit.means,
-                math.inf,
-                self._fit.sums.arrays(),
-                bought[rows],
-                predictions[rows],
-                space,
-            )
-            self._desk.skip(played)
-            if played < stop - start:  # everything before the bad round stands
-                refuse_round(t + played)
-            start = stop
-        return predictions
+    def _play(self, given: Given, written: Written) -> int:
+        model = (self._arrays, self._played, self._fit.means, math.inf, self._fit.sums.arrays())
+        return int(_kernels().linear_rounds(*given, *model, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -218,6 +184,9 @@ class DSPOSLRCLearner(Rounds):
             self._next = max(t + 1, math.ceil(self.growth * t))
             if self._fit.solve(t):
                 self._adopt()
+
+    def _alike(self, t: int) -> int:
+        return self._next - t
 
     def _adopt(self) -> None:
         """Derive from w_hat what is played and how the rest is drawn."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dual_averaging import Draw, Rule, nothing_learnt, room_for
-from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.blocks.sampling import workspace
 from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -23,8 +23,6 @@ from keyhole.problem import (
     Ticket,
     nearest,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 from keyhole.snapshot import State
 
@@ -54,7 +52,7 @@ def _memo_like(ticket: Ticket) -> Arrays:
     return _memo_of(room_for(n), n)
 
 
-class DualAveragingLearner(Rounds):
+class DualAveragingLearner(BlockRounds):
     """Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.
 
     With h the sum of the gradient estimates so far, round t has the iterate
@@ -133,7 +131,6 @@ class DualAveragingLearner(Rounds):
         schedule: str = "adaptive",
     ) -> None:
         super().__init__(problem, seed=seed)
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         for name, value, known in (
             ("gradient", gradient, tuple(GRADIENTS)),
             ("schedule", schedule, SCHEDULES),
@@ -186,22 +183,9 @@ class DualAveragingLearner(Rounds):
         draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
         _kernels().learn(self._dual, draw, np.array(seen.values), label)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
-        refuse_block(X, y, self.problem.d)
-        budget = self.problem.budget
-        if bought is None:
-            bought = np.empty((len(y), budget), dtype=np.int32)
-        predictions = np.empty(len(y))
-        given = (np.uint64(self.seed), self.round + 1, X, y, self._rule, self._dual)
-        room = (room_for(budget), bought, predictions, workspace(self.problem.d))
-        played = _kernels().rounds(*given, *room)
-        self._desk.skip(played)
-        if played < len(y):
-            refuse_round(self.round + 1)
-        return predictions
+    def _play(self, given: Given, written: Written) -> int:
+        room = room_for(self.problem.budget)
+        return int(_kernels().rounds(*given, self._rule, self._dual, room, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

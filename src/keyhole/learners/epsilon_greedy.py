@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.sampling import workspace
+from keyhole.learners.rounds import Given, Written
 from keyhole.learners.seen_rounds import SeenRounds
 from keyhole.problem import (
     Floats,
@@ -18,8 +18,6 @@ from keyhole.problem import (
     Problem,
     Ticket,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 
 
@@ -115,21 +113,9 @@ class EpsilonGreedyLearner(SeenRounds):
         row = (np.array(seen.ticket.features), np.array(seen.values))
         return float(_kernels().predict(*row, self.problem.k, self.ridge, self._arrays()))
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions, t = np.empty(len(y)), self.round + 1
-        given = (np.uint64(self.seed), t, X, y, (self.epsilon, self.decay))
+    def _play(self, given: Given, written: Written) -> int:
         model = (self.problem.k, self.ridge, self._arrays())
-        played = _kernels().play(*given, *model, bought, predictions, workspace(self.problem.d))
-        self._desk.skip(played)
-        if played < len(y):  # everything before the bad round stands
-            refuse_round(t + played)
-        return predictions
+        return int(_kernels().play(*given, (self.epsilon, self.decay), *model, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

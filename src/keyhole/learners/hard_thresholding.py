@@ -20,9 +20,9 @@ from keyhole.blocks.hard_thresholding import (
     nothing_found,
     room_for,
 )
-from keyhole.blocks.sampling import uniform_subset, workspace
+from keyhole.blocks.sampling import workspace
 from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -31,8 +31,6 @@ from keyhole.problem import (
     StateError,
     Ticket,
     real_number,
-    refuse_block,
-    refuse_round,
     whole_number,
 )
 from keyhole.snapshot import State
@@ -65,7 +63,7 @@ def _memo_like(ticket: Ticket) -> Arrays:
     return _memo_of(room_for(n), n)
 
 
-class HardThresholdingLearner(Rounds):
+class HardThresholdingLearner(BlockRounds):
     """Gradient steps on partial reads, each cut back to k features.
 
     A k-sparse model theta is played. Every round reads its support S and, in turn, a block of the
@@ -148,7 +146,6 @@ class HardThresholdingLearner(Rounds):
         step_size: float | None = None,
     ) -> None:
         super().__init__(problem, seed=seed)
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         if not isinstance(hybrid, bool):
             raise ProblemError(f"hybrid must be True or False, got {hybrid!r}")
         self.hybrid = hybrid
@@ -191,22 +188,9 @@ class HardThresholdingLearner(Rounds):
         told = (draw, np.array(seen.values), label)
         _kernels().learn(np.uint64(self.seed), self._rule, self._search, *told)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
-        refuse_block(X, y, self.problem.d)
-        budget = self.problem.budget
-        if bought is None:
-            bought = np.empty((len(y), budget), dtype=np.int32)
-        predictions = np.empty(len(y))
-        given = (np.uint64(self.seed), self.round + 1, X, y, self._rule, self._search)
-        room = (room_for(budget), bought, predictions, workspace(self.problem.d))
-        played = _kernels().rounds(*given, *room)
-        self._desk.skip(played)
-        if played < len(y):
-            refuse_round(self.round + 1)
-        return predictions
+    def _play(self, given: Given, written: Written) -> int:
+        room = room_for(self.problem.budget)
+        return int(_kernels().rounds(*given, self._rule, self._search, room, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

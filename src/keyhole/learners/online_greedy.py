@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.experts import BEXP
 from keyhole.blocks.greedy_batch import Batch, begin
 from keyhole.blocks.greedy_parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.minibatch import History, MiniBatch
-from keyhole.blocks.sampling import uniform_subset
 from keyhole.blocks.setfunction import slot_gains
-from keyhole.desk import Desk
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -24,8 +23,6 @@ from keyhole.problem import (
     StateError,
     Ticket,
     TicketError,
-    refuse_block,
-    refuse_round,
     whole_number,
 )
 from keyhole.snapshot import State, restore, snapshot
@@ -47,7 +44,7 @@ def default_slots(problem: Problem) -> int:
     return max(problem.k, min(3 * problem.k, problem.budget // 2))
 
 
-class OnlineGreedyLearner:
+class OnlineGreedyLearner(BlockRounds):
     """Algorithm 2 (`algorithm:sup-modu`): experts choose features greedily, VAW predicts with them.
 
     Rounds come in batches. Before batch b each of k1 slots, a run of budgeted experts (BEXP) over
@@ -139,8 +136,8 @@ class OnlineGreedyLearner:
         ridge: float = 1.0,
         parts: Parts | None = None,
     ) -> None:
+        super().__init__(problem, seed=seed)
         d, budget = problem.d, problem.budget
-        uniform_subset(seed, 1, d, 0)  # checks the seed
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
         if horizon is not None and None in (batch_size, slots):
@@ -154,7 +151,7 @@ class OnlineGreedyLearner:
             slots = min(k1, budget) if slots is None else slots
         elif slots is None:
             slots = default_slots(problem)
-        self.seed, self.kappa, self.ridge = seed, kappa, ridge
+        self.kappa, self.ridge = kappa, ridge
         self.slots = whole_number("slots", slots, 1)
         if self.slots > budget:
             raise ProblemError(f"slots must be at most the budget {budget}, got {slots}")
@@ -165,18 +162,7 @@ class OnlineGreedyLearner:
         scheme = self.parts.scheme(d, self.slots, budget)
         self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
         self._history = History(d, self._memory.experts)
-        self._desk = Desk(problem)
         self._batches = Batches[Batch]()
-
-    @property
-    def problem(self) -> Problem:
-        """The problem the learner was made for."""
-        return self._desk.problem
-
-    @property
-    def round(self) -> int:
-        """How many tickets were issued so far."""
-        return self._desk.round
 
     @property
     def weights(self) -> Floats:
@@ -186,11 +172,6 @@ class OnlineGreedyLearner:
             mini = self._batches.current.content.mini
             weights[mini.V] = self._history.shares() @ mini.theta
         return weights
-
-    @property
-    def intercept(self) -> float:
-        """0: the paper's models go through the origin."""
-        return 0.0
 
     @property
     def batches(self) -> int:
@@ -231,33 +212,8 @@ class OnlineGreedyLearner:
         if entry is not None:
             self._close(entry, 1)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, batch by batch in compiled code."""
-        refuse_block(X, y, self.problem.d)
-        y = np.array(y, dtype=np.float64)
-        predictions = np.empty(len(y))
-        start = 0
-        while start < len(y):
-            entry = self._open()
-            batch = entry.content
-            stop = min(len(y), start + entry.size - entry.asked)
-            rows, S = slice(start, stop), batch.draw.S
-            played = batch.mini.play(X[rows], y[rows], self._history, predictions[rows])
-            if bought is not None:
-                bought[rows, : len(S)] = S
-                bought[rows, len(S) :] = -1
-            entry.asked += played
-            self._desk.skip(played)
-            self._close(entry, played)
-            if played < stop - start:
-                refuse_round(self.round + 1)
-            start = stop
-        return predictions
-
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`; custom parts are a StateError."""
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with; custom parts are a StateError."""
         names = [name for name, parts in NAMED.items() if parts == self.parts]
         if not names:
             raise StateError(
@@ -265,10 +221,13 @@ class OnlineGreedyLearner:
                 "PRACTICAL cannot be saved, a file holds no functions"
             )
         sizes = {"batch_size": self.batch_size, "slots": self.slots, "horizon": self.horizon}
-        settings = {"seed": self.seed, **sizes, "kappa": self.kappa, "ridge": self.ridge}
+        return {**sizes, "kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
         batches = self._batches
         waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
-        return snapshot(self, {**settings, "parts": names[0]}, **waiting)
+        return snapshot(self, {"seed": self.seed, **self.settings()}, **waiting)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -304,6 +263,24 @@ class OnlineGreedyLearner:
             draw = self._bexp.draw(self._batches.begun + 1)
             return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
         return self._batches.asking
+
+    def _begin(self, t: int) -> None:
+        self._open()
+
+    def _alike(self, t: int) -> int:
+        entry = self._batches.asking
+        return entry.size - entry.asked
+
+    def _play(self, given: Given, written: Written) -> int:
+        (_, _, X, y), (bought, predictions, _) = given, written
+        entry = self._batches.asking
+        S = entry.content.draw.S
+        played = entry.content.mini.play(X, y, self._history, predictions)
+        bought[:, : len(S)] = S
+        bought[:, len(S) :] = -1
+        entry.asked += played
+        self._close(entry, played)
+        return played
 
     def _mini(self, ticket: Ticket) -> MiniBatch:
         """The mini-batch of a ticket; one begun anew if that batch is judged already."""

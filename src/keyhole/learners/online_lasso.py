@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.estimates import mean_imputed
 from keyhole.blocks.lasso import scaled_lasso
 from keyhole.blocks.seen_sums import SeenSums
-from keyhole.learners.rounds import Rounds, refuse_less_than_everything
+from keyhole.learners.rounds import BlockRounds, Given, Written, refuse_less_than_everything
 from keyhole.problem import (
     Floats,
     Observation,
@@ -21,8 +21,6 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 
 GROWTH = 8  # solved anew after an eighth of the rounds so far
@@ -43,7 +41,7 @@ def _adding() -> ModuleType:
     return seen_sums
 
 
-class OnlineLassoLearner(Rounds):
+class OnlineLassoLearner(BlockRounds):
     """Reads everything and plays the lasso of all rows so far.
 
     At rounds 2, 3, 4, ..., each an eighth beyond the one before,
@@ -129,26 +127,12 @@ class OnlineLassoLearner(Rounds):
         ticket, label = self._desk.settle(seen, y)
         self._sums.add(ticket.features, seen.values, label)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled between the rounds that solve."""
-        refuse_block(X, y, self.problem.d)
-        if bought is not None:
-            bought[:] = np.arange(self.problem.d)
-        predictions, start = np.empty(len(y)), 0
-        while start < len(y):
-            t = self.round + 1
-            self._begin(t)
-            stop = min(len(y), start + self._next - t)
-            rows = slice(start, stop)
-            played = _kernels().linear_rounds(X[rows], *self._played(), predictions[rows])
-            self._add(X[start : start + played], y[start : start + played])
-            self._desk.skip(played)
-            if played < stop - start:  # everything before the bad round stands
-                refuse_round(t + played)
-            start = stop
-        return predictions
+    def _play(self, given: Given, written: Written) -> int:
+        (_, _, X, y), (bought, predictions, _) = given, written
+        bought[:] = np.arange(self.problem.d)
+        played = int(_kernels().linear_rounds(X, *self._played(), predictions))
+        self._add(X[:played], y[:played])
+        return played
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -163,8 +147,11 @@ class OnlineLassoLearner(Rounds):
         row = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))
         _adding().add_rows(*row, self._sums.pairs, self._sums.singles, self._sums.totals)
 
+    def _alike(self, t: int) -> int:
+        return self._next - t
+
     def _begin(self, t: int) -> None:
-        """What happens before round t is asked: a new model, if one is due."""
+        """A new model, if one is due."""
         if t < self._next:
             return
         self._next = t + 1 + t // GROWTH

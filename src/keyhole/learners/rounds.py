@@ -1,14 +1,33 @@
-"""What learners have in common that settle each round by itself: a desk, and how they are saved."""
+"""What learners have in common: a desk, how they are saved, how they play blocks of rounds."""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.sampling import uniform_subset, workspace
 from keyhole.desk import Desk
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    refuse_block,
+    refuse_round,
+)
 from keyhole.snapshot import State, restore, snapshot
+
+# What the kernels that play rounds begin with (seed, number of the first round, rows, labels), and
+# what they end with (reads, predictions, room to draw with).
+Given = tuple[np.uint64, int, NDArray[np.floating], Floats]
+Written = tuple[NDArray[np.int32], Floats, Indices]
 
 
 class Rounds(ABC):
@@ -74,6 +93,51 @@ class Rounds(ABC):
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described."""
         return restore(cls, state)
+
+
+class BlockRounds(Rounds):
+    """Rounds that draw by their seed and are played in compiled code, many at a time.
+
+    A subclass says in `_play` how. If something that is not compiled must happen before some of
+    the rounds, that is `_begin`, which `ask` calls too, and `_alike` says when it is due again.
+    """
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
+        super().__init__(problem, seed=seed)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, compiled."""
+        d, budget = self.problem.d, self.problem.budget
+        refuse_block(X, y, d)
+        y = np.array(y, dtype=np.float64)  # kernels are compiled anew for read-only arrays
+        if bought is None:
+            bought = np.empty((len(y), budget), dtype=np.int32)
+        predictions, start = np.empty(len(y)), 0
+        while start < len(y):
+            t = self.round + 1
+            self._begin(t)
+            rows = slice(start, min(len(y), start + self._alike(t)))
+            given = (np.uint64(self.seed), t, X[rows], y[rows])
+            played = self._play(given, (bought[rows], predictions[rows], workspace(d)))
+            self._desk.skip(played)
+            if played < rows.stop - start:  # everything before the bad round stands
+                refuse_round(t + played)
+            start = rows.stop
+        return predictions
+
+    def _begin(self, t: int) -> None:
+        """What happens before round t is asked, as a rule nothing."""
+
+    def _alike(self, t: int) -> int:
+        """For how many rounds, from t on, `_begin` is not needed again."""
+        return sys.maxsize
+
+    @abstractmethod
+    def _play(self, given: Given, written: Written) -> int:
+        """Play rounds that are alike; how many there were before one that cannot be played."""
 
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:

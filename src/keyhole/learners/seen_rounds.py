@@ -8,11 +8,10 @@ from types import ModuleType
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keyhole.blocks.sampling import complement_subset, uniform_subset, workspace
+from keyhole.blocks.sampling import complement_subset
 from keyhole.blocks.seen_sums import SeenSums
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Indices,
@@ -22,8 +21,6 @@ from keyhole.problem import (
     StateError,
     Ticket,
     real_number,
-    refuse_block,
-    refuse_round,
 )
 from keyhole.snapshot import State, restore
 
@@ -42,7 +39,7 @@ def _commits() -> ModuleType:
     return commit
 
 
-class SeenRounds(Rounds):
+class SeenRounds(BlockRounds):
     """Sums of all that was read, from which the model in play is worked out anew every round.
 
     So a late label is one more row, an absent value one entry less, and the support may change at
@@ -54,7 +51,6 @@ class SeenRounds(Rounds):
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits")
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
         super().__init__(problem, seed=seed)
         self.ridge = real_number("ridge", ridge, 0.0)
         if self.ridge == 0.0:
@@ -120,27 +116,15 @@ class SupportRounds(SeenRounds):
         row = (np.array(ticket.features), np.array(seen.values), np.array(ticket.memo["played"]))
         return float(_commits().predict(*row, self.problem.k, self.ridge, self._arrays()))
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled from one stage to the next."""
-        refuse_block(X, y, self.problem.d)
-        if bought is None:
-            bought = np.empty((len(y), self.problem.budget), dtype=np.int32)
-        predictions, start = np.empty(len(y)), 0
-        while start < len(y):
-            t = self.round + 1
-            support, explore, alike = self._stage(t)
-            rows = slice(start, min(len(y), start + alike))
-            given = (np.uint64(self.seed), t, X[rows], y[rows], (support, explore))
-            model = (self.problem.k, self.ridge, self._arrays())
-            written = (bought[rows], predictions[rows], workspace(self.problem.d))
-            played = _commits().play(*given, *model, *written)
-            self._desk.skip(played)
-            if played < rows.stop - start:  # everything before the bad round stands
-                refuse_round(t + played)
-            start = rows.stop
-        return predictions
+    def _begin(self, t: int) -> None:
+        self._due = self._stage(t)
+
+    def _alike(self, t: int) -> int:
+        return self._due[2]
+
+    def _play(self, given: Given, written: Written) -> int:
+        model = (self.problem.k, self.ridge, self._arrays())
+        return int(_commits().play(*given, self._due[:2], *model, *written))
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -9,11 +9,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keyhole.blocks.sampling import inclusion_uniform, uniform_subset, workspace
+from keyhole.blocks.sampling import inclusion_uniform, workspace
 from keyhole.blocks.subset_experts import MOST, all_subsets, new_weights
-from keyhole.learners.rounds import Rounds
+from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
@@ -22,8 +21,6 @@ from keyhole.problem import (
     Ticket,
     TicketError,
     real_number,
-    refuse_block,
-    refuse_round,
     whole_number,
 )
 
@@ -35,7 +32,7 @@ def _kernels() -> ModuleType:
     return subset_experts
 
 
-class SubsetExpertsLearner(Rounds):
+class SubsetExpertsLearner(BlockRounds):
     """Every k-subset of the features is an expert that learns its own weights; one of them plays.
 
     Round t draws S_t with probability proportional to exp(-eta_H sum of loss(S)), reads it and an
@@ -115,7 +112,6 @@ class SubsetExpertsLearner(Rounds):
                 f"d = {d}, k = {k} have {n:,} subsets and each would be an expert; at most "
                 f"{MOST:,} will do: use fewer features, a smaller k, or another learner"
             )
-        uniform_subset(seed, 1, d, 0)  # checks the seed
         self.radius = real_number("radius", radius)
         if self.radius <= 0:
             raise ProblemError(f"radius must be positive, got {radius:g}")
@@ -174,23 +170,10 @@ class SubsetExpertsLearner(Rounds):
         state = (self._weights, self._counts, self._sums)
         _kernels().learn(self._subsets, *row, *self._chosen, *state)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
-        p, n = self.problem, len(y)
-        refuse_block(X, y, p.d)
-        if bought is None:
-            bought = np.empty((n, p.budget), dtype=np.int32)
-        predictions, t = np.empty(n), self.round + 1
-        given = (np.uint64(self.seed), t, X, np.array(y, dtype=np.float64), self._subsets, self._m)
+    def _play(self, given: Given, written: Written) -> int:
         state = (self._weights, self._counts, self._sums)
-        written = (bought, predictions, workspace(p.d))
-        played = _kernels().play_block(*given, *self._chosen, *state, *written)
-        self._desk.skip(played)
-        if played < n:
-            refuse_round(t + played)
-        return predictions
+        own = (self._subsets, self._m, *self._chosen, *state)
+        return int(_kernels().play_block(*given, *own, *written))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

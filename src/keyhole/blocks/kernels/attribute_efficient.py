@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.attribute_efficient import Iterate, Plan
 from keyhole.blocks.kernels.exploration import largest
 from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement, uniform
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
@@ -255,14 +256,9 @@ def play_block(
     """Rounds one after the other; how many were played before a value that cannot be used."""
     for t in range(len(y)):
         todo = plan(seed, first_round + t, k, budget, lasso, dependent, it, space)
-        n = len(todo.features)
-        x = np.empty(n)
-        for a in range(n):
-            x[a] = X[t, todo.features[a]]
-            if abs(x[a]) > LARGEST:
-                return t
-            bought[t, a] = todo.features[a]
-        bought[t, n:] = -1
+        x = np.empty(len(todo.features))
+        if not read(X[t], todo.features, x, bought[t]):
+            return t
         predictions[t] = predict(x, todo)
         learn(x, y[t], todo, lasso, radius, rate, it)
     return len(y)

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.explore import merge as merge
 from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement
 from keyhole.blocks.kernels.seen_fit import Fit, Sums, forward, natural, tell, weigh
 from keyhole.blocks.kernels.seen_sums import arrived
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 GATE = 2.0  # standard errors: below, a feature of a round that explores is not played
@@ -78,20 +78,13 @@ def play(
     """
     support, explore = reads
     drawn = np.empty(explore, dtype=np.int64)
-    union, values = (
-        np.empty(len(support) + explore, dtype=np.int64),
-        np.empty(len(support) + explore),
-    )
+    width = len(support) + explore
+    union, values = np.empty(width, dtype=np.int64), np.empty(width)
     for t in range(len(y)):
         complement(seed, first_round + t, 0, X.shape[1], support, drawn, space)
-        n = merge(drawn, support, union)
-        for a in range(n):
-            values[a] = X[t, union[a]]
-            if abs(values[a]) > LARGEST:
-                return t
-        for a in range(n):
-            bought[t, a] = union[a]
-        bought[t, n:] = -1
+        merge(drawn, support, union)
+        if not read(X[t], union, values, bought[t]):
+            return t
         predictions[t] = predict(union, values, support, k, ridge, sums)
         tell(union, values, y[t], sums)
     return len(y)

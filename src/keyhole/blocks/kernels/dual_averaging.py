@@ -11,8 +11,8 @@ from keyhole.blocks.dual_averaging import Draw, Dual, Rule
 from keyhole.blocks.kernels.exploration import largest
 from keyhole.blocks.kernels.explore import merge, weigh
 from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 ROOMY = 1.25  # a little more than uncorrelated features need
@@ -166,12 +166,8 @@ def rounds(
     values = np.empty(rule.budget)
     for t in range(len(y)):
         n = choose(seed, first_round + t, rule, dual, room, space)
-        for i in range(n):
-            values[i] = X[t, room.features[i]]
-            if abs(values[i]) > LARGEST:
-                return t
-            bought[t, i] = room.features[i]
-        bought[t, n:] = -1
+        if not read(X[t], room.features[:n], values, bought[t]):
+            return t
         draw = Draw(
             room.features[:n],
             room.played[:n],

@@ -24,8 +24,8 @@ from keyhole.blocks.hard_thresholding import (
 from keyhole.blocks.kernels.exploration import largest
 from keyhole.blocks.kernels.explore import merge, weigh
 from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, subset, uniform
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 ORDER, ASIDE = 0, 1  # purposes of what is drawn
@@ -232,13 +232,9 @@ def rounds(
     for t in range(len(y)):
         cursor, turn = search.whole[CURSOR], search.whole[TURN]
         n = choose(seed, first_round + t, rule, search, room, space)
-        for i in range(n):
-            values[i] = X[t, room.features[i]]
-            if abs(values[i]) > LARGEST:
-                search.whole[CURSOR], search.whole[TURN] = cursor, turn
-                return t
-            bought[t, i] = room.features[i]
-        bought[t, n:] = -1
+        if not read(X[t], room.features[:n], values, bought[t]):
+            search.whole[CURSOR], search.whole[TURN] = cursor, turn
+            return t
         draw = Draw(
             room.features[:n],
             room.played[:n],

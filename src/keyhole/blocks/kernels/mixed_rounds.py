@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.explore import merge
 from keyhole.blocks.kernels.explore import weigh as weigh
-from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.jit import kernel
 from keyhole.blocks.kernels.mixed_sampling import mixed
 from keyhole.blocks.kernels.newton import predict as predict
 from keyhole.blocks.kernels.newton import step
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed
 from keyhole.blocks.kernels.weighted_sums import add_row
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 # support, q, marks (q, and -1 on the support), how many are drawn, spread
@@ -30,31 +30,6 @@ def filled(
         while features[i] < support[a]:
             i += 1
         out[a] = means[a] if np.isnan(x[i]) else x[i]
-
-
-@inner
-def _read(
-    seed: Seed,
-    t: int,
-    row: NDArray[np.floating],
-    support: Indices,
-    q: Floats,
-    drawn: Indices,
-    union: Indices,
-    x: Floats,
-    bought: NDArray[np.int32],
-    space: Indices,
-) -> int:
-    # Draw, join with the support, read; how many were read, or -1 if one cannot be squared.
-    mixed(seed, t, 0, support, q, drawn, space)
-    n = merge(drawn, support, union)
-    for a in range(n):
-        x[a] = row[union[a]]
-        if abs(x[a]) > LARGEST:
-            return -1
-        bought[a] = union[a]
-    bought[n:] = -1
-    return n
 
 
 @kernel
@@ -84,10 +59,11 @@ def linear_rounds(
     x, w_read = np.empty(width), np.empty(width)
     m_read, q_read = np.empty(width), np.empty(width)
     for t in range(len(y)):
-        n = _read(seed, first_round + t, X[t], support, q, drawn, union, x, bought[t], space)
-        if n < 0:
+        mixed(seed, first_round + t, 0, support, q, drawn, space)
+        merge(drawn, support, union)
+        if not read(X[t], union, x, bought[t]):
             return t
-        for a in range(n):
+        for a in range(width):
             w_read[a] = w[union[a]]
             m_read[a] = means[union[a]]
             q_read[a] = marks[union[a]]
@@ -122,13 +98,14 @@ def newton_rounds(
     drawn, union = np.empty(m, dtype=np.int64), np.empty(width, dtype=np.int64)
     x, q_read, x_S = np.empty(width), np.empty(width), np.empty(len(support))
     for t in range(len(y)):
-        n = _read(seed, first_round + t, X[t], support, q, drawn, union, x, bought[t], space)
-        if n < 0:
+        mixed(seed, first_round + t, 0, support, q, drawn, space)
+        merge(drawn, support, union)
+        if not read(X[t], union, x, bought[t]):
             return t
         filled(union, x, support, means, x_S)
         predictions[t] = step(u, P, A, limits, x_S, y[t])
         if counted:
-            for a in range(n):
+            for a in range(width):
                 q_read[a] = marks[union[a]]
             add_row(union, x, q_read, spread, y[t], pairs, singles, totals)
     return len(y)

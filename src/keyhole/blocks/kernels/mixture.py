@@ -7,12 +7,22 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.mixture import Mixture
 from keyhole.problem import Floats
 
 WINDOW = 200.0  # rounds the bold mixture looks back
+NOTHING = 100.0  # a lag: exp(-50) of the best is below the last bit of any sum with it
 SHARE = 0.25  # of all rounds, over which its own mean loss is taken once that is more
+
+
+@inner
+def _trust(behind: float, noise: float, rounds: float) -> float:
+    # In an expert `behind` the best; complete in everyone while nobody has lost anything.
+    if not noise > 0.0:
+        return 1.0
+    lag = rounds * behind / noise
+    return 0.0 if lag > NOTHING else math.exp(-0.5 * lag)
 
 
 @kernel
@@ -23,10 +33,10 @@ def bold_shares(mixture: Mixture, member: NDArray[np.bool_], shares: Floats) -> 
         if member[e]:
             least = min(least, mixture.recent[e])
     for e in range(len(shares)):
-        shares[e] = mixture.prior[e] if member[e] else 0.0
-        if member[e] and mixture.noise[0] > 0.0:  # else nobody has lost anything yet
-            lag = mixture.noise[1] * (least - mixture.recent[e]) / mixture.noise[0]
-            shares[e] *= math.exp(0.5 * lag)
+        shares[e] = 0.0
+        if member[e]:
+            behind = mixture.recent[e] - least
+            shares[e] = mixture.prior[e] * _trust(behind, mixture.noise[0], mixture.noise[1])
         total += shares[e]
     for e in range(len(shares)):
         shares[e] /= total
@@ -39,13 +49,16 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
     if np.isnan(low):
         guesses[:] = 0.0
         return 0.0
-    shares = np.empty(E)
-    bold_shares(mixture, np.ones(E, dtype=np.bool_), shares)
-    bold = 0.0
+    least, total, bold = np.inf, 0.0, 0.0
+    noise, rounds = mixture.noise[0], mixture.noise[1]
+    for e in range(E):
+        least = min(least, mixture.recent[e])
     for e in range(E):
         guesses[e] = min(max(guesses[e], low), high)
-        bold += shares[e] * guesses[e]
-    guesses[E] = min(max(bold, low), high)  # rounding must not carry it beyond
+        share = mixture.prior[e] * _trust(mixture.recent[e] - least, noise, rounds)
+        total += share
+        bold += share * guesses[e]
+    guesses[E] = min(max(bold / total, low), high)  # rounding must not carry it beyond
     Y, middle = 0.5 * (high - low), low + 0.5 * (high - low)
     if not Y > 0.0:
         return float(middle)
@@ -55,6 +68,8 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
     for e in range(E + 1):
         g = (guesses[e] - middle) / Y
         lag = (mixture.losses[e] - least) / Y / Y
+        if lag > NOTHING:
+            continue
         below += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 + g) * (1.0 + g)))
         above += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 - g) * (1.0 - g)))
     return float(middle + 0.5 * Y * (math.log(above) - math.log(below)))

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.explore import merge as merge
 from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement
 from keyhole.blocks.kernels.seen_sums import add_rows, arrived
 from keyhole.blocks.kernels.vaw import add, forward, learn
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 BASE, LOW, HIGH = range(3)  # of `limits`: what theta adds to, and the range of labels so far
@@ -120,14 +120,9 @@ def play(
     for t in range(len(y)):
         complement(seed, first_round + t, 0, d, avoid, drawn, space)
         n = merge(drawn, fixed, union)
-        for a in range(n):
-            values[a] = X[t, union[a]]
-            if abs(values[a]) > LARGEST:
-                played = t
-            bought[t, a] = union[a]
-        if played == t:
+        if not read(X[t], union[:n], values, bought[t]):
+            played = t
             break
-        bought[t, n:] = -1
         standardise(union[:n], values[:n], support, centre, inverse, z)
         along, s = forward(P, theta, z, Pz)
         predictions[t] = within(limits, along, s)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.commit import GATE
 from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, subset, uniform
 from keyhole.blocks.kernels.seen_fit import (
     PRODUCTS,
@@ -20,7 +21,6 @@ from keyhole.blocks.kernels.seen_fit import (
     weigh,
 )
 from keyhole.blocks.kernels.seen_sums import arrived
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 SUBSET, COIN = 0, 1  # purposes of the two draws of a round
@@ -113,12 +113,8 @@ def play(
     features, values = np.empty(budget, dtype=np.int64), np.empty(budget)
     for t in range(len(y)):
         choose(seed, first_round + t, X.shape[1], rate, ridge, sums, features, space)
-        for a in range(budget):
-            values[a] = X[t, features[a]]
-            if abs(values[a]) > LARGEST:
-                return t
-        for a in range(budget):
-            bought[t, a] = features[a]
+        if not read(X[t], features, values, bought[t]):
+            return t
         predictions[t] = predict(features, values, k, ridge, sums)
         tell(features, values, y[t], sums)
     return len(y)

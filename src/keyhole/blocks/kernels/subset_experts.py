@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.explore import merge, predict_seen
 from keyhole.blocks.kernels.jit import inner, kernel
+from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, categorical, subset, uniform
 from keyhole.blocks.subset_experts import SubsetWeights
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 EXPLORE, PLAY = 0, 1  # purposes of the draws of a round
@@ -174,12 +174,8 @@ def play_block(
             means[a] = sums[S[a]] / max(counts[S[a]], 1.0)
         features = union[: merge(R, S, union)]
         x = np.empty(len(features))
-        for i in range(len(features)):
-            x[i] = X[t, features[i]]
-            if abs(x[i]) > LARGEST:
-                return t
-            bought[t, i] = features[i]
-        bought[t, len(features) :] = -1
+        if not read(X[t], features, x, bought[t]):
+            return t
         predictions[t] = predict_seen(features, x, S, it.w[e], means)
         learn(subsets, R, features, x, y[t], p, q, radius, hedge_rate, rate, it, counts, sums)
     return len(y)
