@@ -195,9 +195,11 @@ def new_batch(s: Settings) -> Batch:
 def threshold_of(s: Settings, tau: float) -> float:
     """A memory that forgets may be bolder: what it chose wrongly it forgets too.
 
-    Not in proper mode, where its choice is all that is played.
+    Not in proper mode, where its choice is all that is played, and not where there is little room,
+    because what it chose wrongly would take the place of something better.
     """
-    return s.threshold if tau == math.inf or s.proper else 0.8 * s.threshold
+    cautious = tau == math.inf or s.proper or s.pool < 2 * s.k
+    return s.threshold if cautious else 0.8 * s.threshold
 
 
 def batch_size(t: int) -> int:
