@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from keyhole.extras import extra
 from keyhole.problem import DataError, ProblemError
 from keyhole.streams.origin import Origin, Readable, readable
-from keyhole.streams.tables import Batch
+from keyhole.streams.tables import MANY_BYTES, Batch
 
 LONGEST = 64 << 20  # bytes of one row: more means a quote that was never closed
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
@@ -142,7 +142,9 @@ class TextTable:
             table = arrow_csv.read_csv(
                 arrow.BufferReader(data),
                 read_options=arrow_csv.ReadOptions(
-                    column_names=list(self.names), block_size=len(data) + 1
+                    column_names=list(self.names),
+                    block_size=len(data) + 1,
+                    use_threads=len(data) >= MANY_BYTES,
                 ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._separator, newlines_in_values=b'"' in data

@@ -10,6 +10,10 @@ from keyhole.extras import extra
 from keyhole.problem import DataError
 from keyhole.streams.origin import ARROW_STREAM, Origin, readable
 
+# Less than this is read without threads: Arrow's, if the process ends while they are starting
+# (an error in the first rows), abort it on the way out.
+MANY_BYTES = 1 << 20
+
 
 class Batch(NamedTuple):
     """Some rows of a table, and how to tell a person where row i of them is."""
@@ -73,7 +77,10 @@ class ParquetTable:
     ) -> Iterator[Batch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
-            yield from _placed(file.iter_batches(batch_size=rows, columns=list(columns)))
+            many = self._origin.path.stat().st_size >= MANY_BYTES
+            yield from _placed(
+                file.iter_batches(batch_size=rows, columns=list(columns), use_threads=many)
+            )
 
 
 class ArrowTable:
