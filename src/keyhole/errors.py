@@ -75,6 +75,14 @@ def real_number(name: str, value: float, least: float = -math.inf, most: float =
     return number
 
 
+def positive_number(name: str, value: float) -> float:
+    """`value` as a finite float above 0, or a ProblemError that names the argument."""
+    number = real_number(name, value)
+    if number <= 0:
+        raise ProblemError(f"{name} must be positive, got {number:g}")
+    return number
+
+
 def nearest(name: object, names: Sequence[str]) -> str:
     """The hint ' (did you mean ...?)' for a misspelt name, or an empty string."""
     close = difflib.get_close_matches(str(name), names, n=1)

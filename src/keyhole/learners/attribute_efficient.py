@@ -8,20 +8,18 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.attribute_efficient import Plan, new_iterate
 from keyhole.blocks.sampling import workspace
 from keyhole.blocks.truncation import top_k
+from keyhole.learners.memo import writable, written
 from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
     Floats,
     Observation,
     Problem,
-    ProblemError,
     Ticket,
-    TicketError,
-    real_number,
+    positive_number,
 )
 
 
@@ -30,13 +28,6 @@ def _kernels() -> ModuleType:
     from keyhole.blocks.kernels import attribute_efficient
 
     return attribute_efficient
-
-
-def _positive(name: str, value: float) -> float:
-    number = real_number(name, value)
-    if number <= 0:
-        raise ProblemError(f"{name} must be positive, got {number:g}")
-    return number
 
 
 class AttributeEfficient(BlockRounds):
@@ -58,9 +49,9 @@ class AttributeEfficient(BlockRounds):
         rate: float | None = None,
     ) -> None:
         super().__init__(problem, seed=seed)
-        self.radius = _positive("radius", radius)
+        self.radius = positive_number("radius", radius)
         self.data_dependent = bool(data_dependent)
-        self.rate = None if rate is None else _positive("rate", rate)
+        self.rate = None if rate is None else positive_number("rate", rate)
         self._iterate = new_iterate(problem.d)
 
     @property
@@ -87,13 +78,13 @@ class AttributeEfficient(BlockRounds):
 
     def predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
-        return float(_kernels().predict(_own(seen.values), _plan(seen.ticket)))
+        return float(_kernels().predict(np.array(seen.values), _plan(seen.ticket)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Step along the estimated gradient."""
         ticket, label = self._desk.settle(seen, y)
         kinds = (self.LASSO, self.radius, self.rate or 0.0)
-        _kernels().learn(_own(seen.values), label, _plan(ticket), *kinds, self._iterate)
+        _kernels().learn(np.array(seen.values), label, _plan(ticket), *kinds, self._iterate)
 
     def _play(self, given: Given, written: Written) -> int:
         sizes = (self.problem.k, self.problem.budget)
@@ -109,16 +100,8 @@ class AttributeEfficient(BlockRounds):
         }
 
 
-def _own(values: NDArray[Any]) -> Floats:
-    # A copy: what hangs on a ticket is read-only, for which kernels would be compiled anew.
-    return np.array(values, dtype=np.float64)
-
-
 def _plan(ticket: Ticket) -> Plan:
-    counts, offsets = ticket.memo.get("counts"), ticket.memo.get("offsets")
-    shapes = [np.shape(array) for array in (counts, offsets) if array is not None]
-    if counts is None or offsets is None or shapes != [(4, len(ticket.features)), (2,)]:
-        raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
-    features = np.array(ticket.features, dtype=np.int64)
-    reach, product, played, means = map(_own, counts)
-    return Plan(features, reach, product, played, means, _own(offsets))
+    like = {"counts": np.empty((4, len(ticket.features))), "offsets": np.empty(2)}
+    memo = writable(written(ticket, like))
+    reach, product, played, means = memo["counts"]
+    return Plan(np.array(ticket.features), reach, product, played, means, memo["offsets"])

@@ -28,6 +28,7 @@ from keyhole.problem import (
     StateError,
     Ticket,
     nearest,
+    positive_number,
     real_number,
     whole_number,
 )
@@ -188,9 +189,7 @@ class DantzigLearner(BlockRounds):
         if noise_sd is None:
             raise ProblemError("noise_sd must be given; threshold='data' does without")
         self.noise_sd = real_number("noise_sd", noise_sd, 0.0)
-        self.threshold_scale = real_number("threshold_scale", threshold_scale)
-        if self.threshold_scale <= 0:
-            raise ProblemError(f"threshold_scale must be positive, got {threshold_scale:g}")
+        self.threshold_scale = positive_number("threshold_scale", threshold_scale)
         self.failure_probability = real_number("failure_probability", failure_probability, 0.0, 1.0)
         if self.failure_probability in (0.0, 1.0):
             raise ProblemError(

@@ -15,6 +15,7 @@ from keyhole.blocks.dantzig import DantzigBasis
 from keyhole.blocks.dantzig_log import Diagnostics
 from keyhole.blocks.mixed_sampling import mixed_scheme
 from keyhole.blocks.newton import NewtonStep
+from keyhole.blocks.squares import is_square
 from keyhole.blocks.truncation import top_k
 from keyhole.blocks.weighted_dantzig import WeightedDantzig
 from keyhole.learners.rounds import BlockRounds, Given, Written
@@ -34,15 +35,6 @@ def _kernels() -> ModuleType:
     from keyhole.blocks.kernels import mixed_rounds
 
     return mixed_rounds
-
-
-def explores(t: int) -> bool:
-    """Whether round t is a square.
-
-    >>> [t for t in range(1, 30) if explores(t)]
-    [1, 4, 9, 16, 25]
-    """
-    return math.isqrt(t) ** 2 == t
 
 
 class DSOSLRCLearner(BlockRounds):
@@ -147,7 +139,7 @@ class DSOSLRCLearner(BlockRounds):
         """A ticket for a sample of everything at square rounds, for the support and more else."""
         t = self.round + 1
         self._begin(t)
-        scheme = self._explore if explores(t) else self._exploit
+        scheme = self._explore if is_square(t) else self._exploit
         features = scheme.read(self.seed, t)
         S = scheme.support if scheme is self._exploit else features
         memo: dict[str, NDArray[Any]] = {"means": self._fit.means[S], "limits": self._newton.limits}
@@ -181,7 +173,7 @@ class DSOSLRCLearner(BlockRounds):
     def _play(self, given: Given, written: Written) -> int:
         _, t, _, y = given
         fit, newton, scheme = self._fit, self._newton, self._exploit
-        if not explores(t):
+        if not is_square(t):
             learner = (fit.means[scheme.support], newton.arrays(), scheme.sees_all_pairs)
             exploited = (scheme.arrays(), *learner, fit.sums.arrays())
             return int(_kernels().newton_rounds(*given, *exploited, *written))
@@ -214,7 +206,7 @@ class DSOSLRCLearner(BlockRounds):
 
     def _begin(self, t: int) -> None:
         """What happens before round t is asked: a program, if the last round explored."""
-        if t == 1 or not explores(t - 1) or not self._fit.solve(t):
+        if t == 1 or not is_square(t - 1) or not self._fit.solve(t):
             return
         before = self._exploit.support
         self._derive()
@@ -232,7 +224,7 @@ class DSOSLRCLearner(BlockRounds):
             self._newton.start(fit.weights[S], np.full(len(S), float(k)), worst=1.0 + Y)
 
     def _alike(self, t: int) -> int:
-        return 1 if explores(t) else (math.isqrt(t) + 1) ** 2 - t
+        return 1 if is_square(t) else (math.isqrt(t) + 1) ** 2 - t
 
     def _derive(self) -> None:
         """From w_hat: how to explore, what to play and how to spend what is left."""

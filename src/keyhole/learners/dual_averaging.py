@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.dual_averaging import Draw, Rule, nothing_learnt, room_for
 from keyhole.blocks.sampling import workspace
+from keyhole.blocks.truncation import top_k
 from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
 from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.problem import (
@@ -161,7 +162,7 @@ class DualAveragingLearner(BlockRounds):
         """The iterate on its k largest coordinates."""
         w, played = np.empty(self.problem.d), np.zeros(self.problem.d)
         _kernels().iterate(self._rule, self._dual, w)
-        S = _kernels().leaders(w, self._rule.k)
+        S = top_k(w, self._rule.k)
         played[S] = w[S]
         return played
 

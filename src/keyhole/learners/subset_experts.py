@@ -20,7 +20,7 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     TicketError,
-    real_number,
+    positive_number,
     whole_number,
 )
 
@@ -112,9 +112,7 @@ class SubsetExpertsLearner(BlockRounds):
                 f"d = {d}, k = {k} have {n:,} subsets and each would be an expert; at most "
                 f"{MOST:,} will do: use fewer features, a smaller k, or another learner"
             )
-        self.radius = real_number("radius", radius)
-        if self.radius <= 0:
-            raise ProblemError(f"radius must be positive, got {radius:g}")
+        self.radius = positive_number("radius", radius)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         super().__init__(problem, seed=seed)
         scheme = inclusion_uniform(d, m)

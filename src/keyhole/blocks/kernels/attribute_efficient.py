@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.attribute_efficient import Iterate, Plan
-from keyhole.blocks.kernels.exploration import largest
 from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement, uniform
+from keyhole.blocks.kernels.truncation import top_k
+from keyhole.blocks.squares import is_square
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
+_is_square = kernel(is_square)
 REACH, PRODUCT, FILL = 0, 1, 2  # purposes of the draws of a round
 LABELS, GRADIENTS, SQUARE, GRADIENT = 0, 1, 2, 3  # places in the tally
 _CONFIDENCE = math.log(2.0 / 0.05)  # the paper's ln(2/delta), at delta = 0.05
@@ -44,24 +46,6 @@ def draw_into(
         if i == len(weights):  # the product rounded up to the total: the last with a weight
             i = min(int(np.searchsorted(reached, total, side="left")), i - 1)
         out[i] += value[i] * total / (draws * weights[i])
-
-
-@inner
-def _top(average: Floats, k: int) -> Indices:
-    """The k largest of |average|, ascending, zeros never among them."""
-    size = np.abs(average)
-    order = np.empty(min(k, len(size)), dtype=np.int64)
-    largest(size, order)
-    n = 0
-    while n < len(order) and size[order[n]] > 0.0:
-        n += 1
-    return np.sort(order[:n])
-
-
-@inner
-def _is_square(t: int) -> bool:
-    root = int(math.sqrt(float(t)) + 0.5)
-    return root * root == t
 
 
 @kernel
@@ -91,7 +75,7 @@ def plan(
     d = len(it.w)
     if dependent and t & (t - 1) == 0:
         measure(it)
-    S = _top(it.average, k)
+    S = top_k(it.average, k)
     played = np.zeros(d)
     for i in S:
         played[i] = it.average[i]

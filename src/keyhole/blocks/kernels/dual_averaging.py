@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dual_averaging import Draw, Dual, Rule
-from keyhole.blocks.kernels.exploration import largest
 from keyhole.blocks.kernels.explore import merge, weigh
 from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.reading import read
 from keyhole.blocks.kernels.sampling import Seed, complement
+from keyhole.blocks.kernels.truncation import top_k
+from keyhole.blocks.squares import is_square
 from keyhole.problem import Floats, Indices
 
+_is_square = kernel(is_square)
 ROOMY = 1.25  # a little more than uncorrelated features need
 
 
@@ -56,31 +58,12 @@ def iterate(rule: Rule, dual: Dual, w: Floats) -> None:
 
 
 @kernel
-def leaders(w: Floats, k: int) -> Indices:
-    """The k largest coordinates of w in size, ascending, ties to the lower index; never zeros."""
-    S = np.empty(min(k, len(w)), dtype=np.int64)
-    largest(np.abs(w), S)
-    n = 0
-    for i in S:
-        if w[i] != 0.0:
-            S[n] = i
-            n += 1
-    return np.sort(S[:n])
-
-
-@inner
-def _is_square(t: int) -> bool:
-    root = int(math.sqrt(t))
-    return root * root == t or (root + 1) * (root + 1) == t
-
-
-@kernel
 def choose(seed: Seed, t: int, rule: Rule, dual: Dual, draw: Draw, space: Indices) -> int:
     """Write what round t reads and plays; how many features it reads."""
     d = len(dual.h)
     w = np.empty(d)
     iterate(rule, dual, w)
-    S = leaders(w, rule.k)
+    S = top_k(w, rule.k)
     kept = S
     if rule.budget == len(S) < d and _is_square(t):
         kept = S[:0]  # nothing would be left to explore with: at squares, explore with everything
