@@ -62,19 +62,20 @@ def combine(
     """out += sum_k weight_k L[k] for k in first..last-1, on start..stop-1 and a little around.
 
     As `add_rows`, for the short rows of a basis, where the ends of a loop are what costs: it runs
-    over whole blocks of 16, which all arrays have room for.
+    over whole blocks of 16, which all arrays have room for. (Unsigned, because a signed index might
+    count from the end: asking for that keeps a loop that does not begin at 0 from vectorising.)
     """
     apart()
-    k, start, stop = first, start // 16 * 16, rounded(stop)
+    k, low, high = first, np.uint64(start // 16 * 16), np.uint64(rounded(stop))
     while k + 4 <= last:
         a0, a1, a2, a3 = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
         l0, l1, l2, l3 = L[k], L[k + 1], L[k + 2], L[k + 3]
-        for j in range(start, stop):
+        for j in range(low, high):
             out[j] += (a0 * l0[j] + a1 * l1[j]) + (a2 * l2[j] + a3 * l3[j])
         k += 4
     while k < last:
         a0, l0 = weight[k], L[k]
-        for j in range(start, stop):
+        for j in range(low, high):
             out[j] += a0 * l0[j]
         k += 1
 
