@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.dantzig_apart import apart
+from keyhole.blocks.kernels.dantzig_lanes import four_sums
 from keyhole.blocks.kernels.dantzig_rows import add_rows, combine, largest, rank_one, rounded
 from keyhole.blocks.kernels.jit import inner
 from keyhole.problem import Floats, Indices
@@ -103,38 +104,23 @@ def resized(z: State, old: int, m: int, room: int) -> State:
 
 @inner
 def basic_solution(inv: Floats, n: int, side: int, v: Floats, out: Floats) -> None:
-    """out = v inv (side ROW) or inv v (side COLUMN)."""
+    """out = v inv (side ROW) or inv v (side COLUMN), and anything after that."""
     if side == ROW:
         none = n - n  # 0, but not a literal: those would get kernels of their own
         for o in range(n):
             out[o] = 0.0
         combine(inv, none, n, v, none, n, out)
         return
-    # Two rows and four partial sums each: one chain of additions would wait for each of them.
-    p = 0
-    while p < n:
-        row, next_row = inv[p], inv[min(p + 1, n - 1)]
-        t0, t1, t2, t3, o = 0.0, 0.0, 0.0, 0.0, 0
-        x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
-        while o + 4 <= n:
-            v0, v1, v2, v3 = v[o], v[o + 1], v[o + 2], v[o + 3]
-            t0 += row[o] * v0
-            t1 += row[o + 1] * v1
-            t2 += row[o + 2] * v2
-            t3 += row[o + 3] * v3
-            x0 += next_row[o] * v0
-            x1 += next_row[o + 1] * v1
-            x2 += next_row[o + 2] * v2
-            x3 += next_row[o + 3] * v3
-            o += 4
-        while o < n:
-            t0 += row[o] * v[o]
-            x0 += next_row[o] * v[o]
-            o += 1
-        out[p] = (t0 + t1) + (t2 + t3)
-        if p + 1 < n:
-            out[p + 1] = (x0 + x1) + (x2 + x3)
-        p += 2
+    whole = n // 4 * 4
+    for h in range((n + 3) // 4):  # there is room for a few more rows than n
+        p = 4 * h
+        t0, t1, t2, t3 = four_sums(inv, p, v, whole)
+        for o in range(whole, n):
+            t0 += inv[p, o] * v[o]
+            t1 += inv[p + 1, o] * v[o]
+            t2 += inv[p + 2, o] * v[o]
+            t3 += inv[p + 3, o] * v[o]
+        out[p], out[p + 1], out[p + 2], out[p + 3] = t0, t1, t2, t3
 
 
 @inner

@@ -157,27 +157,24 @@ def begin(
             M = gather(G, W, old, m, M)
         z = resized(z, old, m, m + 2)
         fill(z, b, lam, W, old, m)
-    looked = False
     while known and descend(M, m, z, w, ROUNDS + none):
         take_support(m, z, w)
         if not equal_sides(M, z, z.inv):
             break
-        again, looked = False, wrong_signs(z) == 0
-        if looked:
-            products(G, b, W, z, 0.0, r, q)
-            if holds(lam, r, q, size):
-                return m, M, z, True, looked
-            new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
-            # New rows change the lasso; new columns are for the pivots.
-            again = len(new) > 0 and 2 * (m + len(new)) <= d and not feasible(lam, r, size)
-            old, m = m, join(W, m, member, new)
-            if m > old:
-                M = gather(G, W, old, m, M)
-                z = resized(z, old, m, m + 2)
-                fill(z, b, lam, W, old, m)
+        products(G, b, W, z, 0.0, r, q)
+        if wrong_signs(z) == 0 and holds(lam, r, q, size):
+            return m, M, z, True, known
+        new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
+        # New rows change the lasso; new columns are for the pivots.
+        again = len(new) > 0 and 2 * (m + len(new)) <= d and not feasible(lam, r, size)
+        old, m = m, join(W, m, member, new)
+        if m > old:
+            M = gather(G, W, old, m, M)
+            z = resized(z, old, m, m + 2)
+            fill(z, b, lam, W, old, m)
         if not again:
             unfold(z.inv, z.active[NUMBER, SIZE])
-            return m, M, z, False, looked
+            return m, M, z, False, known
         forget(z, m)
     forget(z, m)
     adopt(z, guess, W, m, d)
@@ -249,8 +246,10 @@ def grow(
             loosen(m, z, s, size, spread, straight)
         if 2 * m > d:
             return WIDE, s, made, z, W, m
+        # What the lasso's basis violates has been found: no need to look again before the end.
+        patience = 1.0 if looked and not fresh else PATIENCE
         code, s, steps, z = follow(
-            M, m, z, s, size, max(CHECK, int(PATIENCE * z.active[NUMBER, SIZE]))
+            M, m, z, s, size, max(CHECK, int(patience * z.active[NUMBER, SIZE]))
         )
         made += steps
         fresh = True
