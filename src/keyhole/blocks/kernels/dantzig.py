@@ -26,7 +26,8 @@ from keyhole.blocks.kernels.dantzig_basis import (
     invert,
     new_state,
 )
-from keyhole.blocks.kernels.dantzig_grow import SPREAD, WIDE, Guess, adopt, forget, grow, opened
+from keyhole.blocks.kernels.dantzig_begin import Guess, adopt, forget
+from keyhole.blocks.kernels.dantzig_grow import SPREAD, WIDE, grow, opened
 from keyhole.blocks.kernels.dantzig_homotopy import DONE, RAY
 from keyhole.blocks.kernels.dantzig_rows import add_rows, largest
 from keyhole.blocks.kernels.dantzig_start import finish, loosen, restart, revalue
