@@ -147,7 +147,7 @@ def begin(
         z = resized(z, m, m, m + 2)
         if not again:
             unfold(z.inv, n)
-            made, looked, good = none, known, not known
+            made, looked, good = none, True, False
             if 4 * wrong <= n:
                 made, looked, good = repair(
                     G, b, lam, size, M, m, z, W, r, q, min(pivots, n + FIRST)

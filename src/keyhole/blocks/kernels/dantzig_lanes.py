@@ -8,15 +8,19 @@ are spelt out; their order is the same on every machine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, cast
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from keyhole.problem import Floats
 
 Four = tuple[float, float, float, float]
+
+ir: Any = import_module("llvmlite.ir")
+_types: Any = types
+_known: Any = intrinsic
 
 
 def _four_sums(typing_context: Any, A: Any, p: Any, v: Any, n: Any) -> Any:
@@ -60,10 +64,9 @@ def _four_sums(typing_context: Any, A: Any, p: Any, v: Any, n: Any) -> Any:
             results.append(builder.fadd(builder.fadd(x[0], x[1]), builder.fadd(x[2], x[3])))
         return context.make_tuple(builder, signature.return_type, results)
 
-    return types.UniTuple(types.float64, 4)(A, p, v, n), build
+    return _types.UniTuple(_types.float64, 4)(A, p, v, n), build
 
 
-_known: Any = intrinsic
 # four_sums(A, p, v, n): sum_o A[p + i, o] v[o] over the first n entries, a multiple of 4, for i in
 # 0..3. A is in C order; nothing is checked.
 four_sums = cast(Callable[[Floats, int, Floats, int], Four], _known(_four_sums))

@@ -25,6 +25,7 @@ from keyhole.blocks.kernels.dantzig_table import (
     PACE,
     ROOM,
     SLIGHT,
+    SOON,
     TINY,
     VALUE,
     Table,
@@ -59,24 +60,29 @@ def steepest(m: int, edge: Floats) -> int:
 
 @inner
 def nearest(m: int, edge: Floats, ray: Floats, way: float, end: float) -> tuple[int, float]:
-    """The row of the table that stops a ray, and after how long; -1: none before `end`."""
+    """The row of the table that stops a ray, and after how long; -1: none before `end`.
+
+    Two passes: how far the ray may go with a hair of tolerance, then the largest pivot within that.
+    """
     apart()
     value, low, high, tiny = edge[VALUE], edge[LOW], edge[HIGH], edge[TINY]
-    room, pace, reach = edge[ROOM], edge[PACE], end
+    room, pace, soon = edge[ROOM], edge[PACE], edge[SOON]
     small, best, found = PIVOT * largest(ray, m), 0.0, -1
-    for i in range(len(ray)):  # without branches: this vectorises
+    for i in range(m):  # without branches: this vectorises
         a = way * ray[i]
         gap = high[i] - value[i] if a > 0.0 else value[i] - low[i]
-        room[i], pace[i] = (gap if gap > 0.0 else 0.0), (a if a > 0.0 else -a)
-    for i in range(m):
-        if pace[i] > small and room[i] + tiny[i] < reach * pace[i]:
-            reach = (room[i] + tiny[i]) / pace[i]
-    if reach == end:
+        gap, a = (gap if gap > 0.0 else 0.0), (a if a > 0.0 else -a)
+        a = a if a > small else 0.0
+        room[i], pace[i], soon[i] = gap, a, a / (gap + tiny[i])
+    top = largest(soon, m)
+    if top == 0.0 or top * end <= 1.0:
         return -1, end
     for i in range(m):
-        if pace[i] > best and pace[i] > small and room[i] <= reach * pace[i]:
+        pace[i] = pace[i] if room[i] * top <= pace[i] else 0.0
+    for i in range(m):
+        if pace[i] > best:
             found, best = i, pace[i]
-    return found, (room[found] / pace[found] if found >= 0 else np.inf)
+    return found, (room[found] / best if found >= 0 else np.inf)
 
 
 @inner

@@ -28,7 +28,7 @@ from keyhole.problem import Floats, Indices
 # Rows of Table.edge. For what follows: value, bounds, what of it is rounding. For what is set: the
 # same of the dual value that belongs to it, and about the square of its ray's length. Scratch.
 VALUE, LOW, HIGH, TINY, DUAL, LEAST, MOST, SLIGHT, LENGTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
-ROOM, PACE = 9, 10
+ROOM, PACE, SOON, INSIDE, OUTSIDE, SHARE = 9, 10, 11, 12, 13, 14
 # The two ways through the table, also rows of Table.who and Table.since, and of Table.products.
 DOWN, ACROSS = 0, 1
 
@@ -41,7 +41,7 @@ class Table(NamedTuple):
 
     A: Floats  # M[S, N]
     N: Indices
-    edge: Floats  # (11, m or more)
+    edge: Floats  # (15, m or more)
     who: Indices  # (2, m): the weight w_j (as j) or the row (as m + j) that follows, that is set
     since: Indices  # (2, m): how many pivots when it came, 0 if it always was there
     products: Floats  # (2, pivots, m or more): the two factors of each outer product
@@ -74,7 +74,7 @@ def tabulate(
     apart()
     n, inv, S, wide = z.active[NUMBER, SIZE], z.inv, z.active[ROW], rounded(m)
     k, a = m - n, 0
-    A, N, edge = np.zeros((n, rounded(k))), np.empty(k, np.int64), np.zeros((11, wide))
+    A, N, edge = np.zeros((n, rounded(k))), np.empty(k, np.int64), np.zeros((15, wide))
     who, since = np.empty((2, m), np.int64), np.zeros((2, m), np.int64)
     length = edge[LENGTH]
     for c in range(wide):
@@ -113,13 +113,15 @@ def line_of(
     for i in range(len(out)):
         out[i] = 0.0
     if since == 0:
-        first, second = np.zeros(rounded(n)), np.zeros(rounded(k))
+        first, second, v = t.edge[INSIDE], t.edge[OUTSIDE], t.edge[SHARE]
+        for i in range(len(out)):
+            first[i], second[i] = 0.0, 0.0
         inside = at >= k if way == DOWN else at < n
         if inside:
             g = z.inv[at - k if way == DOWN else at]
             combine(t.A, none, n, g, none, k, second)
         else:
-            g, v, row = first, np.empty(n), M[t.N[at if way == DOWN else at - n]]
+            g, row = first, M[t.N[at if way == DOWN else at - n]]
             for e in range(n):
                 v[e] = row[S[e]]
             combine(z.inv, none, n, v, none, n, first)
