@@ -111,8 +111,9 @@ def begin(
     (m, M, state, pivots, all is well, looked). All is well: that basis is the answer. Looked:
     r = b - G w and q = G u are up to date, and what they violate is in the working set.
 
-    A look at all coordinates costs most. So one comes when the old support has had a round of
-    descent, to find what is new, and the next one is meant to be the certificate.
+    A look at all coordinates costs much. So one comes when the old support has had a round of
+    descent, to find what is new; the next one is meant to be the certificate, or else to find what
+    the repair needs, and then the one after the repair is.
     """
     d, n, known = len(b), len(guess.columns), len(guess.weights) > 0
     none = n - len(guess.rows)  # 0, but not a literal: those would get kernels of their own
@@ -120,7 +121,7 @@ def begin(
     side = rounded(m + 2 * FIRST)
     M = gather(G, W, none, m, np.empty((side, side)))
     # Descending needs no inverse: room for one comes when it is known how much.
-    z, w = new_state(m, rounded(m), none if known else 2 * n), np.zeros(d)
+    z, w, count = new_state(m, rounded(m), none if known else 2 * n), np.zeros(d), none
     fill(z, b, lam, W, none, m)
     if known:
         for i in range(n):
@@ -128,7 +129,12 @@ def begin(
         descend(M, m, z, w, 1 + none)
         for j in range(d):
             r[j], q[j] = b[j], 0.0
-        add_rows(G, d, W, w, m, -1.0, r)
+        index, weight = np.empty(m, np.int64), np.empty(m)
+        for i in range(m):
+            if w[i] != 0.0:
+                index[count], weight[count] = W[i], w[i]
+                count += 1
+        add_rows(G, d, index, weight, count, -1.0, r)
         new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + n, SOON, known)
         m, M, z = widened(G, b, lam, W, member, m, new, M, z)
         z = resized(z, m, m, m + FIRST)
@@ -146,15 +152,17 @@ def begin(
         m, M, z = widened(G, b, lam, W, member, m, new, M, z)
         z = resized(z, m, m, m + 2)
         if not again:
+            if 4 * wrong > n:  # so much that repairing costs more than starting anew
+                forget(z, m)
+                return m, M, z, none, False, False
             unfold(z.inv, n)
-            made, looked, good = none, True, False
-            if 4 * wrong <= n:
-                made, looked, good = repair(
-                    G, b, lam, size, M, m, z, W, r, q, min(pivots, n + FIRST)
-                )
-                if looked and made > 0 and not good:
-                    new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
-                    m, M, z = widened(G, b, lam, W, member, m, new, M, z)
+            most = min(pivots, n + FIRST)
+            made, looked, good = repair(G, b, lam, size, M, m, z, W, r, q, most)
+            if not looked:
+                settle(M, m, z, size, 0)
+            elif made > 0 and not good:
+                new = newcomers(lam, r, q, member, size, 0.0, 0.0, FIRST + none, NEAR, known)
+                m, M, z = widened(G, b, lam, W, member, m, new, M, z)
             return m, M, z, made, good, looked
         forget(z, m)
     forget(z, m)

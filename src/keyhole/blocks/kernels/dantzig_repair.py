@@ -22,10 +22,10 @@ from keyhole.blocks.kernels.dantzig_table import (
     LENGTH,
     LOW,
     MOST,
+    NEXT,
     PACE,
     ROOM,
     SLIGHT,
-    SOON,
     TINY,
     VALUE,
     Table,
@@ -66,7 +66,7 @@ def nearest(m: int, edge: Floats, ray: Floats, way: float, end: float) -> tuple[
     """
     apart()
     value, low, high, tiny = edge[VALUE], edge[LOW], edge[HIGH], edge[TINY]
-    room, pace, soon = edge[ROOM], edge[PACE], edge[SOON]
+    room, pace, soon = edge[ROOM], edge[PACE], edge[NEXT]
     small, best, found = PIVOT * largest(ray, m), 0.0, -1
     for i in range(m):  # without branches: this vectorises
         a = way * ray[i]
@@ -158,8 +158,8 @@ def repair(
 ) -> tuple[int, bool, bool]:  # fmt: skip
     """Pivots from the lasso's basis, inverse at hand, r = b - G w and q = G u up to date.
 
-    Returns (pivots, whether r and q are those of the new basis, whether that is the answer). If it
-    is not, the basis comes with its inverse: the homotopy can start from any basis.
+    Returns (pivots, whether r and q are those of the new basis, accurately, whether that is the
+    answer). If it is not, the basis comes with its inverse: the homotopy can start from any basis.
     """
     apart()
     n = z.active[NUMBER, SIZE]
@@ -171,9 +171,11 @@ def repair(
     done, made, flips = make_pivots(M, m, z, table, rounding, pivots)
     rows, columns = np.empty(m, np.int64), np.empty(m, np.int64)
     take_basis(m, z, table, rows, columns)
+    looked = False
     if done:
         products(G, b, W, z, 0.0, r, q)
-        if holds(lam, r, q, size) and tight(z, W, r, q, size):
-            return made + flips, done, True
+        looked = tight(z, W, r, q, size)
+        if looked and holds(lam, r, q, size):
+            return made + flips, True, True
     take_inverse(m, z, table, made, rows, columns)
-    return made + flips, done, False
+    return made + flips, looked, False

@@ -28,7 +28,7 @@ from keyhole.problem import Floats, Indices
 # Rows of Table.edge. For what follows: value, bounds, what of it is rounding. For what is set: the
 # same of the dual value that belongs to it, and about the square of its ray's length. Scratch.
 VALUE, LOW, HIGH, TINY, DUAL, LEAST, MOST, SLIGHT, LENGTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
-ROOM, PACE, SOON, INSIDE, OUTSIDE, SHARE = 9, 10, 11, 12, 13, 14
+ROOM, PACE, NEXT, INSIDE, OUTSIDE, SHARE = 9, 10, 11, 12, 13, 14
 # The two ways through the table, also rows of Table.who and Table.since, and of Table.products.
 DOWN, ACROSS = 0, 1
 
