@@ -76,7 +76,7 @@ def tabulate(
     k, a = m - n, 0
     A, N, edge = np.zeros((n, rounded(k))), np.empty(k, np.int64), np.zeros((15, wide))
     who, since = np.empty((2, m), np.int64), np.zeros((2, m), np.int64)
-    length = edge[LENGTH]
+    length, square = edge[LENGTH], edge[SHARE]
     for c in range(wide):
         length[c] = 1.0
     for j in range(m):
@@ -86,7 +86,7 @@ def tabulate(
             is_set(edge, a, q[W[j]], True, 1.0, rounding)
             a += 1
     for e in range(n):
-        j, row, mine, square = S[e], M[S[e]], A[e], 1.0
+        j, row, mine, other = S[e], M[S[e]], A[e], inv[e]
         who[DOWN, e], who[ACROSS, k + e] = j, m + j
         sign = z.line[SIGN + ROW, j]
         follows(edge, e, z.basic[T0 + COLUMN, e], True, sign, 0.0, rounding)
@@ -96,8 +96,9 @@ def tabulate(
         for a in range(len(mine)):
             length[a] += mine[a] * mine[a]  # about that of X
         for o in range(n):
-            square += inv[e, o] * inv[e, o]
-        length[k + e] = square
+            square[o] += other[o] * other[o]
+    for e in range(n):
+        length[k + e] += square[e]
     products, where = np.empty((2, pivots, wide)), np.empty((2, pivots), np.int64)
     return Table(A, N, edge, who, since, products, where)
 
