@@ -25,7 +25,7 @@ from keyhole.streams import ArrayStream, collect
 
 # An adversary that looks at what is bought.
 
-FEATURES, BUDGET, TURN = 20, 4, 16
+FEATURES, BUDGET, TURN = 20, 6, 16
 ADVERSARIES = [(c, look) for look in ("reads", "weight") for c in (3, 6, 20)]  # candidates, by what
 FADE = 0.5 ** (TURN / 256)  # what it remembers of purchases halves every 256 rounds
 

@@ -38,6 +38,17 @@ def test_the_optimism_is_a_normal_standard_error() -> None:
     assert abs(mean_gain(1.1) - 0.25) > 0.0125
 
 
+def test_a_constant_feature_is_as_uncertain_as_one_that_has_shown_nothing() -> None:
+    """E (g'^2 + g^2)/4 = (1 + o^2)/4, what r ~ N(0, 1/4) has in the mean; o = 1/2: 0.3125.
+
+    sd of the mean 0.3125 sqrt(2/20000) = 0.0031, five of them. Broken twin: g alone, 0.0625.
+    """
+    found = selection([0.0] * 4, [0.0] * 4, [4.0] * 4)
+    draws = [sampled_gains(3, t, found, np.full(4, 4.0), 0.5) for t in range(1, 5_001)]
+    assert abs(np.mean(draws) - 0.3125) < 0.0157
+    assert abs(mean_gain(0.5) - 0.3125) > 0.0157
+
+
 def test_never_read_first_then_chance_and_nothing_for_combinations() -> None:
     found = selection([0.5, 0.0, 0.0, 9.0], [1.0, 0.0, 0.0, 0.01], [9.0, 9.0, 0.0, 9.0])
     score = sampled_gains(0, 1, found, np.array([9.0, 9.0, 0.0, 9.0]))

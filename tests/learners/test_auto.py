@@ -84,20 +84,27 @@ def test_loss_is_bounded_by_the_safety_net() -> None:
 
 
 def test_proper_mode_plays_a_sparse_linear_model() -> None:
-    """Predictions are the model's, which is fixed before x is seen and has at most k weights."""
+    """Predictions are the model's, which is fixed before x is seen and has at most k weights.
+
+    Those beyond the labels so far are cut off there; both kinds occur.
+    """
     X, y = sparse(400)
     learner = kh.AutoLearner(kh.Problem(d=20, k=2, budget=8), seed=0, proper=True)
-    for x, label in zip(X, y.tolist(), strict=True):
+    beyond = 0
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         ticket = learner.ask()
         model = learner.model()
         assert len(model.features) <= 2
         seen = ticket.fill(x[ticket.features])
         expected = float(model.predict([x[model.features]])[0])
         if learner.round > 1:
-            np.testing.assert_allclose(learner.predict(seen), expected, rtol=1e-9, atol=1e-9)
+            cut = min(max(expected, y[:t].min()), y[:t].max())
+            beyond += cut != expected
+            np.testing.assert_allclose(learner.predict(seen), cut, rtol=1e-9, atol=1e-9)
         assert np.count_nonzero(learner.weights) <= 2
         learner.tell(seen, label)
     assert learner.model().features.tolist() == [3, 7]
+    assert 0 < beyond < 200
 
 
 @pytest.mark.parametrize("proper", [False, True])

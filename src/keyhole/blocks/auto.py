@@ -21,6 +21,7 @@ TAUS = (math.inf, 512.0, 64.0)  # rounds the memories look back
 LONGEST = 16  # rounds of a batch, once it is no longer the beginning
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 FAR = 2.0  # times the peak: beyond it a value is taken for a fault (a code for missing, say)
+BOLDER = 0.9  # standard errors by which a memory that forgets may be bolder
 
 
 class Settings(NamedTuple):
@@ -49,23 +50,23 @@ class Settings(NamedTuple):
 def settings(d: int, k: int, budget: int, *, proper: bool, seed: int) -> Settings:
     """Who gets how much of the budget: explored at least an eighth, the net a sixth, the rest kept.
 
-    Half of the net's share plays, the other half reads uniformly. Below a budget of 4 there is no
-    net; below 8 kept and explored features share what the net leaves. Where everything is read,
-    everything may be kept.
+    Half of the net's share plays, the other half reads uniformly. Below a budget of 6, where it
+    would take more than a third, there is no net; below 8 kept and explored features share what it
+    leaves. Where everything is read, everything may be kept.
 
     >>> settings(100, 4, 24, proper=False, seed=0)[:6]
     (100, 4, 24, 17, 2, 4)
     >>> settings(100, 1, 2, proper=False, seed=0)[:6]
     (100, 1, 2, 1, 0, 0)
     """
-    slots = max(1, budget // 12) if budget >= 4 else 0
+    slots = max(1, budget // 12) if budget >= 6 else 0
     net, explored = 2 * slots, budget // 8
     pool = budget - net - explored if slots else max(1, budget - 1)
     if budget == d:
         pool, net = budget, d if slots else 0
-    threshold = 0.85 * math.sqrt(2.0 * math.log(max(d, 2)))
+    threshold = math.sqrt(2.0 * math.log(max(d, 2)))
     return Settings(
-        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, 0.5, bool(proper), np.uint64(seed)
+        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, 0.35, bool(proper), np.uint64(seed)
     )
 
 
@@ -150,6 +151,15 @@ def places(memory_count: int) -> Places:
     return Places(memory_count, net, net + 1, net + 2, net + 3, net + 4)
 
 
+def proper_experts(memory_count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Those that proper mode may play: the best k by each memory, and the mean of the labels."""
+    at = places(memory_count)
+    member = np.zeros(at.total, dtype=np.bool_)
+    member[at.best : at.best + memory_count] = True
+    member[at.mean] = True
+    return member
+
+
 def new_state(s: Settings) -> State:
     """Nothing learnt yet."""
     m, d, room = len(TAUS), s.d, s.budget + 1
@@ -199,9 +209,13 @@ def threshold_of(s: Settings, tau: float) -> float:
     because what it chose wrongly would take the place of something better.
     """
     cautious = tau == math.inf or s.proper or s.pool < 2 * s.k
-    return s.threshold if cautious else 0.8 * s.threshold
+    return s.threshold if cautious else s.threshold - BOLDER
 
 
 def batch_size(t: int) -> int:
-    """Rounds of a batch that begins after t rounds: 4, from 256 on 8, from 512 on 16."""
-    return 4 if t < 256 else 8 if t < 512 else LONGEST
+    """Rounds of a batch that begins after t rounds: a sixty-fourth of them, from 4 to 16.
+
+    >>> [batch_size(t) for t in (0, 400, 512, 1024, 10**6)]
+    [4, 6, 8, 16, 16]
+    """
+    return min(LONGEST, max(4, t // 64))

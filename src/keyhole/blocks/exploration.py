@@ -31,8 +31,9 @@ def sampled_gains(
         (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j normal, sd `optimism`
 
     Thompson sampling on the residual correlations, keyed by (seed, round). A feature never read
-    comes before all others, in random order; one whose reads were all the same counts as r = 0: a
-    rare event may hide there. One that is a combination of the chosen features has no gain.
+    comes before all others, in random order. One whose reads were all the same has shown no r: a
+    standard error of its own is drawn for it too, because a rare event may hide there. One that is
+    a combination of the chosen features has no gain.
 
     >>> selection = Selection(np.array([0]), np.array([1.0]), np.array([0.0, 0.5, 0.0]),
     ...     np.array([0.0, 1.0, 1.0]), 0.1, np.array([9.0, 9.0, 9.0]))

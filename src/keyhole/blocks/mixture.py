@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keyhole.problem import Floats, ProblemError
 
@@ -82,11 +82,10 @@ def step(mixture: Mixture, guesses: ArrayLike, y: float) -> float:
     return prediction
 
 
-def bold_shares(mixture: Mixture, member: NDArray[np.bool_] | None = None) -> Floats:
-    """The weights of the experts in the bold mixture, or in one of the members alone."""
+def bold_shares(mixture: Mixture) -> Floats:
+    """The weights of the experts in the bold mixture."""
     shares = np.empty(len(mixture.recent))
-    everyone = np.ones(len(shares), dtype=np.bool_)
-    _kernels().bold_shares(mixture, everyone if member is None else member, shares)
+    _kernels().bold_shares(mixture, np.ones(len(shares), dtype=np.bool_), shares)
     return shares
 
 

@@ -23,7 +23,7 @@ from keyhole.blocks.auto import (
 from keyhole.blocks.batches import Batches, Entry
 from keyhole.blocks.explanation import Explanation, Line, expert_names
 from keyhole.blocks.forward import select
-from keyhole.blocks.mixture import bold_shares, bound, shares
+from keyhole.blocks.mixture import bound, shares
 from keyhole.learners.rounds import BlockRounds, Given, Written
 from keyhole.model import SparseModel
 from keyhole.problem import (
@@ -55,11 +55,12 @@ def _choosing() -> ModuleType:
 class AutoLearner(BlockRounds):
     """No noise level, horizon, scale or constant: learns what it needs from what it buys.
 
-    Rounds come in batches of 4, later 8 and 16, that read the same features: those **kept**,
-    because one of three memories (all rounds, about 512, about 64) finds them significant; those
-    of the **safety net**, Algorithm 2 with a sixth of the budget; and those **explored**, by
-    random optimism. VAWs on parts of them, started from the memories, hand in guesses, and a
-    mixture predicts nearly as well as the best of them, whichever that turns out to be.
+    Rounds come in batches, of 4 at first and of 16 from round 1024 on, that read the same features:
+    those **kept**, because one of three memories (all rounds, about 512, about 64) finds them
+    significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (not below a
+    budget of 6); and those **explored**, by random optimism. VAWs on parts of them, started from
+    the memories, hand in guesses, and a mixture predicts nearly as well as the best of them,
+    whichever that turns out to be.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.
@@ -72,7 +73,8 @@ class AutoLearner(BlockRounds):
         Of all draws, which are keyed by it and the number of the batch.
     proper
         Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
-        instead of the mixture of everything that is read.
+        instead of the mixture of everything that is read. Its predictions are cut off at the range
+        of the labels so far.
 
     Guarantee
     ---------
@@ -223,9 +225,11 @@ class AutoLearner(BlockRounds):
 
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
-        if not self.proper:
-            return shares(self._state.mixture)
-        return bold_shares(self._state.mixture, _kernels().proper_experts(len(TAUS)))
+        part = shares(self._state.mixture)
+        if self.proper and self._batches.current is not None:
+            batch = self._batches.current.content
+            _kernels().played_shares(self._settings, self._state, batch, part)
+        return part
 
     def _linear(self, share: Floats) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto import FAR, Batch, Settings, State, batch_size
+from keyhole.blocks.auto import FAR, TAUS, Batch, Settings, State, batch_size, proper_experts
 from keyhole.blocks.kernels import discounted, ensemble, mixture, scaling, setfunction
 from keyhole.blocks.kernels import experts as bexp
 from keyhole.blocks.kernels.auto_choose import choose, places_of
@@ -14,6 +14,7 @@ from keyhole.blocks.kernels.minibatch import first_oversized
 from keyhole.problem import Floats, Indices
 
 _size = kernel(batch_size)
+_PROPER = proper_experts(len(TAUS))
 _guess, _learn = ensemble.guess, ensemble.learn
 _mix, _charge, _bold_shares = mixture.predict, mixture.learn, mixture.bold_shares
 _add, _centre = scaling.add, scaling.centre
@@ -35,13 +36,17 @@ def _gather(batch: Batch, X: NDArray[np.floating], t: int, columns: Indices, x: 
 
 
 @kernel
-def proper_experts(memories: int) -> NDArray[np.bool_]:
-    """Those that proper mode may play: the best k by each memory, and the mean of the labels."""
-    at = places_of(memories)
-    member = np.zeros(at.total, dtype=np.bool_)
-    member[at.best : at.best + memories] = True
-    member[at.mean] = True
-    return member
+def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> None:
+    """Proper mode: what each expert's weights count in the model that is played.
+
+    Those of v weights from n rounds are taken n / (n + v) times, about what VAW makes of them in
+    the mean; VAW itself looks at x first.
+    """
+    kept, first = state.kept, places_of(len(state.kept.tau)).best
+    _bold_shares(state.mixture, _PROPER, shares)
+    for m in range(len(kept.tau)):
+        n = kept.n[m, s.d] * kept.scale[m]
+        shares[first + m] *= n / (n + batch.runs.size[first + m])
 
 
 @inner
@@ -55,13 +60,12 @@ def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats
     if not s.proper or np.isnan(batch.label[0]):
         return prediction
     # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
-    memories, value = len(state.kept.tau), 0.0
-    shares = np.empty(len(runs.size))
-    _bold_shares(state.mixture, proper_experts(memories), shares)
-    best = places_of(memories).best
-    for e in range(best, best + memories):
-        value += shares[e] * runs.along[e]
-    return float(batch.label[0] + value)
+    value, shares = batch.label[0], np.empty(len(runs.size))
+    played_shares(s, state, batch, shares)
+    for e in range(len(shares)):
+        if _PROPER[e]:
+            value += shares[e] * runs.along[e]
+    return float(min(max(value, state.mixture.span[0]), state.mixture.span[1]))
 
 
 @kernel

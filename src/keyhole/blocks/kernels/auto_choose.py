@@ -248,7 +248,7 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
                     runs.place[e, v] = batch.slots[i]
                     v += 1
         elif e == at.wide:
-            m, ridge = 0, s.wide
+            m, ridge = lead, s.wide
             for a in range(b):
                 runs.place[e, a] = a
             v = b

@@ -50,7 +50,7 @@ def sampled_gains(
             if reads[j] == 0.0:
                 score[j] = NEVER * (1.0 + uniforms[i] * _UNIT)
             elif D[j] <= 0.0 and r[j] == 0.0 and counts[j] > 0.0:  # constant so far
-                score[j] = noise * g * g / counts[j]
+                score[j] = noise * (normals[i] * normals[i] + g * g) / counts[j]
             elif D[j] <= NEW or counts[j] <= 0.0:
                 score[j] = 0.0
             else:
