@@ -216,7 +216,7 @@ def rivals(folder: str | None) -> dict[str, Part]:
     if folder is not None:
         there = [name for name in FILES if (Path(folder) / f"{name}.parquet").exists()]
         parts["files"] = Part(
-            lambda seeds: [(name, min(seeds, 3)) for name in there],
+            lambda seeds: [(name, seeds) for name in there],
             partial(run_file, folder),
             table_files,
         )

@@ -93,7 +93,7 @@ class Space(NamedTuple):
     score: Floats
     p: Floats  # slots x d
     draw: Indices  # for `kernels.sampling.subset`
-    square: Floats  # 3 x places x places
+    square: Floats  # places x places
 
 
 class State(NamedTuple):
@@ -176,7 +176,7 @@ def new_state(s: Settings) -> State:
         np.empty(d),
         np.empty((s.slots, d)),
         workspace(d).copy(),
-        np.empty((3, room, room)),
+        np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     prior = np.ones(places(m).total)

@@ -52,16 +52,16 @@ def fold(
             kept.n[i] *= scale
             kept.yy[i] *= scale
             scale = 1.0
-        kept.scale[i] = scale
-        kept.yy[i] += yy / scale
+        kept.scale[i], more = scale, 1.0 / scale
+        kept.yy[i] += yy * more
         all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
         for a in range(m + 1):
             v = features[a] if a < m else d
-            all_c[v] += c[a] / scale
-            all_n[v] += count[a] / scale
-            all_G[v, v] += G[a, a] / scale
+            all_c[v] += c[a] * more
+            all_n[v] += count[a] * more
+            all_G[v, v] += G[a, a] * more
             for b in range(a + 1, m + 1):
                 w = features[b] if b < m else d
-                product = G[a, b] / scale
+                product = G[a, b] * more
                 all_G[v, w] += product
                 all_G[w, v] += product

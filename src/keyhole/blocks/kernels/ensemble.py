@@ -15,32 +15,27 @@ _TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding m
 
 
 @kernel
-def invert(A: Floats, P: Floats, L: Floats) -> None:
-    """P = A^-1 of a positive definite A with a diagonal near 1, by Cholesky; L is room to work."""
+def invert(A: Floats) -> None:
+    """A^-1 in place of a positive definite A with a diagonal near 1, by Gauss and Jordan.
+
+    Sums run along rows, and there is one division a pivot: half the time of Cholesky's way.
+    """
     v = len(A)
+    for k in range(v):
+        lead, part = A[k], 1.0 / max(A[k, k], _TINY)
+        for i in range(v):
+            if i != k:
+                row = A[i]
+                factor = row[k] * part
+                for j in range(v):
+                    row[j] -= factor * lead[j]
+                row[k] = -factor
+        for j in range(v):
+            lead[j] *= part
+        lead[k] = part
     for i in range(v):
-        for j in range(i + 1):
-            total = A[i, j]
-            for q in range(j):
-                total -= L[i, q] * L[j, q]
-            L[i, j] = math.sqrt(max(total, _TINY)) if i == j else total / L[j, j]
-    for j in range(v):  # the lower triangle of P holds L^-1 ...
-        P[j, j] = 1.0 / L[j, j]
-        for i in range(j + 1, v):
-            total = 0.0
-            for q in range(j, i):
-                total -= L[i, q] * P[q, j]
-            P[i, j] = total / L[i, i]
-    for i in range(v):  # ... and then L^-T L^-1
-        for j in range(i + 1):
-            total = 0.0
-            for q in range(i, v):
-                total += P[q, i] * P[q, j]
-            L[i, j] = total
-    for i in range(v):
-        for j in range(i + 1):
-            P[i, j] = L[i, j]
-            P[j, i] = L[i, j]
+        for j in range(i):
+            A[j, i] = A[i, j]
 
 
 @kernel
@@ -58,11 +53,10 @@ def start(
 
     `memory` < 0: from nothing. The ridge counts examples that show a feature at its size, and 1
     round of the constant. A feature of size 0, whose units are unknown, keeps the weight 0.
-    room: 3 x v x v.
+    room: v x v.
     """
     v, d = runs.size[e], kept.c.shape[1] - 1
-    A, L, P = room[0, :v, :v], room[1, :v, :v], room[2, :v, :v]
-    unit, b = np.empty(v), np.zeros(v)
+    A, unit, root, b = room[:v, :v], np.empty(v), np.empty(v), np.zeros(v)
     source = max(memory, 0)
     G, scale = kept.G[source], kept.scale[source]
     for i in range(v):
@@ -78,19 +72,18 @@ def start(
             b[i] = kept.c[source, f] * scale * unit[i]
     # With a diagonal of 1 the largest memory does not drown the ridge in rounding.
     for i in range(v):
-        root = 1.0 / math.sqrt(A[i, i])
-        unit[i] *= root
-        b[i] *= root
-        L[i, 0] = root
-    for i in range(v):
+        root[i] = 1.0 / math.sqrt(A[i, i])
+        unit[i] *= root[i]
+        b[i] *= root[i]
         for j in range(i + 1):
-            A[i, j] = A[i, j] * L[i, 0] * L[j, 0]
-    invert(A, P, L)
+            A[i, j] *= root[i] * root[j]
+            A[j, i] = A[i, j]
+    invert(A)
     for i in range(v):
         total = 0.0
         for j in range(v):
-            total += P[i, j] * b[j]
-            runs.P[e, i, j] = P[i, j] * unit[i] * unit[j]
+            total += A[i, j] * b[j]
+            runs.P[e, i, j] = A[i, j] * unit[i] * unit[j]
         runs.theta[e, i] = total * unit[i]
 
 
