@@ -6,32 +6,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto import FAR, TAUS, Batch, Settings, State, batch_size, proper_experts
-from keyhole.blocks.kernels import discounted, ensemble, mixture, scaling, setfunction
+from keyhole.blocks.ensemble import Ensemble
+from keyhole.blocks.kernels import discounted, ensemble, scaling, setfunction
 from keyhole.blocks.kernels import experts as bexp
+from keyhole.blocks.kernels import mixture as mixing
 from keyhole.blocks.kernels.auto_choose import choose, places_of
 from keyhole.blocks.kernels.jit import inner, kernel
 from keyhole.blocks.kernels.minibatch import first_oversized
+from keyhole.blocks.mixture import Mixture
 from keyhole.problem import Floats, Indices
 
 _size = kernel(batch_size)
 _PROPER = proper_experts(len(TAUS))
 _guess, _learn = ensemble.guess, ensemble.learn
-_mix, _charge, _bold_shares = mixture.predict, mixture.learn, mixture.bold_shares
+_mix, _charge, _bold_shares = mixing.predict, mixing.learn, mixing.bold_shares
 _add, _centre = scaling.add, scaling.centre
 _products, _fold = discounted.products, discounted.fold
 _slot_gains, _feed = setfunction.slot_gains, bexp.feed
 
 
 @inner
-def _gather(batch: Batch, X: NDArray[np.floating], t: int, columns: Indices, x: Floats) -> None:
+def _gather(
+    centre: Floats, peak: Floats, X: NDArray[np.floating], t: int, columns: Indices, x: Floats
+) -> None:
     # Centred values; 0 where absent, or where there is no centre yet; cut off far beyond the peak.
-    b = len(batch.S)
+    b = len(centre)
     for a in range(b):
-        x[a] = X[t, columns[a]] - batch.centre[a]
+        x[a] = X[t, columns[a]] - centre[a]
         if np.isnan(x[a]):
             x[a] = 0.0
-        if batch.peak[a] > 0.0:
-            x[a] = min(max(x[a], -FAR * batch.peak[a]), FAR * batch.peak[a])
+        if peak[a] > 0.0:
+            x[a] = min(max(x[a], -FAR * peak[a]), FAR * peak[a])
     x[b] = 1.0
 
 
@@ -50,21 +55,23 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
 
 
 @inner
-def _predict(s: Settings, state: State, batch: Batch, x: Floats, guesses: Floats) -> float:
-    runs = batch.runs
+def _predict(mixture: Mixture, runs: Ensemble, label: float, x: Floats, guesses: Floats) -> float:
+    # From all experts. It takes what it needs and no more: arrays that come along cost time.
     _guess(runs, x, guesses)
-    if not np.isnan(batch.label[0]):
+    if not np.isnan(label):
         for e in range(len(runs.size)):
-            guesses[e] += batch.label[0]
-    prediction = _mix(state.mixture, guesses)
-    if not s.proper or np.isnan(batch.label[0]):
-        return prediction
+            guesses[e] += label
+    return _mix(mixture, guesses)
+
+
+@inner
+def _play_properly(s: Settings, state: State, batch: Batch) -> float:
     # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
-    value, shares = batch.label[0], np.empty(len(runs.size))
+    value, shares = batch.label[0], np.empty(len(batch.runs.size))
     played_shares(s, state, batch, shares)
     for e in range(len(shares)):
         if _PROPER[e]:
-            value += shares[e] * runs.along[e]
+            value += shares[e] * batch.runs.along[e]
     return float(min(max(value, state.mixture.span[0]), state.mixture.span[1]))
 
 
@@ -73,8 +80,11 @@ def predict_row(s: Settings, state: State, batch: Batch, values: Floats) -> floa
     """The prediction for the values of S; nothing is learnt."""
     X, columns = values.reshape(1, -1), np.arange(len(values))
     x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
-    _gather(batch, X, 0, columns, x)
-    return _predict(s, state, batch, x, guesses)
+    _gather(batch.centre, batch.peak, X, 0, columns, x)
+    prediction = _predict(state.mixture, batch.runs, batch.label[0], x, guesses)
+    if s.proper and not np.isnan(batch.label[0]):
+        return _play_properly(s, state, batch)
+    return prediction
 
 
 @kernel
@@ -88,23 +98,26 @@ def learn_rows(
     predictions: Floats,
 ) -> None:
     """Predict and learn rows one after the other; X holds feature S[a] in column columns[a]."""
-    b = len(batch.S)
-    x, guesses = np.empty(b + 1), np.empty(len(state.mixture.losses))
+    b, runs, mixture = len(batch.S), batch.runs, state.mixture
+    centre, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
+    x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
     for t in range(len(y)):
-        _gather(batch, X, t, columns, x)
-        predictions[t] = _predict(s, state, batch, x, guesses)
-        _charge(state.mixture, guesses, y[t])
+        _gather(centre, peak, X, t, columns, x)
+        predictions[t] = _predict(mixture, runs, middle[0], x, guesses)
+        if s.proper and not np.isnan(middle[0]):
+            predictions[t] = _play_properly(s, state, batch)
+        _charge(mixture, guesses, y[t])
         row = batch.rows[0]
-        if np.isnan(batch.label[0]):
-            batch.label[0] = y[t]
+        if np.isnan(middle[0]):
+            middle[0] = y[t]
         for a in range(b):
             value = np.float64(X[t, columns[a]])
-            batch.values[row, a] = value
-            if np.isnan(batch.centre[a]):
-                batch.centre[a] = value
+            values[row, a] = value
+            if np.isnan(centre[a]):
+                centre[a] = value
         batch.labels[row] = y[t]
         batch.rows[0] = row + 1
-        _learn(batch.runs, y[t] - batch.label[0])
+        _learn(runs, y[t] - middle[0])
 
 
 @kernel

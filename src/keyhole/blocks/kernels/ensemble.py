@@ -18,7 +18,7 @@ _TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding m
 def invert(A: Floats) -> None:
     """A^-1 in place of a positive definite A with a diagonal near 1, by Gauss and Jordan.
 
-    Sums run along rows, and there is one division a pivot: half the time of Cholesky's way.
+    Sums run along rows, with one division a pivot: three fifths of the time Cholesky's way takes.
     """
     v = len(A)
     for k in range(v):
