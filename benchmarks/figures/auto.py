@@ -70,7 +70,7 @@ def main() -> None:
     figure, cost = plt.subplots(figsize=(6, 4), layout="constrained")
     for way, colour in (("AutoLearner", BLUE), ("floor", GREEN)):
         cost.plot([row["d"] for row in rows], [row[way] for row in rows], "o-", color=colour)
-        cost.annotate(way, (rows[-1]["d"], rows[-1][way]), (-4, -16), textcoords="offset points",
+        cost.annotate(way, (rows[-1]["d"], rows[-1][way]), (-4, -26), textcoords="offset points",
                       ha="right", color=colour)  # fmt: skip
     cost.set(xscale="log", yscale="log", xlabel="features", ylabel="microseconds per round")
     cost.set_xticks([row["d"] for row in rows], [f"{r['d']}\nbudget {r['budget']}" for r in rows])
