@@ -225,10 +225,10 @@ class AutoLearner(BlockRounds):
 
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
-        part = shares(self._state.mixture)
-        if self.proper and self._batches.current is not None:
-            batch = self._batches.current.content
-            _kernels().played_shares(self._settings, self._state, batch, part)
+        if not self.proper or self._batches.current is None:
+            return shares(self._state.mixture)
+        part, batch = np.empty(places(len(TAUS)).total), self._batches.current.content
+        _kernels().played_shares(self._settings, self._state, batch, part)
         return part
 
     def _linear(self, share: Floats) -> tuple[Floats, float]:

@@ -166,8 +166,8 @@ def exchange(t: Table, made: int, p: int, c: int, kappa: float) -> None:
 
 
 @inner
-def take_basis(m: int, z: State, t: Table, rows: Indices, columns: Indices) -> int:
-    """The basis of the table with its basic values: its size, and where it is in the table."""
+def take_basis(m: int, z: State, t: Table, rows: Indices, columns: Indices) -> None:
+    """The basis of the table with its basic values; rows, columns: where it is in the table."""
     n, number = z.active[NUMBER, SIZE], 0
     for side in range(2):
         for i in range(n):
@@ -187,7 +187,6 @@ def take_basis(m: int, z: State, t: Table, rows: Indices, columns: Indices) -> i
             z.line[SIGN + ROW, j] = 1.0 if t.edge[LEAST, i] == 0.0 else -1.0
             number += 1
     z.active[NUMBER, SIZE] = n
-    return n
 
 
 @inner
