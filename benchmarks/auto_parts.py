@@ -14,7 +14,7 @@ import keyhole as kh
 from benchmarks.grammix import grammix
 from keyhole.blocks import auto as parts_of_auto
 from keyhole.blocks.auto import TAUS, new_state
-from keyhole.blocks.mixture import Mixture
+from keyhole.blocks.mixture import Mixture, mix
 from keyhole.problem import Floats
 from keyhole.streams import AGNOSTIC_SUITE, ArrayStream, collect
 
@@ -184,13 +184,15 @@ def table_growth(rows: list[Row]) -> str:
 
 
 def muted(*experts: int, bold: bool = False) -> Change:
-    """Prior weight of experts put down to next to nothing; their share goes to no one."""
+    """Experts that are charged and never heard."""
 
     def mute(mixture: Mixture) -> None:
-        for e in experts:
-            mixture.prior[e] = 1e-300
+        heard = np.ones(len(mixture.recent))
+        heard[list(experts)] = 0.0
+        for part, fresh in zip(mixture, mix(heard), strict=True):
+            part[...] = fresh
         if bold:
-            mixture.prior[-1] = 1e-300
+            mixture.prior[-1] = 0.0
 
     return mute
 
@@ -204,7 +206,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "threshold × 1.2": {"threshold": 1.2},
     "no experts on the best k": {"mute": muted(3, 4, 5)},
     "no expert on everything read": {"mute": muted(9)},
-    "no bold mixture": {"mute": muted(bold=True)},
+    "no bold average": {"mute": muted(bold=True)},
     "only the memory of all rounds": {"taus": TAUS[:1]},
     "no memory of 64 rounds": {"taus": TAUS[:2]},
 }

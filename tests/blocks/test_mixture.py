@@ -1,12 +1,13 @@
-"""The mixture's bound, for every sequence; the bold mixture follows changes."""
+"""The mixture's bound, for every sequence; the bold average is patient and quick."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import keyhole as kh
-from keyhole.blocks.mixture import Mixture, bold_shares, bound, mix, shares, step
+from keyhole.blocks.mixture import RATES, Mixture, bold_shares, bound, mix, shares, step
 
 
 def play(mixture: Mixture, guesses: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -66,17 +67,90 @@ def test_a_mixture_of_the_wrong_rate_breaks_the_bound() -> None:
     assert twin > 2.0 * np.log(2.0)
 
 
-def test_the_bold_mixture_follows_a_change_within_its_window() -> None:
+def test_the_bold_average_is_bayes_rule_and_a_chance_of_change() -> None:
+    """Three rounds against the same sums written over all pairs of rate and expert."""
+    prior, y = np.array([0.2, 0.8]), [0.0, 1.0, -0.5, 0.25]
+    guesses = np.array([[0.0, 0.0], [0.5, -1.0], [0.1, 0.9], [0.3, -0.4]])
+    mixture = mix(prior)
+    belief = np.tile(prior / 3, (3, 1))
+    loss, low, high = 0.0, y[0], y[0]
+    step(mixture, guesses[0], y[0])
+    for t, (g, label) in enumerate(zip(guesses[1:], y[1:], strict=True), 1):
+        g = g.clip(low, high)
+        loss += (label - belief.sum(axis=0) @ g) ** 2
+        belief *= stats.t.pdf((label - g) / np.sqrt(loss / t), df=9)
+        belief /= belief.sum()
+        for r, rate in enumerate(RATES):
+            stay = 1.0 - max(rate, 1.0 / (t + 1))
+            belief[r] = stay * belief[r] + (1.0 - stay) * belief[r].sum() * prior
+        step(mixture, guesses[t], label)
+        low, high = min(low, label), max(high, label)
+        np.testing.assert_allclose(mixture.belief, belief, atol=3e-6)  # ANEW = 1e-6 a round
+        np.testing.assert_allclose(mixture.belief.sum(), 1.0, rtol=1e-12)
+
+
+def test_the_bold_average_finds_what_is_hardly_better() -> None:
+    """Guesses of 0, and some that scatter by 0.05, for labels that scatter by 0.3 around 0.
+
+    A round tells against the second by 0.05^2 / (2 * 0.09) = 0.014, so a change is noticed after
+    1/0.014 = 72 rounds, some 150 with their noise. Who believes in one change in t = 2,000 to 4,000
+    rounds, as often to either expert, is wrong with probability 150/3,000/2 = 0.025 to 0.05. The
+    broken twin weights by losses over 200 rounds: a lag of 2.8 with a deviation of
+    2 * 0.05 * 0.3 * sqrt(200) / 0.18 = 2.4, which is a share of 0.16 in the mean.
+    """
+    n, wrong, twin = 4_000, list[float](), list[float]()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        guesses = np.column_stack([np.zeros(n), 0.05 * rng.standard_normal(n)])
+        y = 0.3 * rng.standard_normal(n)
+        mixture = mix([1.0, 1.0])
+        play(mixture, guesses[:2_000], y[:2_000])
+        for t in range(2_000, n):
+            wrong.append(bold_shares(mixture)[1])
+            lag = np.diff(((y[t - 200 : t, None] - guesses[t - 200 : t]) ** 2).sum(axis=0))
+            twin.append(1.0 / (1.0 + np.exp(lag[0] / 0.18)))
+            step(mixture, guesses[t], y[t])
+    assert np.mean(wrong) < 0.1 < np.mean(twin)
+
+
+def test_the_bold_average_follows_a_change() -> None:
+    """The expert that was right 600 times is wrong from then on. Guesses scatter by 0.1, so a round
+    tells against one that is wrong by 5 log(1 + 1/(9 * 0.01)) = 12: a few rounds, ten at most."""
     rng = np.random.default_rng(0)
-    y = rng.uniform(-1, 1, 1_200)
-    guesses = np.column_stack([y, np.zeros(1_200)])
+    y = np.where(rng.random(1_200) < 0.5, -1.0, 1.0)
+    guesses = np.column_stack([y, np.zeros(1_200)]) + 0.1 * rng.standard_normal((1_200, 2))
     guesses[600:] = guesses[600:, ::-1]
     mixture = mix([1.0, 1.0])
     play(mixture, guesses[:600], y[:600])
     assert bold_shares(mixture)[0] > 0.99
-    play(mixture, guesses[600:], y[600:])
-    assert bold_shares(mixture)[1] > 0.99
+    play(mixture, guesses[600:610], y[600:610])
+    assert bold_shares(mixture)[1] > 0.9
     np.testing.assert_allclose(shares(mixture).sum(), 1.0)
+
+
+def test_one_label_far_out_tells_little() -> None:
+    """A label of 20 deviations and a guess that is 1 nearer to it. Under normal scatter, the
+    broken twin, that would be exp(20) in its favour and undo all 300 rounds before."""
+    rng = np.random.default_rng(2)
+    y = rng.standard_normal(300)
+    mixture = mix([1.0, 1.0])
+    play(mixture, np.column_stack([np.zeros(300), np.ones(300)]), y)
+    behind = np.log(bold_shares(mixture)[1])
+    step(mixture, [0.0, 1.0], 20.0)
+    assert behind < np.log(bold_shares(mixture)[1]) < behind + 1.0
+    assert bold_shares(mixture)[0] > 0.9
+    assert behind + (20.0**2 - 19.0**2) / 2.0 > 10.0
+
+
+def test_an_expert_of_prior_0_is_never_heard() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.uniform(-1, 1, 300)
+    deaf, alone = mix([1.0, 0.0]), mix([1.0])
+    for label in y.tolist():
+        right = step(deaf, [0.1, label], label)
+        assert right == step(alone, [0.1], label)
+    assert bold_shares(deaf)[1] == 0.0 == shares(deaf)[1]
+    assert bound(deaf, 1) == np.inf
 
 
 def test_labels_of_any_size() -> None:
@@ -88,6 +162,7 @@ def test_labels_of_any_size() -> None:
         assert np.isfinite(loss)
 
 
-def test_a_prior_must_be_positive() -> None:
-    with pytest.raises(kh.ProblemError, match="positive"):
-        mix([0.5, 0.0])
+@pytest.mark.parametrize("prior", [[], [0.0, 0.0], [0.5, -0.1], [np.nan], [np.inf], [[1.0]]])
+def test_a_prior_must_be_numbers_some_of_them_positive(prior: list[float]) -> None:
+    with pytest.raises(kh.ProblemError, match="at least one positive"):
+        mix(prior)

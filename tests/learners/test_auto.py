@@ -80,7 +80,7 @@ def test_loss_is_bounded_by_the_safety_net() -> None:
     loss = (y - p) ** 2
     net = float(learner._state.mixture.losses[7])
     assert float(loss.sum()) <= net + learner.bound() + float(loss[record].sum())
-    assert learner.bound() < 2.0 * (np.ptp(y) / 2) ** 2 * np.log(21)
+    assert learner.bound() < 2.0 * (np.ptp(y) / 2) ** 2 * np.log(101)
 
 
 def test_proper_mode_plays_a_sparse_linear_model() -> None:

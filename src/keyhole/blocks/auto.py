@@ -17,11 +17,11 @@ from keyhole.blocks.sampling import workspace
 from keyhole.blocks.scaling import Running, running
 from keyhole.problem import Floats, Indices
 
-TAUS = (math.inf, 512.0, 64.0)  # rounds the memories look back
+TAUS = (math.inf, 1024.0, 64.0)  # rounds the memories look back
 LONGEST = 16  # rounds of a batch, once it is no longer the beginning
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 FAR = 2.0  # times the peak: beyond it a value is taken for a fault (a code for missing, say)
-BOLDER = 0.9  # standard errors by which a memory that forgets may be bolder
+BOLDER = 0.7  # standard errors by which a memory that forgets may be bolder
 
 
 class Settings(NamedTuple):
@@ -151,13 +151,19 @@ def places(memory_count: int) -> Places:
     return Places(memory_count, net, net + 1, net + 2, net + 3, net + 4)
 
 
-def proper_experts(memory_count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Those that proper mode may play: the best k by each memory, and the mean of the labels."""
+def prior(memory_count: int, *, proper: bool) -> Floats:
+    """Of the experts: equal; in proper mode only of the best k by each memory, and of the mean.
+
+    >>> prior(2, proper=True)
+    array([0., 0., 1., 1., 0., 0., 1., 0.])
+    """
     at = places(memory_count)
-    member = np.zeros(at.total, dtype=np.bool_)
-    member[at.best : at.best + memory_count] = True
-    member[at.mean] = True
-    return member
+    weight = np.ones(at.total)
+    if proper:
+        weight[:] = 0.0
+        weight[at.best : at.best + memory_count] = 1.0
+        weight[at.mean] = 1.0
+    return weight
 
 
 def new_state(s: Settings) -> State:
@@ -179,8 +185,8 @@ def new_state(s: Settings) -> State:
         np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
-    prior = np.ones(places(m).total)
-    return State(memories(d, TAUS), running(d), running(1), np.zeros(d), mix(prior), net, space)
+    mixture = mix(prior(m, proper=s.proper))
+    return State(memories(d, TAUS), running(d), running(1), np.zeros(d), mixture, net, space)
 
 
 def new_batch(s: Settings) -> Batch:

@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike
 
 from keyhole.problem import Floats, ProblemError
 
+RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
+BOLD = 0.9  # the prior weight of the bold average
+FREEDOM = 9.0  # degrees of freedom of the scatter the bold average believes in
+
 
 @functools.cache
 def _kernels() -> ModuleType:
@@ -21,14 +25,19 @@ def _kernels() -> ModuleType:
 
 
 class Mixture(NamedTuple):
-    """Vovk's aggregating algorithm over experts, one of which is itself a bold mixture of the rest.
+    """Vovk's aggregating algorithm over experts, one of which is itself a bold average of the rest.
 
     Experts e = 0, ..., E - 1 hand in guesses, cut off at the range [low, high] of the labels so
-    far. Expert E is the mean of their guesses with weights prior_e exp(-R_e / (2 v)), where R_e is
-    its loss over the last `WINDOW` rounds or so and v the mean loss of this very mixture: a bold
-    average that follows changes within the window and has no guarantee. On top, the aggregating
-    algorithm for square loss on an interval of half-length Y = (high - low)/2, with its
-    substitution function, weights the E + 1 guesses by prior_e exp(-L_e / (2 Y^2)).
+    far. Expert E is a bold average of them, with no guarantee: the mean of their guesses under the
+    belief that labels scatter around the guess of one expert, the same until it changes, with a
+    chance of change per round that is one of `RATES`, and at least 1/t; which one is learnt too.
+    The scatter is Student's with `FREEDOM` degrees of freedom, so that one label far out tells
+    little, and scale v, the mean loss of this very average. An expert who guesses better by a
+    small part of v is found in a steady stream, and one change is followed within a few rounds.
+
+    On top, the aggregating algorithm for square loss on an interval of half-length
+    Y = (high - low)/2, with its substitution function, weights the E + 1 guesses by
+    prior_e exp(-L_e / (2 Y^2)). An expert of prior 0 is charged, and never heard.
 
     Guarantee
     ---------
@@ -43,9 +52,10 @@ class Mixture(NamedTuple):
     less than the guess itself in every round but a record. The first label, a record, is charged
     to no one.
 
-    Sums: `losses`, `recent` (discounted), `noise` (of the bold mixture: loss and
+    Sums: `losses`, `recent` (discounted), `noise` (of the bold average: loss and
     count over a window of 200 rounds or a quarter of all, and the count of all).
-    Extremes: `span` = low, high; NaN before the first label.
+    Extremes: `span` = low, high; NaN before the first label. Derived, round by round: `belief`,
+    in rate r and expert e; its sum is 1.
 
     Examples
     --------
@@ -53,7 +63,7 @@ class Mixture(NamedTuple):
     >>> for y in (1.0, -1.0, 1.0, -1.0):
     ...     _ = step(mixture, [y, 0.0], y)
     >>> mixture.losses.round(3), mixture.span
-    (array([4.   , 6.   , 4.445]), array([-1.,  1.]))
+    (array([4.  , 6.  , 4.46]), array([-1.,  1.]))
     """
 
     prior: Floats
@@ -61,16 +71,18 @@ class Mixture(NamedTuple):
     recent: Floats
     noise: Floats
     span: Floats
+    belief: Floats  # rates x E
 
 
 def mix(prior: ArrayLike) -> Mixture:
-    """A mixture of experts with these prior weights; half of it all goes to the bold mixture."""
+    """A mixture of experts with these prior weights; `BOLD` of it all goes to the bold average."""
     weights = np.array(prior, dtype=np.float64)
-    if not (weights.ndim == 1 and len(weights) and (weights > 0.0).all()):
-        raise ProblemError(f"prior must be a list of positive numbers, got {prior!r}")
-    weights = np.append(0.5 * weights / weights.sum(), 0.5)
-    E = len(weights) - 1
-    return Mixture(weights, np.zeros(E + 1), np.zeros(E), np.zeros(3), np.full(2, np.nan))
+    if not (weights.ndim == 1 and (weights >= 0.0).all() and 0.0 < weights.sum() < np.inf):
+        raise ProblemError(f"prior must be numbers >= 0, at least one positive, got {prior!r}")
+    weights /= weights.sum()
+    E, belief = len(weights), np.tile(weights / len(RATES), (len(RATES), 1))
+    heard = np.append((1.0 - BOLD) * weights, BOLD)
+    return Mixture(heard, np.zeros(E + 1), np.zeros(E), np.zeros(3), np.full(2, np.nan), belief)
 
 
 def step(mixture: Mixture, guesses: ArrayLike, y: float) -> float:
@@ -83,19 +95,18 @@ def step(mixture: Mixture, guesses: ArrayLike, y: float) -> float:
 
 
 def bold_shares(mixture: Mixture) -> Floats:
-    """The weights of the experts in the bold mixture."""
-    shares = np.empty(len(mixture.recent))
-    _kernels().bold_shares(mixture, np.ones(len(shares), dtype=np.bool_), shares)
-    return shares
+    """The weights of the experts in the bold average."""
+    total: Floats = mixture.belief.sum(axis=0)
+    return total
 
 
 def shares(mixture: Mixture) -> Floats:
-    """The weights of the experts 0..E-1 in the whole, those inside the bold mixture included."""
+    """The weights of the experts 0..E-1 in the whole, those inside the bold average included."""
     Y = 0.5 * float(mixture.span[1] - mixture.span[0])
-    least = mixture.losses.min()
+    least = mixture.losses[mixture.prior > 0.0].min()
     weight = mixture.prior.copy()
     if Y > 0.0:
-        weight *= np.exp((least - mixture.losses) / (2.0 * Y * Y))
+        weight *= np.exp(np.minimum(least - mixture.losses, 0.0) / (2.0 * Y * Y))
     weight /= weight.sum()
     total: Floats = weight[:-1] + weight[-1] * bold_shares(mixture)
     return total
@@ -103,5 +114,7 @@ def shares(mixture: Mixture) -> Floats:
 
 def bound(mixture: Mixture, expert: int) -> float:
     """2 Y^2 log(1/prior): what the mixture may lose beyond an expert, records aside."""
-    Y = 0.5 * float(mixture.span[1] - mixture.span[0])
-    return 2.0 * Y * Y * math.log(1.0 / mixture.prior[expert]) if Y > 0.0 else 0.0
+    Y, prior = 0.5 * float(mixture.span[1] - mixture.span[0]), float(mixture.prior[expert])
+    if prior == 0.0:
+        return math.inf
+    return 2.0 * Y * Y * math.log(1.0 / prior) if Y > 0.0 else 0.0

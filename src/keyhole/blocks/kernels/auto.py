@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto import FAR, TAUS, Batch, Settings, State, batch_size, proper_experts
+from keyhole.blocks.auto import FAR, Batch, Settings, State, batch_size
 from keyhole.blocks.ensemble import Ensemble
 from keyhole.blocks.kernels import discounted, ensemble, scaling, setfunction
 from keyhole.blocks.kernels import experts as bexp
@@ -17,9 +17,8 @@ from keyhole.blocks.mixture import Mixture
 from keyhole.problem import Floats, Indices
 
 _size = kernel(batch_size)
-_PROPER = proper_experts(len(TAUS))
 _guess, _learn = ensemble.guess, ensemble.learn
-_mix, _charge, _bold_shares = mixing.predict, mixing.learn, mixing.bold_shares
+_mix, _charge = mixing.predict, mixing.learn
 _add, _centre = scaling.add, scaling.centre
 _products, _fold = discounted.products, discounted.fold
 _slot_gains, _feed = setfunction.slot_gains, bexp.feed
@@ -48,7 +47,7 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
     the mean; VAW itself looks at x first.
     """
     kept, first = state.kept, places_of(len(state.kept.tau)).best
-    _bold_shares(state.mixture, _PROPER, shares)
+    shares[:] = state.mixture.belief.sum(axis=0)
     for m in range(len(kept.tau)):
         n = kept.n[m, s.d] * kept.scale[m]
         shares[first + m] *= n / (n + batch.runs.size[first + m])
@@ -70,8 +69,7 @@ def _play_properly(s: Settings, state: State, batch: Batch) -> float:
     value, shares = batch.label[0], np.empty(len(batch.runs.size))
     played_shares(s, state, batch, shares)
     for e in range(len(shares)):
-        if _PROPER[e]:
-            value += shares[e] * batch.runs.along[e]
+        value += shares[e] * batch.runs.along[e]
     return float(min(max(value, state.mixture.span[0]), state.mixture.span[1]))
 
 

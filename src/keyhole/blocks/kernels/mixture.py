@@ -5,41 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.kernels.jit import inner, kernel
-from keyhole.blocks.mixture import Mixture
+from keyhole.blocks.mixture import BOLD, FREEDOM, RATES, Mixture
 from keyhole.problem import Floats
 
-WINDOW = 200.0  # rounds the bold mixture looks back
+WINDOW = 200.0  # rounds that `recent` looks back, and the bold average for its own mean loss
+SHARE = 0.25  # of all rounds, over which that mean is taken once they are more
 NOTHING = 100.0  # a lag: exp(-50) of the best is below the last bit of any sum with it
-SHARE = 0.25  # of all rounds, over which its own mean loss is taken once that is more
-
-
-@inner
-def _trust(behind: float, noise: float, rounds: float) -> float:
-    # In an expert `behind` the best; complete in everyone while nobody has lost anything.
-    if not noise > 0.0:
-        return 1.0
-    lag = rounds * behind / noise
-    return 0.0 if lag > NOTHING else math.exp(-0.5 * lag)
-
-
-@kernel
-def bold_shares(mixture: Mixture, member: NDArray[np.bool_], shares: Floats) -> None:
-    """prior exp(-recent / (2 v)) of the members, scaled to sum 1; v the bold mixture's noise."""
-    least, total = np.inf, 0.0
-    for e in range(len(shares)):
-        if member[e]:
-            least = min(least, mixture.recent[e])
-    for e in range(len(shares)):
-        shares[e] = 0.0
-        if member[e]:
-            behind = mixture.recent[e] - least
-            shares[e] = mixture.prior[e] * _trust(behind, mixture.noise[0], mixture.noise[1])
-        total += shares[e]
-    for e in range(len(shares)):
-        shares[e] /= total
+ANEW = 1e-6  # the chance per round that the rate of change itself is drawn again
 
 
 @kernel
@@ -49,26 +23,27 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
     if np.isnan(low):
         guesses[:] = 0.0
         return 0.0
-    least, total, bold = np.inf, 0.0, 0.0
-    noise, rounds = mixture.noise[0], mixture.noise[1]
-    for e in range(E):
-        least = min(least, mixture.recent[e])
+    bold, least = 0.0, np.inf
     for e in range(E):
         guesses[e] = min(max(guesses[e], low), high)
-        share = mixture.prior[e] * _trust(mixture.recent[e] - least, noise, rounds)
-        total += share
+        share = 0.0
+        for r in range(len(RATES)):
+            share += mixture.belief[r, e]
         bold += share * guesses[e]
-    guesses[E] = min(max(bold / total, low), high)  # rounding must not carry it beyond
+    for e in range(E + 1):
+        if mixture.prior[e] > 0.0:
+            least = min(least, mixture.losses[e])
+    guesses[E] = min(max(bold, low), high)  # rounding must not carry it beyond
     Y, middle = 0.5 * (high - low), low + 0.5 * (high - low)
     if not Y > 0.0:
         return float(middle)
     # In units of Y, so that the largest labels do not overflow. Neither sum is 0: guesses lie in
     # [-1, 1] and the best weight is its prior.
-    least, below, above = mixture.losses.min(), 0.0, 0.0
+    below, above = 0.0, 0.0
     for e in range(E + 1):
         g = (guesses[e] - middle) / Y
         lag = (mixture.losses[e] - least) / Y / Y
-        if lag > NOTHING:
+        if lag > NOTHING or mixture.prior[e] == 0.0:
             continue
         below += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 + g) * (1.0 + g)))
         above += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 - g) * (1.0 - g)))
@@ -98,3 +73,35 @@ def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
     if mixture.noise[1] > most:
         mixture.noise[0] *= most / mixture.noise[1]
         mixture.noise[1] = most
+    _believe(mixture, guesses, y)
+
+
+@inner
+def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
+    # Bayes' rule, then the chance of a change: from every expert to one drawn from the prior.
+    belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
+    scale = FREEDOM * mixture.noise[0] / mixture.noise[1]
+    if not scale > 0.0:  # nobody has lost anything
+        return
+    least, total = np.inf, 0.0
+    for e in range(E):
+        if prior[e] > 0.0:
+            least = min(least, (y - guesses[e]) * (y - guesses[e]))
+    for e in range(E):
+        if prior[e] > 0.0:
+            loss = (y - guesses[e]) * (y - guesses[e])
+            ratio = (scale + least) / (scale + loss)
+            likely = ratio * ratio * ratio * ratio * ratio  # to the power (FREEDOM + 1) / 2
+            for r in range(len(RATES)):
+                belief[r, e] *= likely
+                total += belief[r, e]
+    for r in range(len(RATES)):
+        mass = 0.0
+        for e in range(E):
+            belief[r, e] /= total
+            mass += belief[r, e]
+        change = max(RATES[r], 1.0 / (mixture.noise[2] + 1.0))
+        stay, move = (1.0 - ANEW) * (1.0 - change), (1.0 - ANEW) * change * mass
+        fresh = (move + ANEW / len(RATES)) / (1.0 - BOLD)
+        for e in range(E):
+            belief[r, e] = stay * belief[r, e] + fresh * prior[e]
