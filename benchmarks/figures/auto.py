@@ -55,6 +55,7 @@ def draw(axes: Axes, name: str) -> None:
 
 def main() -> None:
     """Both figures."""
+    plt.rcParams["svg.hashsalt"] = "keyhole"  # drawn again, the same file
     figure, grid = plt.subplots(2, 2, figsize=(9, 6.5), layout="constrained")
     for axes, name in zip(grid.flat, STREAMS, strict=True):
         draw(axes, name)

@@ -105,6 +105,9 @@ def test_proper_mode_plays_a_sparse_linear_model() -> None:
         learner.tell(seen, label)
     assert learner.model().features.tolist() == [3, 7]
     assert 0 < beyond < 200
+    heard = [name for name, share in learner.explain().shares.items() if share > 0.0]
+    assert all(name.startswith(("best k", "mean of the labels")) for name in heard)
+    assert learner.bound() == np.inf  # the net is not among them
 
 
 @pytest.mark.parametrize("proper", [False, True])

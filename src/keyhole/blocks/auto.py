@@ -21,7 +21,7 @@ TAUS = (math.inf, 1024.0, 64.0)  # rounds the memories look back
 LONGEST = 16  # rounds of a batch, once it is no longer the beginning
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 FAR = 2.0  # times the peak: beyond it a value is taken for a fault (a code for missing, say)
-BOLDER = 0.7  # standard errors by which a memory that forgets may be bolder
+BOLDER = 0.8  # standard errors by which a memory that forgets may be bolder
 
 
 class Settings(NamedTuple):

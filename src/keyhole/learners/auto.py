@@ -136,7 +136,10 @@ class AutoLearner(BlockRounds):
         return SparseModel(names, weights[features], intercept, features)
 
     def bound(self) -> float:
-        """What the mixture may have lost beyond the safety net, records aside."""
+        """What the mixture may have lost beyond the safety net, records aside.
+
+        Infinite in proper mode, which promises nothing.
+        """
         return bound(self._state.mixture, places(len(TAUS)).cold)
 
     def ask(self) -> Ticket:
