@@ -13,7 +13,7 @@ demo: .venv/ready  ## play the simulated clinic: 42 tests, 8 bought per patient;
 	$(BIN)/keyhole run --budget 8 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests, doctests and README examples included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/ruff format --check .
