@@ -14,7 +14,8 @@ from keyhole.problem import Floats, ProblemError
 
 RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
 BOLD = 0.9  # the prior weight of the bold average
-FREEDOM = 9.0  # degrees of freedom of the scatter the bold average believes in
+POWER = 5  # the scatter the bold average believes in: (1 + error^2 / (FREEDOM v))^-POWER
+FREEDOM = 2.0 * POWER - 1.0  # its degrees of freedom
 
 
 @functools.cache
