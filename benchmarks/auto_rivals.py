@@ -21,6 +21,7 @@ from benchmarks.auto_parts import (
     pick,
 )
 from benchmarks.grammix import grammix
+from benchmarks.regret_streams import standardised
 from keyhole.blocks.auto import new_state
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, collect
@@ -159,10 +160,7 @@ FILES: dict[str, tuple[int, int, bool, float | None, float | None]] = {
 
 def recipe(X: NDArray[np.floating], y: Floats, budget: int, seeds: int) -> list[float]:
     """Losses of GramMix + BEXP by seed, told all centres and scales of the file in advance."""
-    Z = X - X.mean(axis=0, dtype=np.float64)
-    spread = Z.std(axis=0)
-    Z /= np.where(spread > 0.0, spread, 1.0)
-    left = y - y.mean()
+    Z, left = standardised(np.asarray(X, dtype=np.float64)), y - y.mean()
     guesses = (grammix(Z, left, budget, seed=s) for s in range(seeds))
     return [float(((left - guess) ** 2).sum()) for guess in guesses]
 

@@ -125,6 +125,8 @@ def test_the_bold_average_follows_a_change() -> None:
     assert bold_shares(mixture)[0] > 0.99
     play(mixture, guesses[600:610], y[600:610])
     assert bold_shares(mixture)[1] > 0.9
+    play(mixture, guesses[610:], y[610:])
+    assert bold_shares(mixture)[1] > 0.99
     np.testing.assert_allclose(shares(mixture).sum(), 1.0)
 
 

@@ -56,7 +56,7 @@ class AutoLearner(BlockRounds):
     """No noise level, horizon, scale or constant: learns what it needs from what it buys.
 
     Rounds come in batches, of 4 at first and of 16 from round 1024 on, that read the same features:
-    those **kept**, because one of three memories (all rounds, about 512, about 64) finds them
+    those **kept**, because one of three memories (all rounds, about 1024, about 64) finds them
     significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (not below a
     budget of 6); and those **explored**, by random optimism. VAWs on parts of them, started from
     the memories, hand in guesses, and a mixture predicts nearly as well as the best of them,
