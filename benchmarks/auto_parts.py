@@ -12,9 +12,9 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.grammix import grammix
-from keyhole.blocks import auto as parts_of_auto
-from keyhole.blocks.auto import TAUS, new_state
-from keyhole.blocks.mixture import Mixture, mix
+from keyhole.blocks.auto import state as parts_of_auto
+from keyhole.blocks.auto.mixture import Mixture, mix
+from keyhole.blocks.auto.state import TAUS, new_state
 from keyhole.problem import Floats
 from keyhole.streams import AGNOSTIC_SUITE, ArrayStream, collect
 

@@ -22,7 +22,7 @@ from benchmarks.auto_parts import (
 )
 from benchmarks.grammix import grammix
 from benchmarks.regret_streams import standardised
-from keyhole.blocks.auto import new_state
+from keyhole.blocks.auto.state import new_state
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, collect
 

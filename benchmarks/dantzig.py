@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.dantzig_cases import GRID, Case, estimates, moments, threshold
 from benchmarks.dantzig_peers import PEERS, measured, missing, timed
-from keyhole.blocks import dantzig
-from keyhole.blocks.kernels import dantzig as kernels
+from keyhole.blocks.dantzig import solve as dantzig
+from keyhole.blocks.dantzig.kernels import engine as kernels
 
 STREAMS = ((200, "rademacher", 20), (1000, "rademacher", 30), (1000, "toeplitz", 60))
 

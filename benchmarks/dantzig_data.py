@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 import keyhole as kh
-from keyhole.blocks.dantzig_parts import PRACTICAL, Parts
-from keyhole.blocks.selection import Thresholds
-from keyhole.learners.dantzig_data import PracticalDantzig
+from keyhole.blocks.practical_dantzig.parts import PRACTICAL, Parts
+from keyhole.blocks.practical_dantzig.selection import Thresholds
+from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
 
 SCALES = (1.0, 0.3, 0.1, 0.05, 0.02, 0.01)

@@ -39,7 +39,7 @@ def timed(run: Callable[[], Any], repeats: int) -> float:
 
 def by_highspy(case: Case) -> Run:
     """Two-sided rows, the model passed in one call."""
-    from keyhole.blocks import dantzig_highs
+    from keyhole.blocks.dantzig import highs as dantzig_highs
 
     lam = np.full(len(case.b), case.lam)
     return lambda: float(np.abs(dantzig_highs.solve(case.G, case.b, lam).w).sum())

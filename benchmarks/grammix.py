@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.grammix_steps import aggregate, batch_gains, fill, select
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats
 
 TAUS = np.array([1e300, 512.0, 64.0])  # rounds the memories look back

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats, Indices
 
 UPPER = 1.5  # standard errors of the upper confidence bounds

@@ -13,8 +13,8 @@ import time
 import numpy as np
 
 import keyhole as kh
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.subset import best_subset
+from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.sums.gram import Gram
 from keyhole.problem import Floats
 from keyhole.streams.designs import toeplitz
 

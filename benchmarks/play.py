@@ -21,7 +21,7 @@ import numpy as np
 import keyhole as kh
 from benchmarks.peers import optional
 from benchmarks.results import write
-from keyhole.blocks.kernels.jit import kernel
+from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import BlockLearner, Floats, Indices, Learner
 from keyhole.testing.tools import RowsOnly
 

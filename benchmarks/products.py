@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.results import write
-from keyhole.blocks.kernels import products
+from keyhole.blocks.sums import products
 from keyhole.problem import Floats, Indices
 
 DIMENSIONS = (30, 100, 300, 1000, 3000)

@@ -26,7 +26,7 @@ from benchmarks.regret_store import Store, name_best, name_game
 from benchmarks.regret_suite import GROUPS, PLAYERS, Player, Setting, simulated
 from benchmarks.regret_versions import stamp
 from benchmarks.results import FOLDER
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 

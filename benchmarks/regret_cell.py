@@ -15,12 +15,12 @@ import numpy as np
 import keyhole as kh
 from benchmarks.regret_streams import instance
 from benchmarks.regret_suite import Player, Setting
-from keyhole.extras import extra
 from keyhole.learners import LEARNERS, make_learner
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset
 from keyhole.learners.online_greedy import OnlineGreedyLearner
 from keyhole.ledger import Ledger
+from keyhole.optional_imports import extra
 from keyhole.problem import Learner, Problem
 
 Row = dict[str, Any]

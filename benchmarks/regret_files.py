@@ -7,7 +7,7 @@ from pathlib import Path
 import keyhole as kh
 from benchmarks.auto_rivals import FILES
 from benchmarks.regret_suite import FEWER, ROUNDS, WIDE, Setting
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 
 MOST_FEATURES = 800
 USUAL = (4, 16, False)  # k, budget, shuffled: for a file nobody has said anything about

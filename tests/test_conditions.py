@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import uniform_subset
+from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.blocks.sums.gram import Gram
+from keyhole.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream
 from keyhole.streams.designs import Design, duplicates, rademacher, toeplitz, uniform

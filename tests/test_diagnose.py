@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import uniform_subset
+from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream
 

@@ -31,12 +31,12 @@ def test_import_is_light() -> None:
 def test_other_libraries_are_imported_by_their_adapter_only() -> None:
     code = """
 import sys
-import keyhole.adapters, keyhole.public
+import keyhole.adapters
 print([m for m in ("sklearn", "river") if m in sys.modules])
 sys.modules["sklearn"] = None  # as if it were not installed
 try:
     import keyhole.adapters.sklearn
-except keyhole.public.MissingExtraError as error:
+except keyhole.MissingExtraError as error:
     print(error)
 """
     result = subprocess.run(
@@ -58,13 +58,19 @@ def test_names_mean_the_same_whatever_was_imported_before() -> None:
     # keyhole.hindsight is a function, and importing the module of that name must not hide it.
     code = """
 import importlib, pkgutil, sys
+from pathlib import Path
 import keyhole
 for module in pkgutil.walk_packages(keyhole.__path__, "keyhole."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-from keyhole import public
-print([name for name in public.__all__ if getattr(keyhole, name) is not getattr(public, name)])
-print(set(public.__all__) - set(dir(keyhole)), hasattr(keyhole, "nothing"))
+from keyhole._lazy import read_table
+wrong = []
+for name, (module, attribute) in read_table(Path(keyhole.__file__).with_suffix(".pyi")).items():
+    there = sys.modules[module]
+    if getattr(keyhole, name) is not (there if attribute is None else getattr(there, attribute)):
+        wrong.append(name)
+print(wrong)
+print(set(keyhole.__all__) - set(dir(keyhole)), hasattr(keyhole, "nothing"))
 """
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -14,9 +14,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import keyhole as kh
-from keyhole.blocks.experts import second_order
-from keyhole.blocks.greedy_parts import PAPER, Parts, negative_gains, shared_reads
-from keyhole.blocks.memory import RestartAndCarry
+from keyhole.blocks.greedy.experts import second_order
+from keyhole.blocks.greedy.memory import RestartAndCarry
+from keyhole.blocks.greedy.parts import PAPER, Parts, negative_gains, shared_reads
 from keyhole.problem import Floats
 from keyhole.streams.simulate import Simulated
 

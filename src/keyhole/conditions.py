@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.second_moments import Data, Rows, SecondMoments, second_moments
-from keyhole.blocks.sparse_eigenvalues import SparseSpectrum, found_condition, sparse_spectrum
-from keyhole.blocks.supermodular import smallest_alpha
+from keyhole.blocks.exact.sparse_eigenvalues import SparseSpectrum, found_condition, sparse_spectrum
+from keyhole.blocks.exact.supermodular import smallest_alpha
+from keyhole.blocks.sums.gram import Gram
+from keyhole.blocks.sums.second_moments import Data, Rows, SecondMoments, second_moments
 from keyhole.problem import (
     BlockStream,
     DataError,

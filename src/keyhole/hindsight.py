@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.subset import best_subset
+from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.sums.gram import Gram
 from keyhole.ledger import Ledger
 from keyhole.problem import (
     BlockStream,

@@ -11,8 +11,7 @@ from river import checks, compose, evaluate
 
 import keyhole as kh
 from keyhole.adapters.river import KeyholeRegressor
-from keyhole.extras import extra
-from keyhole.learners import EVERYTHING
+from keyhole.optional_imports import extra
 
 pd: Any = extra("pandas", "dev")
 metrics: Any = extra("river.metrics", "river")
@@ -79,7 +78,9 @@ def test_check_of_river(model: KeyholeRegressor, check: Callable[[Any], None]) -
     check(model.clone())
 
 
-@pytest.mark.parametrize("learner", [name for name in kh.LEARNERS if name not in EVERYTHING])
+@pytest.mark.parametrize(
+    "learner", [name for name, row in kh.LEARNERS.items() if not row.reads_everything]
+)
 def test_every_learner_learns_and_is_pickled(learner: str) -> None:
     model = KeyholeRegressor(sparsity=2, budget=5, learner=learner)
     for x, y in stream(40):

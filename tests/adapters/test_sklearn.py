@@ -13,8 +13,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.adapters.sklearn import KeyholeRegressor
-from keyhole.extras import extra
-from keyhole.learners import EVERYTHING
+from keyhole.optional_imports import extra
 from keyhole.problem import Floats
 
 base = extra("sklearn.base", "sklearn")
@@ -96,7 +95,7 @@ def test_the_true_features_are_found_and_predict_uses_them_only(
 def test_every_learner_within_its_budget(data: tuple[Floats, Floats], learner: str) -> None:
     X, y = data
     model = regressor(learner=learner).fit(X, y)
-    most = D if learner in EVERYTHING else BUDGET
+    most = D if kh.LEARNERS[learner].reads_everything else BUDGET
     assert model.n_reads_ <= most * N
     assert len(model.support_) <= {"full": D, "online-lasso": D, "random": BUDGET}.get(learner, K)
     assert model.learner_.round == N

@@ -158,7 +158,9 @@ def by_helper(problem: Problem, *, seed: int = 0) -> Learner:
 
 def test_the_code_behind_a_learner() -> None:
     behind = modules(["keyhole.learners.auto"])
-    assert {"keyhole.learners.auto", "keyhole.problem", "keyhole.blocks.sampling"} <= set(behind)
+    assert {"keyhole.learners.auto", "keyhole.problem", "keyhole.blocks.draw.sampling"} <= set(
+        behind
+    )
     assert any(name.startswith("keyhole.blocks.kernels.") for name in behind)  # named in functions
     assert "keyhole.learners.online_greedy" not in behind
     assert digest("keyhole.learners.auto") != digest("keyhole.learners.baselines")

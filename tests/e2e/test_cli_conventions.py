@@ -52,7 +52,7 @@ def impatient(game: int, presses: int, *arguments: str) -> subprocess.CompletedP
 def test_help_and_version_import_nothing_heavy(argument: str) -> None:
     heavy = ["numpy", "scipy", "numba", "pyarrow", "rich.console", "joblib", "keyhole.problem"]
     code = (
-        "import sys; from keyhole.cli.shell import run; code = run([sys.argv[1]]); "
+        "import sys; from keyhole.cli.app import run; code = run([sys.argv[1]]); "
         f"print([m for m in {heavy} if m in sys.modules], code)"
     )
     assert python(code, argument).stdout.splitlines()[-1] == "[] 0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

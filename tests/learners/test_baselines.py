@@ -63,7 +63,7 @@ def test_weights_and_intercept_are_in_the_units_of_the_features() -> None:
 
 
 def test_without_an_intercept_it_is_plain_vaw() -> None:
-    from keyhole.blocks.vaw import VAW
+    from keyhole.blocks.fit.vaw import VAW
 
     stream, _ = kh.streams.realizable(10, 2, 100, seed=1)
     ledger = kh.play(kh.FixedSubset(PROBLEM, support=[1, 5], intercept=False), stream)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dantzig_rounds import make, one_round, rows
 
 import keyhole as kh
-from keyhole.blocks.truncation import top_k
+from keyhole.blocks.fit.truncation import top_k
 from keyhole.learners import dantzig
+from tests.helpers.dantzig_rounds import make, one_round, rows
 
 # --- Arguments
 
@@ -115,8 +115,8 @@ def test_weights_change_at_powers_of_two_only() -> None:
 
 
 def test_diagnostics_describe_the_last_program() -> None:
-    from keyhole.blocks.dantzig import solve
-    from keyhole.blocks.threshold import printed_threshold
+    from keyhole.blocks.dantzig.solve import solve
+    from keyhole.blocks.dantzig.threshold import printed_threshold
 
     learner = make()
     X, y = rows(64)
@@ -170,7 +170,7 @@ def test_an_infeasible_program_keeps_the_weights_and_is_counted(
 
 
 def test_a_program_without_an_answer_keeps_the_weights_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from keyhole.blocks.dantzig import solve
+    from keyhole.blocks.dantzig.solve import solve
 
     learner = make()
     X, y = rows(40)

@@ -4,13 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from dantzig_rounds import PROBLEM, make, one_round, rows
 from numpy.typing import NDArray
 from scipy import stats
 
 import keyhole as kh
 from keyhole.learners.dantzig import WEIGHTINGS
 from keyhole.problem import Floats, Observation
+from tests.helpers.dantzig_rounds import PROBLEM, make, one_round, rows
 
 # --- Labels that come late, in another order, or never
 

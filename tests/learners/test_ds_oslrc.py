@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.newton import NewtonStep
+from keyhole.blocks.fit.newton import NewtonStep
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.dantzig import solve
-from keyhole.blocks.mixed_sampling import mixed_scheme
-from keyhole.blocks.truncation import top_k
+from keyhole.blocks.dantzig.solve import solve
+from keyhole.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.blocks.fit.truncation import top_k
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.dual_averaging import Draw
-from keyhole.blocks.sampling import inclusion_complement
-from keyhole.blocks.truncation import top_k
+from keyhole.blocks.draw.sampling import inclusion_complement
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature.dual_averaging import Draw
 from keyhole.problem import Floats
 from keyhole.testing.tools import RowsOnly
 
@@ -31,7 +31,7 @@ def draw_of(w: Floats, S: list[int], drawn: tuple[int, ...], m: int, dense: bool
 @pytest.mark.parametrize("S", [[1, 4], []])
 def test_the_gradient_is_unbiased_given_the_draw(dense: bool, S: list[int]) -> None:
     """The mean over all subsets that could be drawn is the gradient, exactly."""
-    from keyhole.blocks.kernels.dual_averaging import gradient
+    from keyhole.blocks.literature.dual_averaging import gradient
 
     rng = np.random.default_rng(0)
     w, x, y, m = rng.normal(size=6), rng.normal(size=6), 0.7, 2
@@ -54,7 +54,7 @@ def test_the_gradient_is_unbiased_given_the_draw(dense: bool, S: list[int]) -> N
 
 
 def test_one_explored_feature_counts_pairs_as_uncorrelated() -> None:
-    from keyhole.blocks.kernels.dual_averaging import gradient
+    from keyhole.blocks.literature.dual_averaging import gradient
 
     w, x, g = np.array([0.5, -1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.empty(1)
     gradient(draw_of(w, [], (2,), 1, True), x[2:], 0.5, g)

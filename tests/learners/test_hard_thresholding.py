@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.hard_thresholding import EXPLOITING, SIZE, Search
-from keyhole.blocks.truncation import top_k
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature.hard_thresholding import EXPLOITING, SIZE, Search
 from keyhole.problem import Floats
 
 PROBLEM = kh.Problem(d=6, k=2, budget=4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.setfunction import greedy
+from keyhole.blocks.fit.set_function import greedy
 from keyhole.problem import Observation
 from keyhole.testing.tools import RowsOnly
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.sampling import categorical, complement_subset
+from keyhole.blocks.draw.sampling import categorical, complement_subset
 from keyhole.problem import Floats
 
 Transcript = list[tuple[list[int], float]]

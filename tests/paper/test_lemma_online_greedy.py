@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from keyhole.blocks.experts import BEXP, Rate, Tally, anytime, second_order
-from keyhole.blocks.greedy_parts import negative_gains, own_subsets, printed_losses
-from keyhole.blocks.schemes import OwnSubsets, SharedReads
-from keyhole.blocks.setfunction import residual, slot_gains
+from keyhole.blocks.fit.set_function import residual, slot_gains
+from keyhole.blocks.greedy.experts import BEXP, Rate, Tally, anytime, second_order
+from keyhole.blocks.greedy.parts import negative_gains, own_subsets, printed_losses
+from keyhole.blocks.greedy.schemes import OwnSubsets, SharedReads
 from keyhole.problem import Floats
 
 D, K, K0, SEEDS = 6, 1, 4, 16

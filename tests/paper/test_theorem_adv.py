@@ -14,8 +14,8 @@ import pytest
 from scipy.stats import t as student
 
 import keyhole as kh
-from keyhole.blocks.experts import Tally
-from keyhole.blocks.greedy_parts import PAPER, Parts
+from keyhole.blocks.greedy.experts import Tally
+from keyhole.blocks.greedy.parts import PAPER, Parts
 from keyhole.problem import Floats, Indices
 
 SEEDS, POWERS, EXPONENT = range(8), range(12, 18), 0.9

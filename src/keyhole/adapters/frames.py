@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keyhole.errors import LARGEST
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, finite_label
 
 

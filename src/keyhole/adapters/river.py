@@ -9,9 +9,9 @@ import numpy as np
 
 from keyhole.adapters.frames import Frame, labels, series
 from keyhole.adapters.metered import MeteredRow
-from keyhole.adapters.player import Names, Player, canonical
-from keyhole.extras import extra
+from keyhole.adapters.named_learner import Names, Player, canonical
 from keyhole.learners import LEARNERS
+from keyhole.optional_imports import extra
 from keyhole.problem import Floats, ProblemError, finite_label, nearest, whole_number
 
 try:

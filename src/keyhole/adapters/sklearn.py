@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import LARGEST
-from keyhole.extras import extra
 from keyhole.game import play
-from keyhole.learners import factory, make_learner
+from keyhole.learners.registry import learner_row, make_learner
 from keyhole.model import sparse_model
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, Problem, whole_number
-from keyhole.state import from_bytes, to_bytes
+from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
 
 _validation = extra("sklearn.utils.validation", "sklearn")
@@ -150,7 +150,7 @@ class KeyholeRegressor(_Regressor):
         return self.model_.predict(rows[:, self.support_])
 
     def _check_parameters(self) -> None:
-        factory(self.learner)
+        learner_row(self.learner)
         whole_number("sparsity", self.sparsity, 1)
         whole_number("budget", self.budget, 1)
 

@@ -11,7 +11,7 @@ import sys
 def main() -> None:
     """Run the command line and leave with its exit code."""
     try:
-        from keyhole.cli.shell import run
+        from keyhole.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise

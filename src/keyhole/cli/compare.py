@@ -8,8 +8,6 @@ import typer
 
 from keyhole.cli import options
 
-PLAYERS = ("auto", "dantzig", "online-greedy", "random", "full")
-
 
 def compare(
     file: options.File = None,
@@ -21,7 +19,7 @@ def compare(
             "-l",
             metavar="NAME",
             help="May be repeated; `keyhole learners` lists them.",
-            show_default=", ".join(PLAYERS),
+            show_default=", ".join(options.compared()),
             autocompletion=options.complete_learner,
         ),
     ] = None,
@@ -55,7 +53,7 @@ def compare(
     from keyhole.cli import tournament
     from keyhole.cli.output import emit
     from keyhole.cli.source import make_problem, open_source
-    from keyhole.learners import make_learner
+    from keyhole.learners.registry import make_learner
 
     source = open_source(
         file,
@@ -68,7 +66,7 @@ def compare(
         missing=missing,
     )
     problem = make_problem(source, budget, sparsity)
-    names = list(dict.fromkeys(learner or PLAYERS))
+    names = list(dict.fromkeys(learner or options.compared()))
     for name in names:
         make_learner(name, problem, 0)  # one that cannot play says so before any has played
     result = tournament.play(source, problem, names, seeds, jobs)

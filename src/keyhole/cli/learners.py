@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from keyhole.cli.options import Json
 
 
@@ -15,9 +13,9 @@ def learners(as_json: Json = False) -> None:
       keyhole learners
     """
     from keyhole.cli.output import columns, emit, say
-    from keyhole.learners import LEARNERS
+    from keyhole.learners.registry import LEARNERS
 
-    what = {name: (inspect.getdoc(make) or "").splitlines()[0] for name, make in LEARNERS.items()}
+    what = {name: row.summary for name, row in LEARNERS.items()}
     if as_json:
         emit({"learners": [{"name": name, "what": line} for name, line in what.items()]})
     else:

@@ -7,9 +7,16 @@ from typing import Annotated
 import typer
 
 
+def compared() -> list[str]:
+    """Names of the learners that `keyhole compare` plays unless told otherwise."""
+    from keyhole.learners.registry import LEARNERS
+
+    return [name for name, row in LEARNERS.items() if row.compared]
+
+
 def complete_learner(incomplete: str) -> list[str]:
     """Names of learners that begin so; for the shell."""
-    from keyhole.learners import LEARNERS
+    from keyhole.learners.registry import LEARNERS
 
     return [name for name in LEARNERS if name.startswith(incomplete)]
 

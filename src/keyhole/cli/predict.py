@@ -38,11 +38,12 @@ def predict(
     """
     import numpy as np
 
-    from keyhole import state, streams
+    from keyhole import streams
     from keyhole.cli.files import refuse_two, write
     from keyhole.cli.output import emit, say
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
+    from keyhole.saving import api as state
 
     refuse_two(out, as_json)
     sparse = sparse_model(state.load(model))

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from keyhole.cli.watched import Watched
+from keyhole.cli.interruptible import Watched
 from keyhole.ledger import Ledger
 from keyhole.model import sparse_model
 from keyhole.problem import Learner

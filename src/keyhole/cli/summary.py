@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
-from keyhole.cli.recorded import Recorded
+from keyhole.cli.recording import Recorded
 from keyhole.model import sparse_model
 
 SHOWN = 12  # features in the list of purchases

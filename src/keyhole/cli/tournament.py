@@ -14,27 +14,11 @@ import numpy as np
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.progress import counted
 from keyhole.cli.source import Source
-from keyhole.extras import extra
 from keyhole.game import play as play_game
 from keyhole.hindsight import Hindsight, hindsight, regret
-from keyhole.learners import EVERYTHING, make_learner
+from keyhole.learners.registry import LEARNERS, make_learner
+from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, Interval, Problem
-
-# Models through the origin: the paper's, and others from the literature.
-UNCENTRED = (
-    "dantzig",
-    "online-greedy",
-    "dual-averaging",
-    "iht",
-    "iht-hybrid",
-    "aerr",
-    "ddaerr",
-    "aelr",
-    "ddaelr",
-    "subset-experts",
-    "ds-poslrc",
-    "ds-oslrc",
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +60,7 @@ class Tournament:
         }
         return {
             "learner": learner,
-            "reads_everything": learner in EVERYTHING,
+            "reads_everything": LEARNERS[learner].reads_everything,
             "games": len(games),
             **{name: _mean(values) for name, values in measured.items()},
         }
@@ -127,7 +111,7 @@ class Tournament:
             "± is the standard error over the seeds."
         )
         worse = [name for name in self.learners if self.of(name)["r2"]["mean"] < 0]
-        plain = [name for name in worse if name in UNCENTRED]
+        plain = [name for name in worse if not LEARNERS[name].has_intercept]
         if worse:
             say(f"Worse than the mean of the labels so far: {', '.join(worse)}.")
         if plain:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.columns import ColumnFacts
-from keyhole.blocks.dependent import Dependence
-from keyhole.blocks.second_moments import SecondMoments
+from keyhole.blocks.sums.column_sums import ColumnFacts
+from keyhole.blocks.sums.redundancy import Dependence
+from keyhole.blocks.sums.second_moments import SecondMoments
 from keyhole.diagnosis.page import Finding, listed, plural
 from keyhole.problem import Floats, Problem
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from keyhole import theory
-from keyhole.blocks.columns import ColumnSums
-from keyhole.blocks.dependent import Dependence, dependence
-from keyhole.blocks.estimates import available_case
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import inclusion_uniform
-from keyhole.blocks.second_moments import second_moments
-from keyhole.blocks.subset import best_subset
+from keyhole.blocks.draw.sampling import inclusion_uniform
+from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.sums.column_sums import ColumnSums
+from keyhole.blocks.sums.estimates import available_case
+from keyhole.blocks.sums.gram import Gram
+from keyhole.blocks.sums.moments import Moments
+from keyhole.blocks.sums.redundancy import Dependence, dependence
+from keyhole.blocks.sums.second_moments import second_moments
 from keyhole.conditions import restricted_condition_number, rip
 from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
@@ -103,7 +103,7 @@ def diagnose_moments(
 
     Examples
     --------
-    >>> from keyhole.blocks.sampling import uniform_subset
+    >>> from keyhole.blocks.draw.sampling import uniform_subset
     >>> rng, moments = np.random.default_rng(0), Moments(6)
     >>> for t in range(2000):
     ...     x, S = rng.choice([-1.0, 1.0], 6), uniform_subset(0, t, 6, 3)

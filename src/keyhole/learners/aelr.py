@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.attribute_efficient import draws
+from keyhole.blocks.literature.attribute_efficient import draws
 from keyhole.learners.attribute_efficient import AttributeEfficient
 from keyhole.problem import Problem, real_number, whole_number
 
@@ -42,7 +42,7 @@ class AELRLearner(AttributeEfficient):
     `data_dependent` q_i ~ E x_i^2. What predicts is the average iterate cut down to its k largest
     coordinates.
 
-    Sums and derived: see `keyhole.blocks.attribute_efficient.Iterate`.
+    Sums and derived: see `keyhole.blocks.literature.attribute_efficient.Iterate`.
 
     Parameters
     ----------

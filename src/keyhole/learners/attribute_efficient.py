@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from keyhole.blocks.attribute_efficient import Plan, new_iterate
-from keyhole.blocks.sampling import workspace
-from keyhole.blocks.truncation import top_k
-from keyhole.learners.memo import writable, written
-from keyhole.learners.rounds import BlockRounds, Given, Written
-from keyhole.problem import (
-    Floats,
-    Observation,
-    Problem,
-    Ticket,
-    positive_number,
-)
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import attribute_efficient
-
-    return attribute_efficient
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature import attribute_efficient_kernels as kernels
+from keyhole.blocks.literature.attribute_efficient import Plan, Rule, new_iterate
+from keyhole.learners.base import BlockRounds
+from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
+from keyhole.saving.memo import writable, written
 
 
 class AttributeEfficient(BlockRounds):
     """A dense iterate learns from estimated gradients, the top k of its average predict.
 
-    Sums and derived: see `keyhole.blocks.attribute_efficient.Iterate`.
+    Sums and derived: see `keyhole.blocks.literature.attribute_efficient.Iterate`.
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_iterate")
@@ -52,6 +39,14 @@ class AttributeEfficient(BlockRounds):
         self.radius = positive_number("radius", radius)
         self.data_dependent = bool(data_dependent)
         self.rate = None if rate is None else positive_number("rate", rate)
+        self._rule = Rule(
+            problem.k,
+            problem.budget,
+            self.LASSO,
+            self.data_dependent,
+            self.radius,
+            self.rate or 0.0,
+        )
         self._iterate = new_iterate(problem.d)
 
     @property
@@ -70,26 +65,22 @@ class AttributeEfficient(BlockRounds):
     def ask(self) -> Ticket:
         """A ticket for the played features, the draws, and others up to the budget."""
         p = self.problem
-        kinds = (self.LASSO, self.data_dependent)
-        given = (np.uint64(self.seed), self.round + 1, p.k, p.budget, *kinds)
-        features, *counts, offsets = _kernels().plan(*given, self._iterate, workspace(p.d))
+        key = (np.uint64(self.seed), self.round + 1)
+        features, *counts, offsets = kernels.plan(*key, self._rule, self._iterate, workspace(p.d))
         # The estimate is of the gradient at the w of now, so it is on the ticket.
         return self._desk.issue(features, {"counts": np.array(counts), "offsets": offsets})
 
     def predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
-        return float(_kernels().predict(np.array(seen.values), _plan(seen.ticket)))
+        return float(kernels.predict(np.array(seen.values), _plan(seen.ticket)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Step along the estimated gradient."""
         ticket, label = self._desk.settle(seen, y)
-        kinds = (self.LASSO, self.radius, self.rate or 0.0)
-        _kernels().learn(np.array(seen.values), label, _plan(ticket), *kinds, self._iterate)
+        kernels.learn(np.array(seen.values), label, _plan(ticket), self._rule, self._iterate)
 
-    def _play(self, given: Given, written: Written) -> int:
-        sizes = (self.problem.k, self.problem.budget)
-        kinds = (self.LASSO, self.data_dependent, self.radius, self.rate or 0.0)
-        return int(_kernels().play_block(*given, *sizes, *kinds, self._iterate, *written))
+    def _play(self, block: Block) -> int:
+        return kernels.play_block(block, self._rule, self._iterate)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto import (
+from keyhole.blocks.auto import choose as choosing
+from keyhole.blocks.auto import rounds as kernels
+from keyhole.blocks.auto.explanation import Explanation, Line, expert_names
+from keyhole.blocks.auto.mixture import bound, shares
+from keyhole.blocks.auto.state import (
     TAUS,
     Batch,
     batch_size,
@@ -20,36 +22,15 @@ from keyhole.blocks.auto import (
     settings,
     threshold_of,
 )
-from keyhole.blocks.batches import Batches, Entry
-from keyhole.blocks.explanation import Explanation, Line, expert_names
-from keyhole.blocks.forward import select
-from keyhole.blocks.mixture import bound, shares
-from keyhole.learners.rounds import BlockRounds, Given, Written
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.forward import select
+from keyhole.blocks.greedy.minibatch import first_oversized
+from keyhole.learners.base import BlockRounds
+from keyhole.learners.batches import Batches, Entry
 from keyhole.model import SparseModel
-from keyhole.problem import (
-    Floats,
-    Indices,
-    Observation,
-    Problem,
-    Ticket,
-    TicketError,
-)
-from keyhole.snapshot import State, restore, snapshot
-from keyhole.trees import fit
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import auto
-
-    return auto
-
-
-@functools.cache
-def _choosing() -> ModuleType:
-    from keyhole.blocks.kernels import auto_choose
-
-    return auto_choose
+from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, TicketError
+from keyhole.saving.serialize import fit
+from keyhole.saving.snapshot import State, restore, snapshot
 
 
 class AutoLearner(BlockRounds):
@@ -81,7 +62,7 @@ class AutoLearner(BlockRounds):
     Default mode, labels told in order, for every sequence: the loss exceeds that of any of its
     experts, one of which is Algorithm 2 on the net's budget with a VAW that starts anew in every
     batch, by at most 2 Y^2 log(1/prior) plus the loss in rounds whose label is a record, 2 Y the
-    range of the labels (`keyhole.blocks.mixture`; `bound()` says how much that is by now). Nothing
+    range of the labels (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing
     is proved about the selection; the net's own parts are those of Algorithm 2 in practice.
 
     Deviations
@@ -129,7 +110,7 @@ class AutoLearner(BlockRounds):
         share, at = self._shares(), places(len(TAUS))
         if not self.proper:
             share = np.zeros(at.total)
-            share[at.best + int(_choosing().leader(self._state))] = 1.0
+            share[at.best + int(choosing.leader(self._state))] = 1.0
         weights, intercept = self._linear(share)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
@@ -151,9 +132,7 @@ class AutoLearner(BlockRounds):
     def predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._batch(seen.ticket)
-        return float(
-            _kernels().predict_row(self._settings, self._state, batch, np.array(seen.values))
-        )
+        return float(kernels.predict_row(self._settings, self._state, batch, np.array(seen.values)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -178,7 +157,7 @@ class AutoLearner(BlockRounds):
         state, lines = self._state, list[Line]()
         if self._batches.current is not None and state.label.reads[0] > 0:
             batch, weights = self._batches.current.content, self.weights
-            lead = int(_choosing().leader(state))
+            lead = int(choosing.leader(state))
             threshold = threshold_of(self._settings, TAUS[lead])
             found = select(state.kept, lead, self._settings.pool, threshold)
             whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
@@ -231,7 +210,7 @@ class AutoLearner(BlockRounds):
         if not self.proper or self._batches.current is None:
             return shares(self._state.mixture)
         part, batch = np.empty(places(len(TAUS)).total), self._batches.current.content
-        _kernels().played_shares(self._settings, self._state, batch, part)
+        kernels.played_shares(self._settings, self._state, batch, part)
         return part
 
     def _linear(self, share: Floats) -> tuple[Floats, float]:
@@ -259,7 +238,7 @@ class AutoLearner(BlockRounds):
                 self._finish(late.content)
             batch = new_batch(self._settings)
             number = self._batches.begun + 1
-            _choosing().choose(self._settings, self._state, batch, number)
+            choosing.choose(self._settings, self._state, batch, number)
             return self._batches.begin(batch_size(self.round), batch)
         return self._batches.asking
 
@@ -271,7 +250,7 @@ class AutoLearner(BlockRounds):
         if entry is not None:
             return entry.content
         batch = new_batch(self._settings)
-        _choosing().reopen(self._settings, self._state, batch, ticket.features)
+        choosing.reopen(self._settings, self._state, batch, ticket.features)
         return batch
 
     def _learn(
@@ -282,10 +261,10 @@ class AutoLearner(BlockRounds):
         columns: Indices,
         predictions: Floats,
     ) -> None:
-        _kernels().learn_rows(self._settings, self._state, batch, X, y, columns, predictions)
+        kernels.learn_rows(self._settings, self._state, batch, X, y, columns, predictions)
 
     def _finish(self, batch: Batch) -> None:
-        _kernels().finish(self._settings, self._state, batch)
+        kernels.finish(self._settings, self._state, batch)
 
     def _alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
@@ -294,14 +273,14 @@ class AutoLearner(BlockRounds):
         entry = self._batches.asking
         return entry.size - entry.asked
 
-    def _play(self, given: Given, written: Written) -> int:
-        (_, t, X, y), (bought, predictions, _) = given, written
+    def _play(self, block: Block) -> int:
+        _, t, X, y, bought, predictions, _ = block
         if not self._batches.full:
             return self._play_rest(X, y, bought, predictions)
         batch, batches = new_batch(self._settings), self._batches
         clock = np.array([t - 1, batches.begun, 0, 0], dtype=np.int64)
         rows = (X, y, predictions, bought)
-        played = int(_kernels().play(self._settings, self._state, batch, clock, *rows))
+        played = int(kernels.play(self._settings, self._state, batch, clock, *rows))
         batches.resume(int(clock[1]), int(clock[2]), int(clock[3]), batch)
         return played
 
@@ -315,7 +294,7 @@ class AutoLearner(BlockRounds):
         """Play rounds of the current batch, which has room for them."""
         entry = self._batches.asking
         batch = entry.content
-        fault = int(_kernels().first_oversized(X, y, batch.S))
+        fault = int(first_oversized(X, y, batch.S))
         played = len(y) if fault < 0 else fault
         self._learn(batch, X[:played], y[:played], batch.S, predictions[:played])
         bought[:played] = batch.S

@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.blocks.gram import Gram
-from keyhole.blocks.sampling import uniform_subset
-from keyhole.blocks.subset import best_subset
-from keyhole.blocks.vaw import VAW
-from keyhole.learners.rounds import BlockRounds, Given, Rounds, Written, refuse_less_than_everything
-from keyhole.problem import (
-    BlockStream,
-    Floats,
-    Indices,
-    Observation,
-    Problem,
-    ProblemError,
-    Ticket,
-)
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.fit.vaw import VAW
+from keyhole.blocks.sums.gram import Gram
+from keyhole.learners.base import BlockRounds, Rounds, refuse_less_than_everything
+from keyhole.problem import BlockStream, Floats, Indices, Observation, Problem, ProblemError, Ticket
 
 
 class Zero(Rounds):
@@ -115,7 +108,7 @@ class FixedSubset(BlockRounds):
 
     Guarantee
     ---------
-    Without an intercept and while every value arrives: the bound of `keyhole.blocks.vaw.VAW`
+    Without an intercept and while every value arrives: the bound of `keyhole.blocks.fit.vaw.VAW`
     against any weights on the support, with no assumption on the stream. With one, the same bound
     for the centred rows.
 
@@ -199,10 +192,10 @@ class FixedSubset(BlockRounds):
     def _alike(self, t: int) -> int:
         return self._vaw.until_refresh
 
-    def _play(self, given: Given, written: Written) -> int:
-        from keyhole.blocks.kernels.vaw import fixed_rounds
+    def _play(self, block: Block) -> int:
+        from keyhole.blocks.fit.vaw import fixed_rounds
 
-        (_, _, X, y), (bought, predictions, _) = given, written
+        _, _, X, y, bought, predictions, _ = block
         S, vaw = self._support, self._vaw
         bought[:, : len(S)] = S
         bought[:, len(S) :] = -1

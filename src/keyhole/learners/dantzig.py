@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, Self, cast
 
 import numpy as np
 
-from keyhole.blocks.dantzig import solve
-from keyhole.blocks.dantzig_log import Diagnostics
-from keyhole.blocks.estimates import Estimate, horvitz_thompson, printed
-from keyhole.blocks.moments import Moments
-from keyhole.blocks.sampling import inclusion_uniform, uniform_subset
-from keyhole.blocks.threshold import printed_threshold
-from keyhole.blocks.truncation import top_k
-from keyhole.learners.rounds import BlockRounds, Given, Written
+from keyhole.blocks.dantzig import explore as kernels
+from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.solve import solve
+from keyhole.blocks.dantzig.threshold import printed_threshold
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import inclusion_uniform, uniform_subset
+from keyhole.blocks.draw.sorting import merge
+from keyhole.blocks.fit.linear import predict_seen
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
+from keyhole.blocks.sums.moments import Moments
+from keyhole.learners.base import BlockRounds
 from keyhole.problem import (
     Floats,
     Indices,
@@ -32,7 +34,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.snapshot import State, restore
+from keyhole.saving.snapshot import State, restore
 
 Weighting = Callable[[Moments, int], Estimate]
 
@@ -40,13 +42,6 @@ WEIGHTINGS: dict[str, Weighting] = {
     "exact": lambda moments, k0: horvitz_thompson(moments, inclusion_uniform(moments.d, k0)),
     "paper": printed,
 }
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import explore
-
-    return explore
 
 
 def default_burn_in(problem: Problem) -> int:
@@ -75,7 +70,7 @@ class _Model:
 
 
 def _class_of(threshold: object) -> type[DantzigLearner]:
-    from keyhole.learners.dantzig_data import PracticalDantzig  # which builds on this file
+    from keyhole.learners.practical_dantzig import PracticalDantzig
 
     classes = {"printed": DantzigLearner, "data": PracticalDantzig}
     if not isinstance(threshold, str) or threshold not in classes:
@@ -109,7 +104,7 @@ class DantzigLearner(BlockRounds):
         Of the exploration sets.
     threshold
         "printed" is the program above. "data" makes a `PracticalDantzig`, whose thresholds, noise
-        and scales are measured (learners/dantzig_data.py); it takes none of the parameters below.
+        and scales are measured (practical_dantzig.py); it takes none of the parameters below.
     noise_sd
         Standard deviation sigma of the label noise, or an upper bound of it; must be given.
     threshold_scale
@@ -228,21 +223,21 @@ class DantzigLearner(BlockRounds):
         # The model goes on the ticket: when the prediction is made, another may be in play.
         memo = {"explore": S, "support": model.support, "weights": model.w, "means": model.means}
         union = np.empty(len(S) + len(model.support), dtype=np.int64)
-        return self._desk.issue(union[: _kernels().merge(S, model.support, union)], memo)
+        return self._desk.issue(union[: merge(S, model.support, union)], memo)
 
     def predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
         ticket = seen.ticket
         memo = ticket.memo
         model = (memo["support"], memo["weights"], memo["means"])
-        return float(_kernels().predict_seen(ticket.features, seen.values, *model))
+        return float(predict_seen(ticket.features, seen.values, *model))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the explored values to the moments."""
         ticket, label = self._desk.settle(seen, y)
         self._moments.room(self.k0)
         row = (ticket.features, seen.values, ticket.memo["explore"])
-        _kernels().write_arrived(*row, *self._moments.buffer(), self._asked)
+        kernels.write_arrived(*row, self._moments.buffer(), self._asked)
         self._moments.add_written(np.array((label,)))
 
     def refit(self) -> None:
@@ -262,11 +257,12 @@ class DantzigLearner(BlockRounds):
         learner._model.refuse_unless_sparse(learner.problem)
         return learner
 
-    def _play(self, given: Given, written: Written) -> int:
+    def _play(self, block: Block) -> int:
         model, asked = self._model, np.zeros_like(self._asked)
-        own = (model.support, model.w, model.means, self.k0, *self._moments.buffer(), asked)
-        played = int(_kernels().explore_block(*given[:3], *own, *written))
-        self._moments.add_written(given[3][:played])
+        played_model = (model.support, model.w, model.means)
+        buffer = self._moments.buffer()
+        played = kernels.explore_block(block, played_model, self.k0, buffer, asked)
+        self._moments.add_written(block.y[:played])
         self._asked += asked
         return played
 

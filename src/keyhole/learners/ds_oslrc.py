@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig import DantzigBasis
-from keyhole.blocks.dantzig_log import Diagnostics
-from keyhole.blocks.mixed_sampling import mixed_scheme
-from keyhole.blocks.newton import NewtonStep
-from keyhole.blocks.squares import is_square
-from keyhole.blocks.truncation import top_k
-from keyhole.blocks.weighted_dantzig import WeightedDantzig
-from keyhole.learners.rounds import BlockRounds, Given, Written
-from keyhole.problem import (
-    Floats,
-    Indices,
-    Observation,
-    Problem,
-    ProblemError,
-    Ticket,
-)
-from keyhole.snapshot import State, restore
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import mixed_rounds
-
-    return mixed_rounds
+from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.solve import DantzigBasis
+from keyhole.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.newton import NewtonStep
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature import mixed_rounds as kernels
+from keyhole.blocks.literature.squares import is_square
+from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
+from keyhole.learners.base import BlockRounds
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.saving.snapshot import State, restore
 
 
 class DSOSLRCLearner(BlockRounds):
     """Explores at rounds 1, 4, 9, 16, ...; in between, online Newton steps on the chosen support.
 
     Round t = s^2 reads `budget` features, one drawn with probability proportional to |w_hat_i|, the
-    others uniformly (`keyhole.blocks.mixed_sampling`), predicts with the part of w_hat that was
+    others uniformly (`blocks/draw/mixed_sampling.py`), predicts with the part of w_hat that was
     read, and then
 
         w_hat = argmin |w|_1  s.t.  |b - G w|_inf <= gamma_s,   S = its k largest coordinates,
 
     where G and b sum what was explored, every product divided by its round's exact probability of
     being read. All other rounds read S and predict by the online Newton step on it
-    (`keyhole.blocks.newton`), which begins anew, from w_hat(S), when S changes.
+    (`keyhole.blocks.fit.newton`), which begins anew, from w_hat(S), when S changes.
 
     Sums: of products over probabilities, of inverse probabilities; Newton's A. Derived: w_hat, S.
 
@@ -156,7 +142,7 @@ class DSOSLRCLearner(BlockRounds):
         """The prediction of the ticket's model, as it was when the ticket was issued."""
         memo = seen.ticket.memo
         x = self._row(seen.ticket, seen.values)
-        return float(_kernels().predict(memo["weights"], memo["limits"], x))
+        return float(kernels.predict(memo["weights"], memo["limits"], x))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label: the Newton step if its support is still in play, and the sums."""
@@ -170,17 +156,17 @@ class DSOSLRCLearner(BlockRounds):
             scheme = memo["marks"], memo["spread"]
             self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
 
-    def _play(self, given: Given, written: Written) -> int:
-        _, t, _, y = given
+    def _play(self, block: Block) -> int:
         fit, newton, scheme = self._fit, self._newton, self._exploit
-        if not is_square(t):
-            learner = (fit.means[scheme.support], newton.arrays(), scheme.sees_all_pairs)
-            exploited = (scheme.arrays(), *learner, fit.sums.arrays())
-            return int(_kernels().newton_rounds(*given, *exploited, *written))
+        if not is_square(block.first_round):
+            means, counted = fit.means[scheme.support], scheme.sees_all_pairs
+            return kernels.newton_rounds(
+                block, scheme.arrays(), means, newton.arrays(), counted, fit.sums.arrays()
+            )
         model = (fit.weights, fit.means, newton.label)
-        explored = (self._explore.arrays(), *model, fit.sums.arrays())
-        played = int(_kernels().linear_rounds(*given, *explored, *written))
-        for label in y[:played].tolist():
+        explore = self._explore.arrays()
+        played = kernels.linear_rounds(block, explore, *model, fit.sums.arrays())
+        for label in block.y[:played].tolist():
             newton.note(label)
         return played
 
@@ -201,7 +187,7 @@ class DSOSLRCLearner(BlockRounds):
         means = ticket.memo["means"]
         S: Indices = ticket.memo.get("support", ticket.features)
         x = np.empty(len(S))
-        _kernels().filled(ticket.features, values, S, means, x)
+        kernels.filled(ticket.features, values, S, means, x)
         return x
 
     def _begin(self, t: int) -> None:

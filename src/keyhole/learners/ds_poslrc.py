@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 
-from keyhole.blocks.dantzig import DantzigBasis
-from keyhole.blocks.dantzig_log import Diagnostics
-from keyhole.blocks.mixed_sampling import mixed_scheme
-from keyhole.blocks.truncation import top_k
-from keyhole.blocks.weighted_dantzig import WeightedDantzig
-from keyhole.learners.rounds import BlockRounds, Given, Written
-from keyhole.problem import (
-    Floats,
-    Observation,
-    Problem,
-    ProblemError,
-    Ticket,
-    real_number,
-)
-from keyhole.snapshot import State, restore
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import mixed_rounds
-
-    return mixed_rounds
+from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.solve import DantzigBasis
+from keyhole.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature import mixed_rounds as kernels
+from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
+from keyhole.learners.base import BlockRounds
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
+from keyhole.saving.snapshot import State, restore
 
 
 class DSPOSLRCLearner(BlockRounds):
@@ -39,7 +25,7 @@ class DSPOSLRCLearner(BlockRounds):
 
     S_t are the k largest coordinates of w_hat. Every round reads S_t, predicts <x(S_t), w_hat(S_t)>
     and reads k0 = budget - |S_t| features more outside S_t: one drawn with probability proportional
-    to |w_hat_i|, the others uniformly (`keyhole.blocks.mixed_sampling`). With P_t[i], P_t[i, j] the
+    to |w_hat_i|, the others uniformly (`draw/mixed_sampling.py`). With P_t[i], P_t[i, j] the
     exact probabilities of reading a feature and a pair, 1 within S_t,
 
         G_ij = (1/n) sum x_i x_j / P_t[i, j],   b_i = (1/n) sum x_i y / P_t[i],
@@ -155,7 +141,7 @@ class DSPOSLRCLearner(BlockRounds):
     def predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
         memo = seen.ticket.memo
-        return float(_kernels().weigh(memo["weights"], memo["means"], seen.values))
+        return float(kernels.weigh(memo["weights"], memo["means"], seen.values))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was read to the sums, with the probabilities of its round."""
@@ -163,9 +149,9 @@ class DSPOSLRCLearner(BlockRounds):
         scheme = ticket.memo["marks"], ticket.memo["spread"]
         self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
 
-    def _play(self, given: Given, written: Written) -> int:
-        model = (self._arrays, self._played, self._fit.means, math.inf, self._fit.sums.arrays())
-        return int(_kernels().linear_rounds(*given, *model, *written))
+    def _play(self, block: Block) -> int:
+        model = (self._played, self._fit.means, math.inf)
+        return kernels.linear_rounds(block, self._arrays, *model, self._fit.sums.arrays())
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

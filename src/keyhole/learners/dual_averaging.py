@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dual_averaging import Draw, Rule, nothing_learnt, room_for
-from keyhole.blocks.sampling import workspace
-from keyhole.blocks.truncation import top_k
-from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
-from keyhole.learners.rounds import BlockRounds, Given, Written
-from keyhole.problem import (
-    Floats,
-    Observation,
-    Problem,
-    ProblemError,
-    Ticket,
-    nearest,
-    real_number,
-)
-from keyhole.snapshot import State
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.fit.linear import weigh
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.literature import dual_averaging as kernels
+from keyhole.blocks.literature.dual_averaging import Draw, Rule, nothing_learnt, room_for
+from keyhole.learners.base import BlockRounds
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, nearest, real_number
+from keyhole.saving.memo import Arrays, refuse_foreign, writable, written
+from keyhole.saving.snapshot import State
 
 GRADIENTS = {"residual": False, "unbiased": True}  # whether at the whole iterate
 SCHEDULES = ("adaptive", "paper")
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import dual_averaging
-
-    return dual_averaging
 
 
 def _memo_of(draw: Draw, n: int) -> dict[str, NDArray[Any]]:
@@ -161,7 +147,7 @@ class DualAveragingLearner(BlockRounds):
     def weights(self) -> Floats:
         """The iterate on its k largest coordinates."""
         w, played = np.empty(self.problem.d), np.zeros(self.problem.d)
-        _kernels().iterate(self._rule, self._dual, w)
+        kernels.iterate(self._rule, self._dual, w)
         S = top_k(w, self._rule.k)
         played[S] = w[S]
         return played
@@ -170,23 +156,23 @@ class DualAveragingLearner(BlockRounds):
         """A ticket for S and what is explored beside it."""
         draw, d = room_for(self.problem.budget), self.problem.d
         key = (np.uint64(self.seed), self.round + 1)
-        n = _kernels().choose(*key, self._rule, self._dual, draw, workspace(d))
+        n = kernels.choose(*key, self._rule, self._dual, draw, workspace(d))
         return self._desk.issue(draw.features[:n], _memo_of(draw, n))
 
     def predict(self, seen: Observation) -> float:
         """<x, w> on S with the w of the ticket."""
         memo = written(seen.ticket, _memo_like(seen.ticket))
-        return float(_kernels().weigh(memo["played"], memo["means"], seen.values))
+        return float(weigh(memo["played"], memo["means"], seen.values))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the gradient."""
         ticket, label = self._desk.settle(seen, y)
         draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
-        _kernels().learn(self._dual, draw, np.array(seen.values), label)
+        kernels.learn(self._dual, draw, np.array(seen.values), label)
 
-    def _play(self, given: Given, written: Written) -> int:
+    def _play(self, block: Block) -> int:
         room = room_for(self.problem.budget)
-        return int(_kernels().rounds(*given, self._rule, self._dual, room, *written))
+        return int(kernels.rounds(block, self._rule, self._dual, room))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from keyhole.blocks.sampling import workspace
-from keyhole.learners.rounds import Given, Written
-from keyhole.learners.seen_rounds import SeenRounds
-from keyhole.problem import (
-    Floats,
-    Observation,
-    Problem,
-    Ticket,
-    real_number,
-)
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import screening
-
-    return screening
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.literature import screening as kernels
+from keyhole.learners.moment_base import SeenRounds
+from keyhole.problem import Floats, Observation, Problem, Ticket, real_number
 
 
 class EpsilonGreedyLearner(SeenRounds):
@@ -105,17 +91,17 @@ class EpsilonGreedyLearner(SeenRounds):
         features = np.empty(self.problem.budget, dtype=np.int64)
         rate, sums = (self.epsilon, self.decay), self._arrays()
         key = (np.uint64(self.seed), t, d, rate)
-        _kernels().choose(*key, self.ridge, sums, features, workspace(d))
+        kernels.choose(*key, self.ridge, sums, features, workspace(d))
         return self._desk.issue(features)
 
     def predict(self, seen: Observation) -> float:
         """The prediction of VAW on the k of those read that are most correlated with the label."""
         row = (np.array(seen.ticket.features), np.array(seen.values))
-        return float(_kernels().predict(*row, self.problem.k, self.ridge, self._arrays()))
+        return float(kernels.predict(*row, self.problem.k, self.ridge, self._arrays()))
 
-    def _play(self, given: Given, written: Written) -> int:
+    def _play(self, block: Block) -> int:
         model = (self.problem.k, self.ridge, self._arrays())
-        return int(_kernels().play(*given, (self.epsilon, self.decay), *model, *written))
+        return int(kernels.play(block, (self.epsilon, self.decay), *model))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -124,5 +110,5 @@ class EpsilonGreedyLearner(SeenRounds):
     def _model(self) -> tuple[Floats, float]:
         d, weights = self.problem.d, np.zeros(self.problem.d)
         model = (self.problem.k, self.ridge, self._arrays())
-        constant = _kernels().model(np.arange(d), *model, weights)
+        constant = kernels.model(np.arange(d), *model, weights)
         return weights, float(constant)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.learners.seen_rounds import SupportRounds
+from keyhole.learners.moment_base import SupportRounds
 from keyhole.problem import Indices, Problem, ProblemError, whole_number
 
 FOREVER = 1 << 62  # the last round of the only epoch

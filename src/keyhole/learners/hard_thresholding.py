@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.hard_thresholding import (
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.fit.linear import weigh
+from keyhole.blocks.literature import hard_thresholding_kernels as kernels
+from keyhole.blocks.literature.hard_thresholding import (
     CURSOR,
     SIZE,
     STEPS,
@@ -20,9 +22,7 @@ from keyhole.blocks.hard_thresholding import (
     nothing_found,
     room_for,
 )
-from keyhole.blocks.sampling import workspace
-from keyhole.learners.memo import Arrays, refuse_foreign, writable, written
-from keyhole.learners.rounds import BlockRounds, Given, Written
+from keyhole.learners.base import BlockRounds
 from keyhole.problem import (
     Floats,
     Observation,
@@ -33,14 +33,8 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.snapshot import State
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import hard_thresholding
-
-    return hard_thresholding
+from keyhole.saving.memo import Arrays, refuse_foreign, writable, written
+from keyhole.saving.snapshot import State
 
 
 def default_batch_size(problem: Problem) -> int:
@@ -173,24 +167,24 @@ class HardThresholdingLearner(BlockRounds):
         """A ticket for the support and the next features in turn."""
         draw, d = room_for(self.problem.budget), self.problem.d
         key = (np.uint64(self.seed), self.round + 1)
-        n = _kernels().choose(*key, self._rule, self._search, draw, workspace(d))
+        n = kernels.choose(*key, self._rule, self._search, draw, workspace(d))
         return self._desk.issue(draw.features[:n], _memo_of(draw, n))
 
     def predict(self, seen: Observation) -> float:
         """<x, theta> with the theta of the ticket."""
         memo = written(seen.ticket, _memo_like(seen.ticket))
-        return float(_kernels().weigh(memo["played"], memo["means"], seen.values))
+        return float(weigh(memo["played"], memo["means"], seen.values))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Take the round in, and a step if everything is known for it."""
         ticket, label = self._desk.settle(seen, y)
         draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
         told = (draw, np.array(seen.values), label)
-        _kernels().learn(np.uint64(self.seed), self._rule, self._search, *told)
+        kernels.learn(np.uint64(self.seed), self._rule, self._search, *told)
 
-    def _play(self, given: Given, written: Written) -> int:
+    def _play(self, block: Block) -> int:
         room = room_for(self.problem.budget)
-        return int(_kernels().rounds(*given, self._rule, self._search, room, *written))
+        return int(kernels.rounds(block, self._rule, self._search, room))
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

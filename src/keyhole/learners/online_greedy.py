@@ -8,13 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from keyhole.blocks.batches import Batches, Entry
-from keyhole.blocks.experts import BEXP
-from keyhole.blocks.greedy_batch import Batch, begin
-from keyhole.blocks.greedy_parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
-from keyhole.blocks.minibatch import History, MiniBatch
-from keyhole.blocks.setfunction import slot_gains
-from keyhole.learners.rounds import BlockRounds, Given, Written
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.set_function import slot_gains
+from keyhole.blocks.greedy.batch import Batch, begin
+from keyhole.blocks.greedy.experts import BEXP
+from keyhole.blocks.greedy.minibatch import History, MiniBatch
+from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
+from keyhole.learners.base import BlockRounds
+from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import (
     Floats,
     Observation,
@@ -25,8 +26,8 @@ from keyhole.problem import (
     TicketError,
     whole_number,
 )
-from keyhole.snapshot import State, restore, snapshot
-from keyhole.trees import Tree, entries, fit
+from keyhole.saving.serialize import Tree, entries, fit
+from keyhole.saving.snapshot import State, restore, snapshot
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
@@ -271,8 +272,8 @@ class OnlineGreedyLearner(BlockRounds):
         entry = self._batches.asking
         return entry.size - entry.asked
 
-    def _play(self, given: Given, written: Written) -> int:
-        (_, _, X, y), (bought, predictions, _) = given, written
+    def _play(self, block: Block) -> int:
+        _, _, X, y, bought, predictions, _ = block
         entry = self._batches.asking
         S = entry.content.draw.S
         played = entry.content.mini.play(X, y, self._history, predictions)

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.estimates import mean_imputed
-from keyhole.blocks.lasso import scaled_lasso
-from keyhole.blocks.seen_sums import SeenSums
-from keyhole.learners.rounds import BlockRounds, Given, Written, refuse_less_than_everything
-from keyhole.problem import (
-    Floats,
-    Observation,
-    Problem,
-    ProblemError,
-    Ticket,
-    real_number,
-)
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit import lasso as kernels
+from keyhole.blocks.fit.lasso import scaled_lasso
+from keyhole.blocks.sums import seen_sums as adding
+from keyhole.blocks.sums.estimates import mean_imputed
+from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.base import BlockRounds, refuse_less_than_everything
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
 
 GROWTH = 8  # solved anew after an eighth of the rounds so far
 CONSTANT = 1e-12  # what varies by less than this share of its mean square is constant
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import lasso
-
-    return lasso
-
-
-@functools.cache
-def _adding() -> ModuleType:
-    from keyhole.blocks.kernels import seen_sums
-
-    return seen_sums
 
 
 class OnlineLassoLearner(BlockRounds):
@@ -120,17 +100,17 @@ class OnlineLassoLearner(BlockRounds):
 
     def predict(self, seen: Observation) -> float:
         """<x, w> and the intercept."""
-        return float(_kernels().weigh(*self._played(), np.array(seen.values)))
+        return float(kernels.weigh(*self._played(), np.array(seen.values)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the row to the sums."""
         ticket, label = self._desk.settle(seen, y)
         self._sums.add(ticket.features, seen.values, label)
 
-    def _play(self, given: Given, written: Written) -> int:
-        (_, _, X, y), (bought, predictions, _) = given, written
+    def _play(self, block: Block) -> int:
+        _, _, X, y, bought, predictions, _ = block
         bought[:] = np.arange(self.problem.d)
-        played = int(_kernels().linear_rounds(X, *self._played(), predictions))
+        played = int(kernels.linear_rounds(X, *self._played(), predictions))
         self._add(X[:played], y[:played])
         return played
 
@@ -145,7 +125,7 @@ class OnlineLassoLearner(BlockRounds):
         here = ~np.isnan(X)
         offsets = np.concatenate([[0], np.cumsum(here.sum(axis=1))])
         row = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))
-        _adding().add_rows(*row, self._sums.pairs, self._sums.singles, self._sums.totals)
+        adding.add_rows(*row, self._sums.pairs, self._sums.singles, self._sums.totals)
 
     def _alike(self, t: int) -> int:
         return self._next - t

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from keyhole.learners.rounds import refuse_less_than_everything
-from keyhole.learners.seen_rounds import SupportRounds
+from keyhole.learners.base import refuse_less_than_everything
+from keyhole.learners.moment_base import SupportRounds
 from keyhole.problem import Indices, Problem
 
 GROWTH = 10  # features are selected anew after a tenth of the rounds so far

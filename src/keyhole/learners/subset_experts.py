@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from keyhole.blocks.sampling import inclusion_uniform, workspace
-from keyhole.blocks.subset_experts import MOST, all_subsets, new_weights
-from keyhole.learners.rounds import BlockRounds, Given, Written
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import inclusion_uniform, workspace
+from keyhole.blocks.draw.sorting import merge
+from keyhole.blocks.fit.linear import predict_seen
+from keyhole.blocks.literature import subset_experts as kernels
+from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
+from keyhole.learners.base import BlockRounds
 from keyhole.problem import (
     Floats,
     Observation,
@@ -23,13 +25,6 @@ from keyhole.problem import (
     positive_number,
     whole_number,
 )
-
-
-@functools.cache
-def _kernels() -> ModuleType:
-    from keyhole.blocks.kernels import subset_experts
-
-    return subset_experts
 
 
 class SubsetExpertsLearner(BlockRounds):
@@ -117,12 +112,12 @@ class SubsetExpertsLearner(BlockRounds):
         super().__init__(problem, seed=seed)
         scheme = inclusion_uniform(d, m)
         p, q = scheme.p, scheme.q if d > 1 else 1.0
-        self._m, self._subsets = m, all_subsets(d, k)
+        self._subsets = all_subsets(d, k)
         rates = (0.0, 0.0)  # measured
         if self.horizon is not None:  # eta_H is 0 for d = 1, where there is nothing to choose
             T = self.horizon
             rates = (q * math.sqrt(k * math.log(d) / T), q / math.sqrt(T))
-        self._chosen = (p, q, self.radius, *rates)
+        self._rule = Rule(m, p, q, self.radius, *rates)
         self._weights = new_weights(n, k)
         self._counts: Floats = np.zeros(d)
         self._sums: Floats = np.zeros(d)
@@ -142,14 +137,14 @@ class SubsetExpertsLearner(BlockRounds):
 
     def ask(self) -> Ticket:
         """A ticket for the subset drawn to play and the features drawn to explore."""
-        d, R = self.problem.d, np.empty(self._m, dtype=np.int64)
-        given = (np.uint64(self.seed), self.round + 1, self._weights.chances, d)
-        best = _kernels().draw(*given, R, workspace(d))
+        d, R = self.problem.d, np.empty(self._rule.m, dtype=np.int64)
+        key = (np.uint64(self.seed), self.round + 1)
+        best = kernels.draw(*key, self._weights.chances, d, R, workspace(d))
         S = self._subsets[best].astype(np.int64)
         union = np.empty(len(R) + len(S), dtype=np.int64)
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
         memo = {"explore": R, "support": S, "weights": self._weights.w[best].copy(), "means": means}
-        return self._desk.issue(union[: _kernels().merge(R, S, union)], memo)
+        return self._desk.issue(union[: merge(R, S, union)], memo)
 
     def predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""
@@ -158,20 +153,20 @@ class SubsetExpertsLearner(BlockRounds):
             raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
         model = (np.array(ticket.memo[name]) for name in ("support", "weights", "means"))
         read = (np.array(ticket.features), np.array(seen.values))
-        return float(_kernels().predict_seen(*read, *model))
+        return float(predict_seen(*read, *model))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Judge every subset by what was explored, and let it step."""
         ticket, label = self._desk.settle(seen, y)
         R, features = np.array(ticket.memo["explore"]), np.array(ticket.features)
-        row = (R, features, np.array(seen.values), label)
-        state = (self._weights, self._counts, self._sums)
-        _kernels().learn(self._subsets, *row, *self._chosen, *state)
+        told = (R, features, np.array(seen.values), label)
+        kernels.learn(self._rule, self._subsets, told, self._weights, self._seen())
 
-    def _play(self, given: Given, written: Written) -> int:
-        state = (self._weights, self._counts, self._sums)
-        own = (self._subsets, self._m, *self._chosen, *state)
-        return int(_kernels().play_block(*given, *own, *written))
+    def _play(self, block: Block) -> int:
+        return kernels.play_block(block, self._rule, self._subsets, self._weights, self._seen())
+
+    def _seen(self) -> Seen:
+        return Seen(self._counts, self._sums)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Interval
 from keyhole.report import plots
 from keyhole.report.run import Run
-from keyhole.whole import whole_file
+from keyhole.saving.atomic_file import whole_file
 
 # What the pictures are drawn in, and what the page puts in its place: it knows light and dark.
 COLOURS = {

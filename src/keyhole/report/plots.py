@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices
 from keyhole.report.run import Run
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.columns import ColumnSums
+from keyhole.blocks.sums.column_sums import ColumnSums
 from keyhole.diagnosis import diagnose
 from keyhole.game import Progress
 from keyhole.hindsight import Hindsight, RegretCurve, hindsight, hindsight_curve

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import Indices
 
 

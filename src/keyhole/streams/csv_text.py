@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError, ProblemError
 from keyhole.streams.origin import Origin, Readable, readable
 from keyhole.streams.tables import MANY_BYTES, Batch

@@ -12,15 +12,7 @@ import numpy as np
 
 from keyhole.problem import Floats, Indices, ProblemError, real_number, whole_number
 from keyhole.streams.designs import Design, bounded, rademacher, signs, uniform
-from keyhole.streams.simulate import (
-    TRUTH,
-    Simulated,
-    Truth,
-    follow,
-    keyed,
-    random_weights,
-    room,
-)
+from keyhole.streams.simulate import TRUTH, Simulated, Truth, follow, keyed, random_weights, room
 
 
 def switching(

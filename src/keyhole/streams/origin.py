@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError, nearest
 
 PARQUET, ARROW_FILE, ARROW_STREAM, GZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"\x1f\x8b"

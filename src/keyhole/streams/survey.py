@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
 from keyhole.streams.csv_text import number_pattern

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.origin import ARROW_STREAM, Origin, readable
 

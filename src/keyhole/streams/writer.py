@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.extras import extra
+from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError
-from keyhole.whole import whole_file
+from keyhole.saving.atomic_file import whole_file
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather")
 

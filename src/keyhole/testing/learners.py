@@ -23,8 +23,8 @@ from keyhole.problem import (
     TicketError,
     plays_blocks,
 )
-from keyhole.snapshot import has_state
-from keyhole.state import from_bytes, to_bytes
+from keyhole.saving.api import from_bytes, to_bytes
+from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
 from keyhole.testing.tools import RowsOnly, size_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keyhole.blocks.greedy_parts import theorem_sizes
+from keyhole.blocks.greedy.parts import theorem_sizes
 from keyhole.problem import ProblemError, whole_number
 from keyhole.theory.bound import Bound, check, check_kappa
 

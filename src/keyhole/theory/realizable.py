@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keyhole.blocks.threshold import printed_threshold
+from keyhole.blocks.dantzig.threshold import printed_threshold
 from keyhole.problem import ProblemError
 from keyhole.theory.bound import Bound, check
 

@@ -1,0 +1,114 @@
+"""A learner with the names of its features and the ticket of the next row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.learners import LEARNERS
+from keyhole.problem import Floats, Learner, Observation, Problem, Ticket, TicketError, plays_blocks
+from keyhole.saving.api import from_bytes, to_bytes
+
+Names = tuple[Hashable, ...]
+
+
+def canonical(names: Iterable[Hashable]) -> Names:
+    """The names, each once, by what they look like as strings, then by type.
+
+    >>> canonical([10, "b", 9, "10", "b"])
+    (10, '10', 9, 'b')
+    """
+    return tuple(sorted(set(names), key=lambda name: (str(name), type(name).__name__)))
+
+
+class Player:
+    """A learner over named features; at most one ticket is open.
+
+    Parameters
+    ----------
+    names
+        The names of its features in any order.
+    learner
+        A name in `keyhole.LEARNERS`.
+    sparsity, budget
+        As in `Problem`, cut to the number of names where there are fewer.
+    seed
+        Of all draws.
+
+    Examples
+    --------
+    >>> player = Player(["b", "a", "c"], "fixed", sparsity=2, budget=2, seed=0)
+    >>> player.ask()
+    >>> player.bought
+    ('a', 'b')
+    """
+
+    def __init__(
+        self, names: Iterable[Hashable], learner: str, *, sparsity: int, budget: int, seed: int
+    ) -> None:
+        self.known = canonical(names)
+        self._place = dict.fromkeys(self.known)
+        d = len(self.known)
+        words = tuple(map(str, self.known))
+        plain = all(words) and len(set(words)) == d  # 1 and "1" cannot both be "1" in a Problem
+        most = min(budget, d)
+        problem = Problem(d, min(sparsity, most), most, words if plain else None)
+        self.learner: Learner = LEARNERS[learner](problem, seed=seed)
+        self.bought: Names = ()
+        self._ticket: Ticket | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a ticket is open."""
+        return self._ticket is not None
+
+    def ask(self) -> None:
+        """Have the ticket of the next row open."""
+        if self._ticket is None:
+            self._ticket = self.learner.ask()
+            self.bought = tuple(self.known[j] for j in self._ticket.features.tolist())
+
+    def predict(self, values: Floats) -> float:
+        """The prediction from the values of `bought`."""
+        return float(self.learner.predict(self._seen(values)))
+
+    def tell(self, values: Floats, y: float) -> None:
+        """Learn the label and close the ticket."""
+        self.learner.tell(self._seen(values), y)
+        self._ticket = None
+
+    @property
+    def plays_blocks(self) -> bool:
+        """Whether `advance` can be called."""
+        return plays_blocks(self.learner)
+
+    def advance(self, X: Floats, y: Floats, bought: NDArray[np.int32]) -> None:
+        """Play rounds as a block, no ticket being open; `bought` receives the features by number.
+
+        Rows of `bought` that were not played stay as they were, if one of them is refused.
+        """
+        if plays_blocks(self.learner):
+            self.learner.advance(X, y, bought)
+
+    def unknown(self, names: Set[Hashable]) -> Set[Hashable]:
+        """Those names that are not among the features."""
+        mine = self._place.keys()
+        return frozenset() if names <= mine else names - mine
+
+    def __getstate__(self) -> dict[str, Any]:
+        ticket = None if self._ticket is None else self._ticket.to_json()
+        return {**self.__dict__, "learner": to_bytes(self.learner), "_ticket": ticket}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.learner = from_bytes(state["learner"])
+        if state["_ticket"] is not None:
+            self._ticket = Ticket.from_json(state["_ticket"])
+
+    def _seen(self, values: Floats) -> Observation:
+        if self._ticket is None:
+            raise TicketError("no ticket is open: ask first")
+        return self._ticket.fill(values)

@@ -1,0 +1,1 @@
+"""AutoLearner: its state, how it chooses, its rounds, its mixture of experts."""

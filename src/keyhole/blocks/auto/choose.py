@@ -1,0 +1,256 @@
+"""How AutoLearner fills a batch: what is kept, what the safety net reads, what is explored."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.auto.state import (
+    EXPLORED,
+    KEPT,
+    NET,
+    Batch,
+    Settings,
+    State,
+    places,
+    threshold_of,
+)
+from keyhole.blocks.draw.sorting import largest
+from keyhole.blocks.fit.ensemble import start
+from keyhole.blocks.fit.forward import Room, Selection, select_into
+from keyhole.blocks.fit.optimism import sampled_gains
+from keyhole.blocks.greedy.experts_kernels import (
+    draw_experts,
+    draw_shared,
+    probabilities,
+    shared_weights,
+)
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.running import centre
+from keyhole.problem import Indices
+
+_threshold_of, places_of = kernel(threshold_of), kernel(places)
+
+
+@inner
+def _place(S: Indices, j: int) -> int:
+    """Where j stands in S, ascending, or would."""
+    low, high = 0, len(S)
+    while low < high:
+        middle = (low + high) // 2
+        if S[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def leader(state: State) -> int:
+    """The memory whose kept features predicted best of late."""
+    best, recent = 0, state.mixture.recent
+    for m in range(1, len(state.kept.tau)):
+        if recent[m] < recent[best]:
+            best = m
+    return best
+
+
+@inner
+def _keep(s: Settings, state: State, most: int) -> None:
+    # By rank; at the same rank the memory that did best of late comes first.
+    space, recent = state.space, state.mixture.recent
+    memories = len(state.kept.tau)
+    order = np.empty(memories, dtype=np.int64)
+    largest(-recent[:memories], order)
+    for m in range(memories):
+        room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
+        threshold = _threshold_of(s, state.kept.tau[m])
+        space.picked[m], space.noise[m] = select_into(state.kept, m, most, threshold, room)
+    space.why[:] = -1
+    held = 0
+    for rank in range(most):
+        for q in range(memories):
+            m = order[q]
+            if rank < space.picked[m] and held < most:
+                j = space.chosen[m, rank]
+                if space.why[j] < 0:
+                    space.why[j] = KEPT
+                    held += 1
+
+
+@inner
+def _cast_net(s: Settings, state: State, batch: Batch, number: int) -> tuple[Indices, int]:
+    # The features the net reads, kept ones among them; and how many different ones it plays.
+    space, net = state.space, state.net
+    eta = np.empty(s.slots)
+    f0 = _filled(s, s.slots)
+    spread = 1.0 / (f0 + (1.0 - f0) / s.d)
+    for i in range(s.slots):
+        seen = spread * net.largest[i] * net.largest[i] + net.squares[i]
+        eta[i] = math.sqrt(math.log(s.d) / seen) if seen > 0.0 else 1.0
+    probabilities(net.L, eta, space.p)
+    draw_experts(s.seed, number, space.p, batch.slots)
+    return draw_shared(s.seed, number, s.d, batch.slots, s.net, space.draw)
+
+
+@inner
+def _filled(s: Settings, played: int) -> float:
+    # The chance of a feature that is not played to be read by the net all the same.
+    return 1.0 if s.net == s.d else (s.net - played) / (s.d - played)
+
+
+@inner
+def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> None:
+    space = state.space
+    for half in range(2):
+        m = 0 if half == 0 else lead
+        many = free // 2 if half == 0 else free - free // 2
+        if many == 0:
+            continue
+        counts = state.kept.n[m, : s.d] * state.kept.scale[m]
+        found = Selection(
+            space.chosen[m], space.gains[m], space.r[m], space.D[m], space.noise[m], counts
+        )
+        key = 2 * number + half
+        sampled_gains(s.seed, key, found, state.values.reads, s.optimism, space.score)
+        for j in range(s.d):
+            if space.why[j] >= 0:
+                space.score[j] = -1.0
+        out = np.empty(many, dtype=np.int64)
+        largest(space.score, out)
+        for i in range(many):
+            space.why[out[i]] = EXPLORED
+
+
+@kernel
+def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
+    """Fill the batch: what is read and why, centres, VAWs at their start."""
+    space, lead = state.space, leader(state)
+    # With a budget of 1 and something to choose from, every other batch explores.
+    _keep(s, state, 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool)
+    played, net = 0, np.empty(0, dtype=np.int64)
+    if s.slots > 0:
+        net, played = _cast_net(s, state, batch, number)
+        for i in range(len(net)):
+            if space.why[net[i]] < 0:
+                space.why[net[i]] = NET
+    free = s.budget
+    for j in range(s.d):
+        if space.why[j] >= 0:
+            free -= 1
+    _explore(s, state, number, lead, free)
+    a = 0
+    for j in range(s.d):
+        if space.why[j] >= 0:
+            batch.S[a] = j
+            a += 1
+    _begin(s, state, batch)
+    if s.slots > 0:
+        _weigh(s, state, batch, net, played)
+    _start_runs(s, state, batch, lead)
+
+
+@kernel
+def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
+    """A batch for a ticket whose own is closed: what it read is learnt, the net is not told."""
+    _keep(s, state, s.pool)
+    batch.S[:] = S
+    for j in S:
+        if state.space.why[j] < 0:
+            state.space.why[j] = EXPLORED
+    _begin(s, state, batch)
+    batch.weight[:] = 0.0
+    batch.slots[:] = 0
+    for j in range(s.d):  # only what was read can be used
+        a = _place(S, j)
+        if a == len(S) or S[a] != j:
+            state.space.why[j] = -1
+    _start_runs(s, state, batch, leader(state))
+
+
+@inner
+def _begin(s: Settings, state: State, batch: Batch) -> None:
+    for a in range(s.budget):
+        j = batch.S[a]
+        batch.why[a] = state.space.why[j]
+        batch.peak[a] = state.peaks[j]
+        batch.centre[a] = centre(state.values, j) if state.values.reads[j] > 0.0 else np.nan
+    batch.label[0] = centre(state.label, 0) if state.label.reads[0] > 0.0 else np.nan
+    batch.rows[0] = 0
+
+
+@inner
+def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -> None:
+    # What a loss counts: kept features are read for certain (1), those of the net as in
+    # `SharedReads`, explored ones by a rule with unknown chances (0).
+    space = state.space
+    p, weight = np.empty((s.slots, len(net))), np.empty((s.slots, len(net)))
+    for i in range(s.slots):
+        for a in range(len(net)):
+            p[i, a] = space.p[i, net[a]]
+    place = np.empty(s.slots, dtype=np.int64)
+    for i in range(s.slots):
+        place[i] = _place(net, batch.slots[i])
+    shared_weights(p, place, _filled(s, s.slots), _filled(s, played), weight)
+    for a in range(s.budget):
+        in_net = _place(net, batch.S[a])
+        for i in range(s.slots):
+            batch.p[i, a] = space.p[i, batch.S[a]]
+            batch.weight[i, a] = 1.0 if batch.why[a] == KEPT else 0.0
+            if batch.why[a] == NET:
+                batch.weight[i, a] = weight[i, in_net]
+    for i in range(s.slots):
+        batch.slots[i] = _place(batch.S, batch.slots[i])
+
+
+@inner
+def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
+    kept, runs, space, b = state.kept, batch.runs, state.space, s.budget
+    features = np.empty(b + 1, dtype=np.int64)
+    features[:b] = batch.S
+    features[b] = s.d
+    memories = len(kept.tau)
+    at = places_of(memories)
+    # Bold: a feature's size is its root mean square. Cautious, for the few best: its peak, because
+    # one that hardly moved so far may move, and a model of few features then has nothing else.
+    typical = np.zeros(s.d)
+    for j in batch.S:
+        if kept.n[0, j] > 0.0:
+            typical[j] = math.sqrt(kept.G[0, j, j] / kept.n[0, j])
+    for e in range(len(runs.size)):
+        v, m, ridge, sizes = 0, -1, s.ridge, typical
+        if e < at.net:
+            m = e % memories
+            if e >= at.best:
+                sizes = state.peaks
+            # In proper mode all memories share the support that is played, that of the leader; and
+            # who leads is found with k features each.
+            source = lead if s.proper and e >= at.best else m
+            most = space.picked[source]
+            if s.proper or e >= at.best:
+                most = min(s.k, most)
+            for rank in range(most):
+                j = space.chosen[source, rank]
+                if space.why[j] == KEPT:
+                    runs.place[e, v] = _place(batch.S, j)
+                    v += 1
+        elif e == at.net or e == at.cold:
+            m = 0 if e == at.net else -1
+            for i in range(s.slots):
+                new = True
+                for q in range(v):
+                    new = new and runs.place[e, q] != batch.slots[i]
+                if new:
+                    runs.place[e, v] = batch.slots[i]
+                    v += 1
+        elif e == at.wide:
+            m, ridge = lead, s.wide
+            for a in range(b):
+                runs.place[e, a] = a
+            v = b
+        if e != at.mean:  # that one is the label's centre alone
+            runs.place[e, v] = b
+            v += 1
+        runs.size[e] = v
+        start(runs, e, features, kept, m, sizes, ridge, space.square)

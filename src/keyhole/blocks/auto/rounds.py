@@ -1,0 +1,198 @@
+"""AutoLearner's rounds: predict, learn, and close a batch; and many of them in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.auto.choose import choose, places_of
+from keyhole.blocks.auto.mixture import Mixture
+from keyhole.blocks.auto.mixture import learn as charge
+from keyhole.blocks.auto.mixture import predict as mix
+from keyhole.blocks.auto.state import FAR, Batch, Settings, State, batch_size
+from keyhole.blocks.fit.ensemble import Ensemble, guess, learn
+from keyhole.blocks.fit.set_function import sweep
+from keyhole.blocks.greedy.experts_kernels import feed
+from keyhole.blocks.greedy.minibatch import first_oversized
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.memories import fold, products
+from keyhole.blocks.sums.running import add, centre
+from keyhole.problem import Floats, Indices
+
+_size = kernel(batch_size)
+
+
+@inner
+def _gather(
+    centre: Floats, peak: Floats, X: NDArray[np.floating], t: int, columns: Indices, x: Floats
+) -> None:
+    # Centred values; 0 where absent, or where there is no centre yet; cut off far beyond the peak.
+    b = len(centre)
+    for a in range(b):
+        x[a] = X[t, columns[a]] - centre[a]
+        if np.isnan(x[a]):
+            x[a] = 0.0
+        if peak[a] > 0.0:
+            x[a] = min(max(x[a], -FAR * peak[a]), FAR * peak[a])
+    x[b] = 1.0
+
+
+@kernel
+def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> None:
+    """Proper mode: what each expert's weights count in the model that is played.
+
+    Those of v weights from n rounds are taken n / (n + v) times, about what VAW makes of them in
+    the mean; VAW itself looks at x first.
+    """
+    kept, first = state.kept, places_of(len(state.kept.tau)).best
+    shares[:] = state.mixture.belief.sum(axis=0)
+    for m in range(len(kept.tau)):
+        n = kept.n[m, s.d] * kept.scale[m]
+        shares[first + m] *= n / (n + batch.runs.size[first + m])
+
+
+@inner
+def _predict(mixture: Mixture, runs: Ensemble, label: float, x: Floats, guesses: Floats) -> float:
+    # From all experts. It takes what it needs and no more: arrays that come along cost time.
+    guess(runs, x, guesses)
+    if not np.isnan(label):
+        for e in range(len(runs.size)):
+            guesses[e] += label
+    return mix(mixture, guesses)
+
+
+@inner
+def _play_properly(s: Settings, state: State, batch: Batch) -> float:
+    # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
+    value, shares = batch.label[0], np.empty(len(batch.runs.size))
+    played_shares(s, state, batch, shares)
+    for e in range(len(shares)):
+        value += shares[e] * batch.runs.along[e]
+    return float(min(max(value, state.mixture.span[0]), state.mixture.span[1]))
+
+
+@kernel
+def predict_row(s: Settings, state: State, batch: Batch, values: Floats) -> float:
+    """The prediction for the values of S; nothing is learnt."""
+    X, columns = values.reshape(1, -1), np.arange(len(values))
+    x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
+    _gather(batch.centre, batch.peak, X, 0, columns, x)
+    prediction = _predict(state.mixture, batch.runs, batch.label[0], x, guesses)
+    if s.proper and not np.isnan(batch.label[0]):
+        return _play_properly(s, state, batch)
+    return prediction
+
+
+@kernel
+def learn_rows(
+    s: Settings,
+    state: State,
+    batch: Batch,
+    X: NDArray[np.floating],
+    y: Floats,
+    columns: Indices,
+    predictions: Floats,
+) -> None:
+    """Predict and learn rows one after the other; X holds feature S[a] in column columns[a]."""
+    b, runs, mixture = len(batch.S), batch.runs, state.mixture
+    offset, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
+    x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
+    for t in range(len(y)):
+        _gather(offset, peak, X, t, columns, x)
+        predictions[t] = _predict(mixture, runs, middle[0], x, guesses)
+        if s.proper and not np.isnan(middle[0]):
+            predictions[t] = _play_properly(s, state, batch)
+        charge(mixture, guesses, y[t])
+        row = batch.rows[0]
+        if np.isnan(middle[0]):
+            middle[0] = y[t]
+        for a in range(b):
+            value = np.float64(X[t, columns[a]])
+            values[row, a] = value
+            if np.isnan(offset[a]):
+                offset[a] = value
+        batch.labels[row] = y[t]
+        batch.rows[0] = row + 1
+        learn(runs, y[t] - middle[0])
+
+
+@kernel
+def finish(s: Settings, state: State, batch: Batch) -> None:
+    """Take a batch into all sums: centres first, then moments around them, then the net."""
+    rows, b = batch.rows[0], len(batch.S)
+    if rows == 0:
+        return
+    for t in range(rows):
+        add(state.label, 0, batch.labels[t])
+        for a in range(b):
+            add(state.values, batch.S[a], batch.values[t, a])
+    values, labels = np.empty((rows, b)), np.empty(rows)
+    middle = centre(state.label, 0)
+    for a in range(b):
+        offset = centre(state.values, batch.S[a])
+        for t in range(rows):
+            values[t, a] = batch.values[t, a] - offset
+            if abs(values[t, a]) > state.peaks[batch.S[a]]:  # not if NaN
+                state.peaks[batch.S[a]] = abs(values[t, a])
+    for t in range(rows):
+        labels[t] = batch.labels[t] - middle
+    G, c, count, yy = products(values, labels, rows)
+    fold(state.kept, batch.S, G, c, count, yy, rows)
+    if s.slots > 0:
+        _judge(state, batch, G, c, yy, rows)
+
+
+@inner
+def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: int) -> None:
+    # The gains of Algorithm 2 within the batch, the batch's own means taken out.
+    b, k1 = len(batch.S), len(batch.slots)
+    for a in range(b):
+        c[a] -= G[a, b] * c[b] / rows
+        for q in range(a, b):
+            G[a, q] -= G[a, b] * G[q, b] / rows
+    levels, gains = np.empty(k1), np.empty((k1, b))
+    sweep(G[:b, :b], c[:b], max(yy - c[b] * c[b] / rows, 0.0), batch.slots, levels, gains)
+    for i in range(k1):
+        for a in range(b):
+            gains[i, a] = -gains[i, a] / rows
+    net = state.net
+    feed(batch.S, batch.p, batch.weight, gains, net.L, net.squares, net.largest)
+
+
+@kernel
+def play(
+    s: Settings,
+    state: State,
+    batch: Batch,
+    clock: Indices,
+    X: NDArray[np.floating],
+    y: Floats,
+    predictions: Floats,
+    bought: NDArray[np.int32],
+) -> int:
+    """Rounds of a block, batch by batch; returns how many were played before one too large.
+
+    clock: rounds asked so far, batches begun so far, rounds of the current batch, its size.
+    """
+    t, n = 0, len(y)
+    while t < n:
+        if clock[2] == clock[3]:
+            clock[1] += 1
+            clock[2], clock[3] = 0, _size(clock[0])
+            choose(s, state, batch, clock[1])
+        many = min(n - t, clock[3] - clock[2])
+        fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
+        stop = t + (many if fault < 0 else fault)
+        learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop])
+        if len(bought) > 0:
+            for i in range(t, stop):
+                for a in range(len(batch.S)):
+                    bought[i, a] = batch.S[a]
+        clock[0] += stop - t
+        clock[2] += stop - t
+        t = stop
+        if fault >= 0:
+            break
+        if clock[2] == clock[3]:
+            finish(s, state, batch)
+    return t

@@ -1,0 +1,1 @@
+"""The Dantzig program: solved, certified, along a path."""

@@ -1,0 +1,1 @@
+"""Drawing and reading: keyed randomness, subsets, sorting, reading a row."""

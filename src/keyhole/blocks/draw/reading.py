@@ -1,0 +1,48 @@
+"""A block of rounds to be played, and how a compiled round reads its row: where it buys only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.jit.decorators import inner
+from keyhole.errors import LARGEST
+from keyhole.problem import Floats, Indices
+
+
+class Block(NamedTuple):
+    """Rounds to be played in one call: what is given, what is written, room to draw with.
+
+    Given are the seed, the number of the first round, the rows X and their labels y. A kernel that
+    plays them writes to row t of `bought` what round t read (ascending, then -1) and to
+    `predictions[t]` what it predicted; of X[t] it may look at what it bought, and y[t] it may look
+    at after the prediction. `space` is for `draw.keyed.subset`. It returns how many rounds it
+    played: all of them, or those before the first one with a value that is too large.
+    """
+
+    seed: np.uint64
+    first_round: int
+    X: NDArray[np.floating]
+    y: Floats
+    bought: NDArray[np.int32]
+    predictions: Floats
+    space: Indices
+
+
+@inner
+def read(
+    row: NDArray[np.floating], features: Indices, values: Floats, bought: NDArray[np.int32]
+) -> bool:
+    """Whether the values at the features, written to `values`, can all be squared or are absent.
+
+    `bought` receives the features, then -1.
+    """
+    for a in range(len(features)):
+        values[a] = row[features[a]]
+        if abs(values[a]) > LARGEST:  # NaN is absent and passes
+            return False
+        bought[a] = features[a]
+    bought[len(features) :] = -1
+    return True

@@ -1,0 +1,1 @@
+"""Exact search: best subsets, sparse eigenvalues, weak supermodularity."""

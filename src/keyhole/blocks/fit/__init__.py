@@ -1,0 +1,1 @@
+"""Fitting: VAW, online Newton, lasso, forward selection, greedy steps, truncation."""

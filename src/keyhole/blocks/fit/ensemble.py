@@ -1,0 +1,152 @@
+"""Several VAWs side by side on parts of the same features, each started from a memory."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.sums.memories import Memories
+from keyhole.problem import Floats, Indices
+
+
+class Ensemble(NamedTuple):
+    """E runs of VAW over x = (the values read, 1): run e uses the places place[e, :size[e]] of x.
+
+    Run e is exactly a VAW that was fed the zero-imputed, discounted rows of its memory and then the
+    rows of this batch: A = G[V, V] + R, b = c[V], R diagonal, a multiple of each feature's mean
+    square. Derived: `P` = A^-1 and `theta` = A^-1 b by rank-1 updates. `Px`, `along`, `s` are what
+    the last guess leaves for learning.
+    """
+
+    place: Indices  # E x v
+    size: Indices
+    P: Floats  # E x v x v
+    theta: Floats  # E x v
+    Px: Floats  # E x v
+    along: Floats
+    s: Floats
+
+
+def ensemble(runs: int, places: int) -> Ensemble:
+    """Room for `runs` VAWs on at most `places` places each; all empty, which guesses 0."""
+    return Ensemble(
+        np.zeros((runs, places), dtype=np.int64),
+        np.zeros(runs, dtype=np.int64),
+        np.zeros((runs, places, places)),
+        np.zeros((runs, places)),
+        np.zeros((runs, places)),
+        np.zeros(runs),
+        np.ones(runs),
+    )
+
+
+_TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding make it less
+
+
+@kernel
+def invert(A: Floats) -> None:
+    """A^-1 in place of a positive definite A with a diagonal near 1, by Gauss and Jordan.
+
+    Sums run along rows, with one division a pivot: three fifths of the time Cholesky's way takes.
+    """
+    v = len(A)
+    for k in range(v):
+        lead, part = A[k], 1.0 / max(A[k, k], _TINY)
+        for i in range(v):
+            if i != k:
+                row = A[i]
+                factor = row[k] * part
+                for j in range(v):
+                    row[j] -= factor * lead[j]
+                row[k] = -factor
+        for j in range(v):
+            lead[j] *= part
+        lead[k] = part
+    for i in range(v):
+        for j in range(i):
+            A[j, i] = A[i, j]
+
+
+@kernel
+def start(
+    runs: Ensemble,
+    e: int,
+    features: Indices,
+    kept: Memories,
+    memory: int,
+    sizes: Floats,
+    ridge: float,
+    room: Floats,
+) -> None:
+    """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
+
+    `memory` < 0: from nothing. The ridge counts examples that show a feature at its size, and 1
+    round of the constant. A feature of size 0, whose units are unknown, keeps the weight 0.
+    room: v x v.
+    """
+    v, d = runs.size[e], kept.c.shape[1] - 1
+    A, unit, root, b = room[:v, :v], np.empty(v), np.empty(v), np.zeros(v)
+    source = max(memory, 0)
+    G, scale = kept.G[source], kept.scale[source]
+    for i in range(v):
+        f = features[runs.place[e, i]]
+        size = sizes[f] if f < d else 1.0
+        unit[i] = 1.0 / size if size > 0.0 else 0.0
+        for j in range(i + 1):
+            A[i, j] = 0.0
+            if memory >= 0:
+                A[i, j] = G[f, features[runs.place[e, j]]] * scale * unit[i] * unit[j]
+        A[i, i] += 1.0 if f == d else ridge
+        if memory >= 0:
+            b[i] = kept.c[source, f] * scale * unit[i]
+    # With a diagonal of 1 the largest memory does not drown the ridge in rounding.
+    for i in range(v):
+        root[i] = 1.0 / math.sqrt(A[i, i])
+        unit[i] *= root[i]
+        b[i] *= root[i]
+        for j in range(i + 1):
+            A[i, j] *= root[i] * root[j]
+            A[j, i] = A[i, j]
+    invert(A)
+    for i in range(v):
+        total = 0.0
+        for j in range(v):
+            total += A[i, j] * b[j]
+            runs.P[e, i, j] = A[i, j] * unit[i] * unit[j]
+        runs.theta[e, i] = total * unit[i]
+
+
+@kernel
+def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+    for e in range(len(runs.size)):
+        v, along, s = runs.size[e], 0.0, 1.0
+        place, theta, Px = runs.place[e], runs.theta[e], runs.Px[e]
+        for i in range(v):
+            Px[i] = 0.0
+        for j in range(v):  # P is symmetric: sums of its rows run along memory
+            xj, row = x[place[j]], runs.P[e, j]
+            for i in range(v):
+                Px[i] += xj * row[i]
+        for i in range(v):
+            s += x[place[i]] * Px[i]
+            along += theta[i] * x[place[i]]
+        runs.along[e], runs.s[e] = along, s
+        guesses[e] = along / s
+
+
+@kernel
+def learn(runs: Ensemble, y: float) -> None:
+    """The rank-1 update of every run with the label of the x it guessed last."""
+    for e in range(len(runs.size)):
+        v, s = runs.size[e], runs.s[e]
+        P, Px, theta = runs.P[e], runs.Px[e], runs.theta[e]
+        step = (y - runs.along[e]) / s
+        for i in range(v):
+            theta[i] += Px[i] * step
+            part = Px[i] / s
+            for j in range(v):
+                P[i, j] -= part * Px[j]

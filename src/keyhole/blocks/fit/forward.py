@@ -1,0 +1,137 @@
+"""Forward selection from zero-imputed sums, with a significance stop."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.sums.memories import Memories
+from keyhole.problem import Floats, Indices
+
+READS = 3.99  # a feature read fewer times than 4 (rounding aside) is never significant
+NEW = 0.05  # one of which less than this share is new, given those chosen, adds nothing
+
+
+class Selection(NamedTuple):
+    """What forward selection chose, in order, and what it thinks of everything else.
+
+    In units in which every feature has mean square 1, and given the chosen features and the
+    constant: `r` is the mean product of each feature with what is left of the label, `D` the mean
+    square that is left of the feature, `noise` the mean square that is left of the label, `counts`
+    how many reads of the feature there were. So r^2/D is the gain in mean square error a feature
+    promises; r has the standard error sqrt(noise D / n). `gains` are those of the chosen, at the
+    time they were chosen.
+    """
+
+    chosen: Indices
+    gains: Floats
+    r: Floats
+    D: Floats
+    noise: float
+    counts: Floats
+
+
+class Room(NamedTuple):
+    """Where forward selection writes: see `Selection`. L (most + 3 x d), `ready`: workspace."""
+
+    chosen: Indices
+    gains: Floats
+    r: Floats
+    D: Floats
+    L: Floats
+    ready: NDArray[np.bool_]
+
+
+def select(kept: Memories, memory: int, most: int, threshold: float) -> Selection:
+    """Choose greedily at most `most` features that are significant.
+
+    Feature j is significant if |r_j| exceeds `threshold` standard errors sqrt(noise D_j / n_j) and
+    it was read at least 4 times; the one with the largest
+    (|r_j| - threshold sqrt(noise D_j/n_j))^2 / D_j comes next. One that is to 95 % a combination
+    of those before it is passed over. The constant is projected out first.
+
+    >>> from keyhole.blocks.sums.memories import memories, remember
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((400, 5))
+    >>> kept = memories(5, [np.inf])
+    >>> remember(kept, np.arange(5), X, 3.0 + 2.0 * X[:, 3] - X[:, 1] + rng.standard_normal(400))
+    >>> select(kept, 0, most=5, threshold=3.0).chosen
+    array([3, 1])
+    """
+    d = kept.c.shape[1] - 1
+    room = Room(
+        np.empty(most, dtype=np.int64),
+        np.empty(most),
+        np.empty(d),
+        np.empty(d),
+        np.empty((most + 3, d)),
+        np.empty(d, dtype=np.bool_),
+    )
+    size, noise = select_into(kept, memory, most, threshold, room)
+    counts = kept.n[memory, :d] * kept.scale[memory]
+    return Selection(room.chosen[:size], room.gains[:size], room.r, room.D, noise, counts)
+
+
+@kernel
+def select_into(
+    kept: Memories, memory: int, most: int, threshold: float, room: Room
+) -> tuple[int, float]:
+    """Fill chosen, gains, r and D; returns how many were chosen and what is left of the label.
+
+    In units in which every feature has mean square 1, with n the counts, feature j and pivot v:
+    L_j = (G_vj / sqrt(G_vv G_jj) - earlier steps) / sqrt(D_v), D_j -= L_j^2,
+    r_j -= L_j sqrt(n_v/n_j) r_v / sqrt(D_v). Products are taken as if what was not read were 0:
+    biased towards independence while few pairs were read together, which errs on the side of
+    choosing too much rather than of dividing by noise.
+    """
+    chosen, gains, r, D, L, ready = room
+    G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
+    scale, d = kept.scale[memory], len(r)
+    total = n[d]
+    if not total > 0.0:
+        r[:] = 0.0
+        D[:] = 0.0
+        return 0, 0.0
+    level, second = c[d] / total, kept.yy[memory] / total
+    noise = max(second - level * level, 0.0)
+    unit, rare = L[most + 1], L[most + 2]  # 1/sqrt(G_jj), 1/sqrt(n_j)
+    whole = math.sqrt(total)
+    for j in range(d):
+        unit[j] = 1.0 / math.sqrt(G[j, j]) if G[j, j] > 0.0 else 0.0
+        rare[j] = 1.0 / math.sqrt(n[j]) if n[j] > 0.0 else 0.0
+        ready[j] = n[j] * scale >= READS
+        L[0, j] = G[d, j] * unit[j] / whole
+        r[j] = (c[j] * unit[j] - L[0, j] * level * whole) * rare[j]
+        D[j] = 1.0 - L[0, j] * L[0, j] if G[j, j] > 0.0 else 0.0
+    size = 0
+    while size < most:
+        v, best = -1, 0.0
+        error = threshold * math.sqrt(noise / scale)
+        for j in range(d):
+            # Both tests come before the square root, which few features reach.
+            if D[j] > NEW and r[j] * r[j] > error * error * rare[j] * rare[j] * D[j] and ready[j]:
+                excess = abs(r[j]) / math.sqrt(D[j]) - error * rare[j]
+                if excess > best:
+                    v, best = j, excess
+        if v < 0:
+            break
+        rank, root, row = size + 1, math.sqrt(D[v]), L[size + 1]
+        step, weight, left = r[v] / root, unit[v] / root, r[v] / root / rare[v]
+        for j in range(d):
+            row[j] = G[v, j] * weight * unit[j]
+        for q in range(rank):
+            factor, earlier = L[q, v] / root, L[q]
+            for j in range(d):
+                row[j] -= factor * earlier[j]
+        for j in range(d):
+            D[j] -= row[j] * row[j]
+            r[j] -= row[j] * left * rare[j]
+        ready[v], D[v] = False, 0.0
+        noise = max(noise - step * step, 1e-3 * second)
+        chosen[size], gains[size] = v, step * step
+        size += 1
+    return size, noise

@@ -1,0 +1,67 @@
+"""Which features to read in order to learn: those that might gain most, by a random optimism."""
+
+from __future__ import annotations
+
+import math
+
+from keyhole.blocks.draw.keyed import Seed, words
+from keyhole.blocks.fit.forward import NEW, Selection
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.problem import Floats
+
+PURPOSE = 1 << 20  # keeps these draws apart from those of experts (2 i, 2 i + 1)
+NEVER = 1e300  # the score of a feature that was never read, times 1 to 2
+_UNIT = 1.0 / 4294967296.0
+
+
+@kernel
+def sampled_gains(
+    seed: Seed, round: int, selection: Selection, reads: Floats, optimism: float, score: Floats
+) -> None:
+    """Write the gain of every feature were its correlation off by a random standard error.
+
+        (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j normal, sd `optimism`
+
+    Thompson sampling on the residual correlations, keyed by (seed, round). A feature never read
+    comes before all others, in random order. One whose reads were all the same has shown no r: a
+    standard error of its own is drawn for it too, because a rare event may hide there. One that is
+    a combination of the chosen features has no gain.
+
+    >>> import numpy as np
+    >>> selection = Selection(np.array([0]), np.array([1.0]), np.array([0.0, 0.5, 0.0]),
+    ...     np.array([0.0, 1.0, 1.0]), 0.1, np.array([9.0, 9.0, 9.0]))
+    >>> score = np.empty(3)
+    >>> sampled_gains(np.uint64(0), 1, selection, np.array([9.0, 9.0, 0.0]), 1.0, score)
+    >>> int(score.argmax())
+    2
+    """
+    r, D, noise, counts = selection.r, selection.D, selection.noise, selection.counts
+    d = len(r)
+    for block in range((d + 3) // 4):
+        w0, w1, w2, w3 = words(seed, round, PURPOSE, block)
+        # Box and Muller: four normal numbers from four words; 1 - u is never 0.
+        size = math.sqrt(-2.0 * math.log(1.0 - float(w0) * _UNIT))
+        angle = 2.0 * math.pi * float(w1) * _UNIT
+        more = math.sqrt(-2.0 * math.log(1.0 - float(w2) * _UNIT))
+        turn = 2.0 * math.pi * float(w3) * _UNIT
+        normals = (
+            size * math.cos(angle),
+            size * math.sin(angle),
+            more * math.cos(turn),
+            more * math.sin(turn),
+        )
+        uniforms = (float(w0), float(w1), float(w2), float(w3))
+        for i in range(4):
+            j = 4 * block + i
+            if j >= d:
+                break
+            g = optimism * normals[i]
+            if reads[j] == 0.0:
+                score[j] = NEVER * (1.0 + uniforms[i] * _UNIT)
+            elif D[j] <= 0.0 and r[j] == 0.0 and counts[j] > 0.0:  # constant so far
+                score[j] = noise * (normals[i] * normals[i] + g * g) / counts[j]
+            elif D[j] <= NEW or counts[j] <= 0.0:
+                score[j] = 0.0
+            else:
+                optimistic = r[j] + math.sqrt(noise * D[j] / counts[j]) * g
+                score[j] = optimistic * optimistic / D[j]

@@ -1,0 +1,203 @@
+"""Vovk-Azoury-Warmuth: online least squares that looks at x before it predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.errors import LARGEST
+from keyhole.problem import Floats, Indices, ProblemError
+
+REFRESH = 1024  # updates between two factorisations from the sums
+TINY = 1e-6  # ridge 0 stands for this share of the mean squared coordinate
+
+
+class VAW:
+    """The forward algorithm for square loss on m coordinates, O(m^2) per round.
+
+    Predicts u.x with u = (ridge I + sum_{s<=t} x_s x_s')^-1 sum_{s<t} y_s x_s: ridge regression on
+    the past in which the current x already counts, with label 0. By the Sherman-Morrison formula
+    that is the ridge prediction divided by 1 + x'Px.
+
+    Sums: `A` (of x x'), `b` (of y x). Derived: `P` = (ridge I + A)^-1 and `theta` = P b, kept by
+    rank-1 updates and computed anew from the sums every 1,024 rounds, so rounding cannot pile up.
+
+    Parameters
+    ----------
+    m
+        Number of coordinates.
+    ridge
+        The lambda of the bound. 0 stands for 1e-6 of the mean squared coordinate of x, the largest
+        so far; it is fixed at the first x that is not 0 and raised, with a factorisation from the
+        sums, only when a later one is more than twice as long. Multiplying all x by a number then
+        multiplies the weights by its inverse and leaves predictions as they are, which no positive
+        ridge does.
+
+    Guarantee
+    ---------
+    For |y| <= Y and every u: regret against u <= ridge |u|^2 + Y^2 sum_i log(1 + lambda_i(A)/ridge)
+    (Theorem 11.8 of Cesa-Bianchi and Lugosi 2006, used in `lem:vaw`), with ridge > 0. The term
+    ridge |u|^2 is missing from `lem:vaw`, whose u is not bounded: see docs/errata.md.
+
+    Examples
+    --------
+    >>> vaw = VAW(1)
+    >>> vaw.predict(np.array([1.0]))
+    0.0
+    >>> vaw.update(np.array([1.0]), 3.0)
+    >>> vaw.predict(np.array([1.0]))  # (1 + 1 + 1)^-1 * 3
+    1.0
+    """
+
+    SAVED = ("ridge", "A", "b", "theta", "P", "_updates")
+
+    def __init__(self, m: int, ridge: float = 1.0) -> None:
+        if not 0 <= ridge < np.inf:
+            raise ProblemError(f"ridge must be at least 0 and finite, got {ridge}")
+        self.ridge = ridge
+        self.A: Floats = np.zeros((m, m))
+        self.b: Floats = np.zeros(m)
+        self.theta: Floats = np.zeros(m)
+        # Without a ridge there is no inverse before the first x; until then nothing was learnt.
+        self.P: Floats = np.eye(m) / ridge if ridge > 0 else np.zeros((m, m))
+        self._relative = ridge == 0
+        self._updates = 0
+
+    def predict(self, x: Floats) -> float:
+        """The prediction for x; changes nothing."""
+        return float(predict(self.P, self.theta, x))
+
+    def played(self, x: Floats) -> Floats:
+        """The weights w the prediction for x is made with: w.x = predict(x). They depend on x."""
+        Px = self.P @ x
+        w: Floats = self.theta - Px * (float(self.theta @ x) / (1.0 + float(x @ Px)))
+        return w
+
+    def update(self, x: Floats, y: float) -> None:
+        """Learn the label of x."""
+        if self._relative:
+            self._raise_ridge(x)
+        update(self.P, self.theta, self.A, self.b, x, y)
+        self.count(1)
+
+    @property
+    def until_refresh(self) -> int:
+        """How many updates a kernel may make of A, b, P and theta before it calls `count`."""
+        # While a tiny ridge still matters, rank-1 updates would lose half the digits.
+        early = self._relative and self._updates < 4 * len(self.b)
+        return 1 if early else REFRESH - self._updates % REFRESH
+
+    def count(self, updates: int) -> None:
+        """Updates were made, at most `until_refresh` of them; factorise from the sums if due."""
+        due = updates == self.until_refresh
+        self._updates += updates
+        if due:
+            self._refactor()
+
+    def _raise_ridge(self, x: Floats) -> None:
+        # One tiny x must not fix a ridge at which the later, larger ones cannot be inverted.
+        size = TINY * float(x @ x) / max(len(x), 1)
+        if size > 4.0 * self.ridge:
+            self.ridge = size
+            self._refactor()
+
+    def _refactor(self) -> None:
+        if self.ridge == 0:
+            return  # only zeros so far
+        self.P = np.linalg.inv(self.A + self.ridge * np.eye(len(self.b))).astype(np.float64)
+        self.theta = self.P @ self.b
+
+
+@kernel
+def forward(P: Floats, theta: Floats, x: Floats, Px: Floats) -> tuple[float, float]:
+    """theta.x and 1 + x'Px, whose quotient is the prediction; Px is filled."""
+    v, along, s = len(theta), 0.0, 1.0
+    for a in range(v):
+        total = 0.0
+        for b in range(v):
+            total += P[a, b] * x[b]
+        Px[a] = total
+        s += x[a] * total
+        along += theta[a] * x[a]
+    return along, s
+
+
+@kernel
+def learn(P: Floats, theta: Floats, Px: Floats, along: float, s: float, y: float) -> None:
+    """The rank-1 update with the label y, given what `forward` returned."""
+    step = (y - along) / s
+    for a in range(len(theta)):
+        theta[a] += Px[a] * step
+        for b in range(len(theta)):
+            P[a, b] -= Px[a] * Px[b] / s
+
+
+@kernel
+def predict(P: Floats, theta: Floats, x: Floats) -> float:
+    """The prediction for x."""
+    along, s = forward(P, theta, x, np.empty(len(x)))
+    return along / s
+
+
+@kernel
+def update(P: Floats, theta: Floats, A: Floats, b: Floats, x: Floats, y: float) -> None:
+    """Learn the label of x: the sums A and b, then P and theta."""
+    Px = np.empty(len(x))
+    along, s = forward(P, theta, x, Px)
+    add(A, b, x, y)
+    learn(P, theta, Px, along, s, y)
+
+
+@kernel
+def add(A: Floats, b: Floats, x: Floats, y: float) -> None:
+    """Add a row to the sums alone."""
+    for i in range(len(x)):
+        b[i] += y * x[i]
+        for j in range(len(x)):
+            A[i, j] += x[i] * x[j]
+
+
+@kernel
+def fixed_rounds(
+    X: NDArray[np.floating],
+    y: Floats,
+    support: Indices,
+    centre: bool,
+    P: Floats,
+    theta: Floats,
+    A: Floats,
+    b: Floats,
+    sums: Floats,
+    counts: Indices,
+    predictions: Floats,
+) -> int:
+    """Rounds of `FixedSubset`, one after the other; how many were played before a bad value.
+
+    `sums` and `counts` hold the values that arrived, feature by feature, and last the labels.
+    """
+    v = len(support)
+    x, Px = np.ones(len(theta)), np.empty(len(theta))
+    for t in range(len(y)):
+        for a in range(v):
+            value = np.float64(X[t, support[a]])
+            if abs(value) > LARGEST:
+                return t
+            mean = sums[a] / max(counts[a], 1)
+            x[a] = mean if np.isnan(value) else value
+            if centre:
+                x[a] = x[a] - mean if counts[a] > 0 else 0.0
+        mean = sums[v] / max(counts[v], 1) if centre else 0.0
+        along, s = forward(P, theta, x, Px)
+        predictions[t] = mean + along / s
+        label = y[t] - (mean if counts[v] > 0 or not centre else y[t])
+        add(A, b, x, label)
+        learn(P, theta, Px, along, s, label)
+        for a in range(v):
+            value = np.float64(X[t, support[a]])
+            if not np.isnan(value):
+                sums[a] += value
+                counts[a] += 1
+        sums[v] += y[t]
+        counts[v] += 1
+    return len(y)

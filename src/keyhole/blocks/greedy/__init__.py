@@ -1,0 +1,1 @@
+"""Algorithm 2: budgeted experts, mini-batches, and what they remember."""

@@ -1,0 +1,138 @@
+"""Inner loops of `experts.py`: probabilities, draws, and what a read loss is weighted by.
+
+A bank is n runs of exponential weights over the same d experts; row i belongs to run i. Everything
+here trusts its arguments.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.draw.keyed import Seed, categorical, complement, uniform
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.problem import Floats, Indices
+
+
+@kernel
+def probabilities(L: Floats, eta: Floats, p: Floats) -> None:
+    """p_ij proportional to exp(-eta_i L_ij); the best expert's weight is exp(0), whatever L is."""
+    n, d = L.shape
+    for i in range(n):
+        low = L[i, 0]
+        for j in range(1, d):
+            low = min(low, L[i, j])
+        total = 0.0
+        for j in range(d):
+            weight = math.exp(-eta[i] * (L[i, j] - low))
+            p[i, j] = weight
+            total += weight
+        for j in range(d):
+            p[i, j] /= total
+
+
+@kernel
+def draw_experts(seed: Seed, round: int, p: Floats, j: Indices) -> None:
+    """j_i ~ p_i, run i from the purpose 2 i."""
+    for i in range(len(j)):
+        j[i] = categorical(uniform(seed, round, 2 * i, 0), p[i])
+
+
+@kernel
+def draw_own_subsets(
+    seed: Seed,
+    round: int,
+    d: int,
+    j: Indices,
+    sizes: Indices,
+    member: NDArray[np.bool_],
+    space: Indices,
+) -> None:
+    """member[i, e] for run i's set: j_i and a uniform subset of the others (purpose 2 i + 1)."""
+    alone = np.empty(1, dtype=np.int64)
+    for i in range(len(j)):
+        alone[0] = j[i]
+        rest = np.empty(sizes[i] - 1, dtype=np.int64)
+        complement(seed, round, 2 * i + 1, d, alone, rest, space)
+        member[i, j[i]] = True
+        for e in rest:
+            member[i, e] = True
+
+
+@kernel
+def draw_shared(
+    seed: Seed, round: int, d: int, j: Indices, budget: int, space: Indices
+) -> tuple[Indices, int]:
+    """All that is read, ascending: the distinct j_i, filled to the budget uniformly (purpose 2 n).
+
+    Returns it with the number of distinct j_i.
+    """
+    mark = np.zeros(d, dtype=np.bool_)
+    for e in j:
+        mark[e] = True
+    V = np.flatnonzero(mark)
+    rest = np.empty(budget - len(V), dtype=np.int64)
+    complement(seed, round, 2 * len(j), d, V, rest, space)
+    for e in rest:
+        mark[e] = True
+    return np.flatnonzero(mark), len(V)
+
+
+@kernel
+def own_weights(
+    p: Floats, sizes: Indices, d: int, member: NDArray[np.bool_], weight: Floats
+) -> None:
+    """1 / q where run i read expert e itself, q = p + (1 - p)(M - 1)/(d - 1), else 0."""
+    n, m = p.shape
+    for i in range(n):
+        rest = (sizes[i] - 1) / max(d - 1, 1)
+        for e in range(m):
+            weight[i, e] = 1.0 / (p[i, e] + (1.0 - p[i, e]) * rest) if member[i, e] else 0.0
+
+
+@kernel
+def shared_weights(p: Floats, place: Indices, f0: float, f: float, weight: Floats) -> None:
+    """What the losses of everything read count in every run; place[i] is where j_i stands in S.
+
+    Given the draws of the runs before i, expert e is played by one of the runs i, i + 1, ... with
+    probability Q = 1 - prod (1 - p), by an earlier one with probability 1 or 0. Played experts are
+    read always, the others with probability f, which depends on how many different ones are
+    played; f0 <= f does not. So 1[played] + 1[filled] f0/f has the mean Q + (1 - Q) f0.
+    """
+    n, m = p.shape
+    first = np.full(m, n)  # the first run that plays an expert; n if none does
+    for i in range(n):
+        first[place[i]] = min(first[place[i]], i)
+    share = f0 / f if f > 0.0 else 0.0
+    for e in range(m):
+        spared, filled = 1.0, first[e] == n
+        for i in range(n - 1, -1, -1):
+            spared *= 1.0 - p[i, e]
+            Q = 1.0 if first[e] < i else 1.0 - spared
+            if filled:
+                weight[i, e] = share / (Q + (1.0 - Q) * f0) if share > 0.0 else 0.0
+            else:
+                weight[i, e] = 1.0 / (Q + (1.0 - Q) * f0)
+
+
+@kernel
+def feed(
+    S: Indices,
+    p: Floats,
+    weight: Floats,
+    losses: Floats,
+    L: Floats,
+    squares: Floats,
+    largest: Floats,
+) -> None:
+    """Add the estimated losses of the experts S to L, and what rates look at to the other sums."""
+    n, m = p.shape
+    for i in range(n):
+        for a in range(m):
+            if weight[i, a] > 0.0:  # a loss that was not read is not looked at
+                l_hat = losses[i, a] * weight[i, a]
+                L[i, S[a]] += l_hat
+                squares[i] += p[i, a] * l_hat * l_hat
+                largest[i] = max(largest[i], abs(losses[i, a]))

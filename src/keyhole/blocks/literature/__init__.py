@@ -1,0 +1,1 @@
+"""Learners from the literature: their state and their rounds."""

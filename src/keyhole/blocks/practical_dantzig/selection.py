@@ -1,0 +1,182 @@
+"""Which features a label depends on: the Dantzig program with a threshold for each coordinate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keyhole.blocks.dantzig.solve import DantzigBasis, DantzigSolution, solve
+from keyhole.blocks.fit.truncation import top_k
+from keyhole.blocks.practical_dantzig.guarded_fit import guarded_fit
+from keyhole.blocks.practical_dantzig.shrinkage import Correlations, standard_errors
+from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.problem import Floats, Indices
+
+TINY = 1e-6  # least residual variance, in units of the label's: also for labels without noise
+HIGHEST = 8.0  # no scale is raised beyond this
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """How the thresholds lam_j = scale se_j of the program are set.
+
+    Parameters
+    ----------
+    scale
+        What is tried first. Theory wants sqrt(2 log d); the truncation to k forgives less.
+    raised, most
+        The scale is multiplied by `raised`, up to 8, while the answer has more than `most` k
+        non-zeros.
+    """
+
+    scale: float = 1.0
+    raised: float = 1.25
+    most: float = 2.0
+
+
+USUAL = Thresholds()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """A sparse model in units of standard deviations: ascending features and their weights."""
+
+    support: Indices
+    w: Floats
+
+
+def residual_variance(found: Correlations, model: Sparse, least: float = 0.0) -> float:
+    """1 - 2 w.c + w'R w, what a model leaves of the label's variance, from `least` to 1.
+
+    The correlations come from different rows, so that the formula alone may give anything.
+
+    Parameters
+    ----------
+    found, model
+        The correlations and the model.
+    least
+        Known to be left, in units of the label's variance; the prediction error is an honest guide.
+    """
+    S, w = model.support, model.w
+    left = 1.0 - 2.0 * float(w @ found.c[S]) + float(w @ found.R[np.ix_(S, S)] @ w)
+    return min(max(left, least, TINY), 1.0)
+
+
+def program(
+    found: Correlations,
+    errors: Floats,
+    k: int,
+    thresholds: Thresholds,
+    start: DantzigBasis | None = None,
+) -> tuple[DantzigSolution, float]:
+    """min |w|_1 s.t. |c_j - (R w)_j| <= scale se_j, the scale raised while w is far from sparse.
+
+    If a k-sparse truth is feasible, the program has little reason to use many more features. When
+    it does, `errors` were too small (they can't know the noise in the correlations of features
+    that no model has used yet), and it is fitting that noise.
+
+    Parameters
+    ----------
+    found, errors
+        The correlations, and the standard errors of c - R w for a w near the truth.
+    k
+        Non-zeros of the truth.
+    thresholds
+        How they are set.
+    start
+        Basis of the last answer.
+
+    Returns
+    -------
+    The last answer, optimal or not, and its scale.
+    """
+    known = (found.inverse > 0.0) & np.isfinite(errors)
+    c, scale = np.where(known, found.c, 0.0), thresholds.scale
+    while True:
+        answer = solve(found.R, c, np.where(known, scale * errors, np.inf), start=start)
+        fine = answer.status == "optimal" and answer.nonzeros <= thresholds.most * k
+        if fine or scale * thresholds.raised > HIGHEST:
+            return answer, scale
+        start = answer.basis if answer.status == "optimal" else None
+        scale *= thresholds.raised
+
+
+def fewest_rows(sums: SeenSums, found: Correlations, S: Indices) -> float:
+    """The least weight of rows that a correlation within S rests on."""
+    from keyhole.blocks.sums.seen_sums import fewest
+
+    return float(fewest(sums.pairs, found.counts, S))
+
+
+def fitted(sums: SeenSums, found: Correlations, S: Indices) -> Sparse:
+    """The model that `guarded_fit` makes of the features S."""
+    if not len(S):
+        return Sparse(S, np.empty(0))
+    R = np.ascontiguousarray(found.R[np.ix_(S, S)])
+    return Sparse(S, guarded_fit(R, found.c[S], fewest_rows(sums, found, S)))
+
+
+def candidates(found: Correlations, errors: Floats, model: Sparse, n: int) -> Indices:
+    """The n features outside the model whose c_j - (R w)_j is largest in standard errors."""
+    known = (found.inverse > 0.0) & np.isfinite(errors)
+    left = np.abs(found.c - found.R[:, model.support] @ model.w)
+    z = np.divide(left, errors, out=np.zeros_like(left), where=known)
+    z[model.support] = -1.0
+    best: Indices = np.argsort(-z, kind="stable")[:n]
+    return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What was selected: the model, its residual variance, the errors, and the program's answer."""
+
+    model: Sparse
+    residual: float
+    errors: Floats
+    answer: DantzigSolution
+    scale: float
+
+
+def select(
+    sums: SeenSums,
+    found: Correlations,
+    pilot: Sparse,
+    k: int,
+    thresholds: Thresholds,
+    *,
+    least: float = 0.0,
+    refit: bool = True,
+    start: DantzigBasis | None = None,
+) -> Selection:
+    """At most k features and their weights: program, truncation, guarded fit.
+
+    Parameters
+    ----------
+    sums, found
+        The sums and the correlations they gave.
+    pilot
+        The model so far, which says how large the errors are; may be empty.
+    k
+        Most features.
+    thresholds, start
+        As in `program`.
+    least
+        As in `residual_variance`.
+    refit
+        False keeps the weights of the program.
+
+    Returns
+    -------
+    Selection, whose model is the pilot if the program could not be solved.
+    """
+    residual = residual_variance(found, pilot, least)
+    errors = standard_errors(sums, found, pilot.support, pilot.w, residual)
+    answer, scale = program(found, errors, k, thresholds, start)
+    if answer.status != "optimal":
+        return Selection(pilot, residual, errors, answer, scale)
+    S = top_k(answer.w, k)
+    model = fitted(sums, found, S) if refit else Sparse(S, answer.w[S])
+    residual = residual_variance(found, model, least)
+    errors = standard_errors(sums, found, S, model.w, residual)
+    return Selection(model, residual, errors, answer, scale)

@@ -1,0 +1,122 @@
+"""Memories: zero-imputed second moments of what was read, each forgetting at its own pace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.problem import Floats, Indices, ProblemError
+
+
+class Memories(NamedTuple):
+    """Sums over rounds of what was read, one set per memory; what was not read counts as 0.
+
+    With z_t the centred values, 0 where feature j was not read in round t, and 1 in the last place
+    (the constant, index d): G = sum a_t z_t z_t', c = sum a_t y_t z_t, n_j = sum a_t [j was read],
+    yy = sum a_t y_t^2, where a_t = exp(-age / tau). The arrays hold the sums divided by `scale`,
+    one number per memory, so that forgetting costs O(1) a round.
+
+    All fields but `tau` are sums (times a common factor).
+    """
+
+    G: Floats  # memory x (d + 1) x (d + 1), symmetric
+    c: Floats  # memory x (d + 1)
+    n: Floats  # memory x (d + 1)
+    yy: Floats
+    scale: Floats
+    tau: Floats  # rounds, inf for ever
+
+
+def memories(d: int, taus: Sequence[float]) -> Memories:
+    """Empty memories over d features and the constant.
+
+    >>> memories(3, [np.inf, 64.0]).G.shape
+    (2, 4, 4)
+    """
+    tau = np.array(taus, dtype=np.float64)
+    if not (tau > 0.0).all():
+        raise ProblemError(f"taus must be positive numbers of rounds, got {list(taus)}")
+    m = len(tau)
+    G = np.zeros((m, d + 1, d + 1))
+    return Memories(G, np.zeros((m, d + 1)), np.zeros((m, d + 1)), np.zeros(m), np.ones(m), tau)
+
+
+def remember(kept: Memories, features: Indices, values: Floats, labels: Floats) -> None:
+    """Add rounds that all read the same features: centred values (rounds x features), labels.
+
+    NaN is absent: not read in that round.
+
+    >>> kept = memories(3, [np.inf, 2.0])
+    >>> rows = np.array([[1.0, 2.0], [np.nan, 1.0]])
+    >>> remember(kept, np.array([0, 2]), rows, np.array([1.0, 1.0]))
+    >>> kept.G[0] * kept.scale[0]
+    array([[1., 0., 2., 1.],
+           [0., 0., 0., 0.],
+           [2., 0., 5., 3.],
+           [1., 0., 3., 2.]])
+    >>> kept.n[0] * kept.scale[0]
+    array([1., 0., 2., 2.])
+    """
+    G, c, count, yy = products(np.asarray(values), np.asarray(labels), len(labels))
+    fold(kept, features, G, c, count, yy, len(labels))
+
+
+_SMALL = 1e-60  # a scale below this is multiplied out: O(d^2), once in 138 tau rounds
+
+
+@kernel
+def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
+    """G, c, counts and y'y of the first `rows` rows, with the constant in the last place.
+
+    Of G the upper triangle. Features that are absent (NaN) count as 0.
+    """
+    m = values.shape[1]
+    G, c, count, yy = np.zeros((m + 1, m + 1)), np.zeros(m + 1), np.zeros(m + 1), 0.0
+    x = np.ones(m + 1)
+    for t in range(rows):
+        for a in range(m):
+            x[a] = values[t, a]
+            if np.isnan(x[a]):
+                x[a] = 0.0
+            else:
+                count[a] += 1.0
+        for a in range(m + 1):
+            c[a] += x[a] * labels[t]
+            for b in range(a, m + 1):
+                G[a, b] += x[a] * x[b]
+        yy += labels[t] * labels[t]
+    count[m] = rows
+    return G, c, count, yy
+
+
+@kernel
+def fold(
+    kept: Memories, features: Indices, G: Floats, c: Floats, count: Floats, yy: float, rows: int
+) -> None:
+    """Let every memory forget `rows` rounds and add the products of a batch."""
+    m, d = len(features), kept.G.shape[1] - 1
+    for i in range(len(kept.tau)):
+        scale = kept.scale[i] * math.exp(-rows / kept.tau[i])
+        if scale < _SMALL:
+            kept.G[i] *= scale
+            kept.c[i] *= scale
+            kept.n[i] *= scale
+            kept.yy[i] *= scale
+            scale = 1.0
+        kept.scale[i], more = scale, 1.0 / scale
+        kept.yy[i] += yy * more
+        all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
+        for a in range(m + 1):
+            v = features[a] if a < m else d
+            all_c[v] += c[a] * more
+            all_n[v] += count[a] * more
+            all_G[v, v] += G[a, a] * more
+            for b in range(a + 1, m + 1):
+                w = features[b] if b < m else d
+                product = G[a, b] * more
+                all_G[v, w] += product
+                all_G[w, v] += product

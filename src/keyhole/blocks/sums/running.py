@@ -1,0 +1,105 @@
+"""Centre and scale of quantities learnt from the values that arrive, whatever their units."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.problem import Floats
+
+
+class Running(NamedTuple):
+    """Sums over what arrived of several quantities, each around its own first value.
+
+    Differences from the first value keep their digits where the values themselves would lose them
+    in a square (a temperature of 1e9 with changes of 1). All but `reference` are sums.
+
+    Examples
+    --------
+    >>> seen = running(2)
+    >>> for value in (1e9, 1e9 + 2.0, 1e9 + 4.0):
+    ...     add(seen, 0, value)
+    >>> [float(x) for x in (mean(seen)[0], variance(seen)[0], mean(seen)[1])]
+    [1000000002.0, 4.0, 0.0]
+    """
+
+    reference: Floats
+    reads: Floats
+    total: Floats
+    square: Floats
+
+
+def running(size: int) -> Running:
+    """Nothing seen yet, of `size` quantities."""
+    return Running(np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size))
+
+
+def mean(seen: Running) -> Floats:
+    """The mean of each quantity, 0 where nothing arrived."""
+    average: Floats = seen.reference + seen.total / np.maximum(seen.reads, 1.0)
+    return average
+
+
+def variance(seen: Running) -> Floats:
+    """The sample variance of each quantity, 0 where fewer than two values arrived."""
+    shift = seen.total / np.maximum(seen.reads, 1.0)
+    spread = np.maximum(seen.square - seen.reads * shift**2, 0.0)
+    result: Floats = spread / np.maximum(seen.reads - 1.0, 1.0)
+    return result
+
+
+def centres(seen: Running) -> Floats:
+    """What to subtract: the mean m, shrunk towards 0 where it may well be 0.
+
+        m max(0, 1 - 2 v / (n m^2)),   v the sample variance, n the reads
+
+    the positive-part estimate of James and Stein with the constant 2. Where 0 is a natural centre
+    (signs, differences) the early means are noise, and subtracting them costs more than it brings;
+    where the offset is large against the spread the factor is 1.
+
+    Examples
+    --------
+    >>> seen = running(2)
+    >>> for a, b in ((1.0, 101.0), (-1.0, 99.0), (1.0, 101.0)):
+    ...     add(seen, 0, a)
+    ...     add(seen, 1, b)
+    >>> centres(seen).round(3)
+    array([  0.   , 100.324])
+    """
+    return np.array([centre(seen, j) for j in range(len(seen.reads))])
+
+
+@kernel
+def add(seen: Running, j: int, value: float) -> None:
+    """Take in a value of quantity j; NaN is absent and changes nothing."""
+    if np.isnan(value):
+        return
+    if seen.reads[j] == 0.0:
+        seen.reference[j] = value
+    shift = value - seen.reference[j]
+    seen.reads[j] += 1.0
+    seen.total[j] += shift
+    seen.square[j] += shift * shift
+
+
+@kernel
+def spread(seen: Running, j: int) -> float:
+    """The sample variance of quantity j."""
+    if seen.reads[j] < 2.0:
+        return 0.0
+    shift = seen.total[j] / seen.reads[j]
+    return float(max(seen.square[j] - seen.reads[j] * shift * shift, 0.0) / (seen.reads[j] - 1.0))
+
+
+@kernel
+def centre(seen: Running, j: int) -> float:
+    """The mean of quantity j, shrunk to 0 where it may well be 0."""
+    if seen.reads[j] == 0.0:
+        return 0.0
+    mean = seen.reference[j] + seen.total[j] / seen.reads[j]
+    if mean == 0.0:
+        return 0.0
+    noise = 2.0 * spread(seen, j) / seen.reads[j]
+    return float(mean * max(0.0, 1.0 - noise / mean / mean))

@@ -1,0 +1,113 @@
+"""What all commands share: the application, exit codes, and errors of one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from keyhole import __version__
+from keyhole.cli import compare, diagnose, learners, predict, simulate, theory
+from keyhole.cli import run as play
+
+FINE, UNEXPECTED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="keyhole",
+    rich_markup_mode=None,  # plain help: the same everywhere, and several times as fast
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(play.run)
+app.command("compare")(compare.compare)
+app.command("diagnose")(diagnose.diagnose)
+app.command("predict")(predict.predict)
+app.command("simulate")(simulate.simulate)
+app.command("theory")(theory.theory)
+app.command("learners")(learners.learners)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"keyhole {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def keyhole(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+    ] = False,
+) -> None:
+    """Learn from examples when every feature of every example costs something to read.
+
+    Results go to standard output, progress to standard error if that is a terminal. Exit codes:
+    0 fine, 2 what was given cannot be used, 130 interrupted, 1 a bug.
+
+    \b
+    Examples:
+      keyhole run                                        the simulated clinic, 42 tests
+      keyhole run flats.csv --target rent --budget 8     your own file
+      keyhole compare flats.csv --target rent --learner auto --learner random
+      keyhole COMMAND --help
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; what went wrong is one line on standard error."""
+    if "_KEYHOLE_COMPLETE" in os.environ:  # the shell asks what could follow
+        app(prog_name="keyhole")
+    for out in (sys.stdout, sys.stderr):
+        reconfigure = getattr(out, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # a terminal without ± is no reason to fail
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _invoke(given)
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader left, `| head` for instance. What is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except Exception as error:
+        line = _one_line(error)
+        if line is None:
+            raise
+        return _say(line, REFUSED)
+
+
+def _invoke(given: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("keyhole", given or ["--help"]) as context:
+            command.invoke(context)
+    except typer.Exit as left:
+        sys.stdout.flush()
+        return left.exit_code
+    sys.stdout.flush()
+    return FINE
+
+
+def _one_line(error: Exception) -> str | None:
+    """What to tell about an error that is not ours; None for a bug."""
+    # Errors of usage: their class is not public in every version of typer, this method is.
+    explain = getattr(error, "format_message", None)
+    if explain is not None:
+        return f"{' '.join(str(explain()).split())} (keyhole --help)"
+    from keyhole.errors import KeyholeError
+
+    if isinstance(error, KeyholeError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+def _say(line: str, code: int) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"keyhole: {line}\n")
+    return code

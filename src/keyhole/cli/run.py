@@ -1,0 +1,84 @@
+"""keyhole run: play a file and say what it cost and what was learnt."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from keyhole.cli import options
+
+
+def run(
+    file: options.File = None,
+    target: options.Target = None,
+    budget: options.Budget = None,
+    sparsity: options.Sparsity = None,
+    learner: Annotated[
+        str,
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME",
+            help="`keyhole learners` lists them.",
+            autocompletion=options.complete_learner,
+        ),
+    ] = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE.html", help="Write a page with pictures too."),
+    ] = None,
+    save: Annotated[
+        str | None,
+        typer.Option("--save", metavar="FILE.npz", help="Keep the learner, for `keyhole predict`."),
+    ] = None,
+    rounds: options.Rounds = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = ".",
+    missing: options.Missing = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say too what is bought at the end, and why.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Play a file, buying a few features per row, and say what was lost, read and learnt.
+
+    Rows are played in the order of the file: predict, then learn from the label. Ctrl-C ends the
+    game early and sums up what was played; a second one leaves at once.
+
+    \b
+    Examples:
+      keyhole run
+      keyhole run flats.csv --target rent --budget 8 --sparsity 4
+      keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
+      zcat flats.csv.gz | keyhole run - -t rent --json
+    """
+    from keyhole.cli.output import emit
+    from keyhole.cli.recording import recorded
+    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.summary import facts, show
+    from keyhole.learners.registry import make_learner
+
+    source = open_source(
+        file,
+        target,
+        rounds=rounds,
+        ignore=ignore,
+        categorical=categorical,
+        separator=separator,
+        decimal=decimal,
+        missing=missing,
+    )
+    player = make_learner(learner, make_problem(source, budget, sparsity), seed)
+    done = recorded(player, source, name=learner, seed=seed, report=report, save=save)
+    if as_json:
+        emit(facts(done))
+    else:
+        show(done, explain=explain)
+    if done.interrupted:
+        sys.stderr.write("keyhole: interrupted; this is about the rounds that were played\n")
+        raise typer.Exit(130)

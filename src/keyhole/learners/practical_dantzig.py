@@ -1,0 +1,317 @@
+"""Algorithm 1 in practice: what `DantzigLearner(..., threshold="data")` makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.solve import DantzigBasis
+from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.sampling import complement_subset
+from keyhole.blocks.practical_dantzig import rounds as kernels
+from keyhole.blocks.practical_dantzig.guarded_fit import precision
+from keyhole.blocks.practical_dantzig.parts import PRACTICAL, Parts
+from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candidates, select
+from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
+from keyhole.blocks.sums.moments import Moments
+from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.base import BlockRounds
+from keyhole.learners.dantzig import DantzigLearner
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.saving.serialize import fit
+from keyhole.saving.snapshot import State, restore
+
+BLOCK = 4096  # rounds of block play kept at a time: bounds memory, moves no number
+RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
+LEAST = 7.0  # prediction errors that an estimate of their level takes
+HONEST = 0.5  # the residual variance is at least this share of the recent prediction error
+
+
+@dataclass(slots=True, eq=False)
+class _Played:
+    """The model in play: VAW on (x - centre) * inverse of the support, and on a final 1.
+
+    Sums: A, b. Derived: P = A^-1 (0 if nothing is to be adapted), theta = P b.
+    """
+
+    number: int  # how many models were played before
+    support: Indices
+    centre: Floats
+    inverse: Floats
+    A: Floats
+    b: Floats
+    P: Floats
+    theta: Floats
+
+    def refresh(self) -> None:
+        """P and theta anew from the sums, so that no rounding piles up."""
+        self.P = np.linalg.inv(self.A).astype(np.float64)
+        self.theta = self.P @ self.b
+
+
+class PracticalDantzig(DantzigLearner):
+    """Algorithm 1 with everything measured: no noise level, no constant, no scaling in advance.
+
+    Explore, solve the program, play its top k, as printed; but
+
+    - the moments use whatever was read, the played support included, feature by feature and pair
+      by pair (available cases), centred, scaled and shrunk (`shrinkage.py`);
+    - the threshold is lam_j = scale se_j, a standard error for each coordinate
+      (`selection.py`);
+    - the program is solved again whenever t has grown by a tenth;
+    - on the support, least squares that VAW goes on refining with every row, until the support
+      changes; predictions stay within the range of the labels so far;
+    - slots of the prediction that stay empty read the best candidates;
+    - old rows weigh less when the prediction error falls: a row is noise by what the model of its
+      time could not explain.
+
+    Sums: those of what was seen, VAW's, the recent prediction errors. Extremes: of the labels.
+    Derived: the model, correlations, thresholds.
+
+    Parameters
+    ----------
+    problem
+        budget - k features explore, outside of what is played.
+    seed
+        Of the exploration sets.
+    threshold
+        "data", the way here from `DantzigLearner`.
+    parts
+        What it is put together from; the default is all of it.
+
+    Guarantee
+    ---------
+    None that is proven; docs/algorithms/dantzig.md has what was measured. VAW depends on x_t, so
+    unlike the printed algorithm this one is proper only up to VAW's 1 + x'Px.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=2000, noise_sd=0.1, seed=0)
+    >>> learner = kh.DantzigLearner(kh.Problem(d=20, k=2, budget=6), seed=0, threshold="data")
+    >>> ledger = kh.play(learner, stream)
+    >>> bool((np.flatnonzero(learner.weights) == truth.support).all())
+    True
+    """
+
+    SAVED: tuple[str, ...] = (
+        *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
+        *("_fixed", "_avoid", "_explore", "diagnostics"),
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        threshold: str = "data",
+        parts: Parts = PRACTICAL,
+        **printed: object,
+    ) -> None:
+        for name in printed:
+            raise ProblemError(
+                f"{name} belongs to threshold='printed'; threshold='data' measures what it needs: "
+                f"leave {name} out"
+            )
+        if problem.exploration < 1:
+            raise ProblemError(
+                f"budget must leave something to explore with: k = {problem.k} features are "
+                f"played, got budget = {problem.budget}; make it at least {problem.k + 1}"
+            )
+        BlockRounds.__init__(self, problem, seed=seed)  # nothing of what is printed
+        self.parts = parts
+        self.diagnostics = Diagnostics()
+        self._sums = SeenSums(problem.d)
+        self._limits: Floats = np.zeros(3)  # what theta adds to; least and largest label so far
+        self._record: Floats = np.zeros(3)  # recent squared errors, of how many; labels so far
+        self._level = math.inf  # the squared error at which a row of weight 1 was predicted
+        self._next = parts.next_solve(1)
+        self._basis: DantzigBasis | None = None
+        nothing = np.empty(0, dtype=np.int64)
+        # A hair of precision: the constant is the mean of the labels until there is a model.
+        self._play_model(0, Sparse(nothing, np.empty(0)), np.empty((2, 0)), np.full((1, 1), 1e-9))
+        self._read(nothing)
+
+    @property
+    def weights(self) -> Floats:
+        """The played model in the units of the features, at most k non-zeros."""
+        weights = np.zeros(self.problem.d)
+        weights[self._played.support] = self._played.theta[:-1] * self._played.inverse
+        return weights
+
+    @property
+    def intercept(self) -> float:
+        """What the model adds: it is learnt about the centre of labels and features."""
+        model = self._played
+        slope = float((model.theta[:-1] * model.inverse) @ model.centre)
+        return float(self._limits[0] + model.theta[-1]) - slope
+
+    @property
+    def moments(self) -> Moments:
+        """Not there: rows have weights here, see `sums`."""
+        raise AttributeError("moments: with threshold='data' rows have weights, see sums")
+
+    @property
+    def sums(self) -> SeenSums:
+        """A copy of what was learnt so far: the weighted sums of what was seen."""
+        return self._sums.copy()
+
+    def ask(self) -> Ticket:
+        """A ticket for the support, the best candidates, and what is drawn to explore."""
+        t = self.round + 1
+        self._begin(t)
+        d, model = self.problem.d, self._played
+        S = complement_subset(self.seed, t, d, self._explore, self._avoid)
+        union = np.empty(len(S) + len(self._fixed), dtype=np.int64)
+        features = union[: kernels.merge(S, self._fixed, union)]
+        # The model goes on the ticket: when the prediction is made, another may be in play.
+        memo = {
+            "counted": features if self.parts.played else S,
+            "support": model.support,
+            "centre": model.centre,
+            "inverse": model.inverse,
+            "P": model.P,
+            "theta": model.theta,
+            "limits": self._limits,
+            "model": np.array(model.number),
+        }
+        return self._desk.issue(features, memo)
+
+    def predict(self, seen: Observation) -> float:
+        """The prediction of the ticket's model, which learnt from the labels before it."""
+        memo = seen.ticket.memo
+        model = (memo[key] for key in ("support", "centre", "inverse", "P", "theta", "limits"))
+        return float(kernels.predict(seen.ticket.features, seen.values, *model))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Add what was seen to the sums; refine the model if it is still in play."""
+        ticket, label = self._desk.settle(seen, y)
+        seen = Observation(ticket, seen.values)
+        model = self._played
+        kernels.note(self._limits, self._record, self.predict(seen), label)
+        if ticket.memo["model"] == model.number:
+            z = np.empty(len(model.theta))
+            rows = (ticket.features, seen.values, model.support, model.centre, model.inverse)
+            kernels.standardise(*rows, z)
+            kernels.refine(model.P, model.theta, model.A, model.b, z, label - self._limits[0])
+        counted = ticket.memo["counted"]
+        self._sums.add(counted, seen.at(counted), label)
+
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {"parts": self.parts}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        given = state.settings
+        settings = {"seed": given["seed"], "parts": fit(PRACTICAL, given["parts"], "parts")}
+        loose = ("_played", "_fixed", "_avoid")
+        return restore(cls, state, loose=loose, kinds=(DantzigBasis,), settings=settings)
+
+    def _begin(self, t: int) -> None:
+        """What happens before round t is asked: a new model, if one is due."""
+        if t >= self._next:
+            self._next = self.parts.next_solve(t)
+            if self._record[2]:
+                self._solve(t)
+
+    def _alike(self, t: int) -> int:
+        return min(self._next - t, BLOCK)
+
+    def _play(self, block: Block) -> int:
+        model, sums = self._played, self._sums
+        return kernels.play(
+            block,
+            (self._fixed, self._avoid, self._explore),
+            (model.support, model.centre, model.inverse),
+            (model.P, model.theta, model.A, model.b),
+            (self._limits, self._record),
+            (sums.pairs, sums.singles, sums.totals),
+        )
+
+    def _solve(self, t: int) -> None:
+        parts, k = self.parts, self.problem.k
+        error = self._recent_error()
+        found = correlations(self._sums, shrink=parts.shrink)
+        if found.scale_y == 0.0:
+            return  # all labels alike so far
+        chosen = select(
+            self._sums,
+            found,
+            self._pilot(found),
+            k,
+            parts.thresholds,
+            least=HONEST * error / found.scale_y**2,
+            refit=parts.refit,
+            start=self._basis,
+        )
+        known = np.isfinite(chosen.errors)
+        threshold = chosen.scale * float(chosen.errors[known].mean())
+        self.diagnostics = self.diagnostics.after(chosen.answer, t, threshold)
+        self._basis = None
+        if chosen.answer.status != "optimal":
+            return
+        self._basis = chosen.answer.basis
+        self._adopt(found, chosen)
+        idle = k - len(chosen.model.support) if parts.fill and parts.played else 0
+        self._read(candidates(found, chosen.errors, chosen.model, idle))
+
+    def _recent_error(self) -> float:
+        """The mean squared error of late; when it has fallen, old rows lose weight."""
+        total, n = self._record[:2]
+        error = float(total / max(n, 1.0))
+        if self.parts.reweight and n >= LEAST:
+            # One standard error of slack: an error that is low by chance should change nothing.
+            level = error * (1.0 + math.sqrt(2.0 / n))
+            if 0.0 < level < self._level < math.inf:
+                # The root: correlations between features are as good as ever, only those with
+                # the label get better with the error.
+                self._sums.scale(math.sqrt(level / self._level))
+            self._level = min(self._level, level)
+        self._record[:2] *= RECENT
+        return error
+
+    def _pilot(self, found: Correlations) -> Sparse:
+        """The model in play, in the present units."""
+        model = self._played
+        now = found.inverse[model.support]
+        units = np.divide(model.inverse, now, out=np.zeros_like(now), where=now > 0.0)
+        return Sparse(model.support, model.theta[:-1] * units / found.scale_y)
+
+    def _adopt(self, found: Correlations, chosen: Selection) -> None:
+        """Play what was chosen; if that is the support already in play, go on with its VAW."""
+        S, before = chosen.model.support, self._played
+        if self.parts.adapt and np.array_equal(S, before.support) and self.diagnostics.solves > 1:
+            before.refresh()
+            return
+        m = len(S)
+        A = np.zeros((m + 1, m + 1))
+        # What the moments know of a weight, in rows that are predicted as well as now.
+        rows = chosen.residual / chosen.errors[S] ** 2
+        A[:m, :m] = precision(found.R[np.ix_(S, S)], rows)
+        A[m, m] = self._sums.totals[0]
+        model = Sparse(S, chosen.model.w * found.scale_y)
+        self._limits[0] = found.centre_y
+        units = np.array([found.centre[S], found.inverse[S]])
+        self._play_model(before.number + 1, model, units, A)
+
+    def _play_model(self, number: int, model: Sparse, units: Floats, A: Floats) -> None:
+        theta = np.append(model.w, 0.0)
+        P = np.zeros_like(A)
+        centre, inverse = units.copy()
+        self._played = _Played(number, model.support, centre, inverse, A, A @ theta, P, theta)
+        if self.parts.adapt:
+            self._played.refresh()
+
+    def _read(self, extra: Indices) -> None:
+        """From now on read the played support, these besides, and uniformly drawn others."""
+        self._fixed: Indices = np.sort(np.append(self._played.support, extra))
+        self._avoid = self._fixed if self.parts.played else self._fixed[:0]
+        free = self.problem.budget - len(self._fixed)
+        self._explore = free if self.parts.played else self.problem.exploration

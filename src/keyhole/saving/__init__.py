@@ -1,0 +1,1 @@
+"""Learners as files: states, how they become bytes, and back."""

@@ -1,0 +1,151 @@
+"""A learner's state as the bytes of a file, and back.
+
+A file is an .npz, which is a zip archive: `header.json` and one .npy for every larger array.
+Nothing is pickled and nothing of a file is executed. The archive's comment ends in a SHA-256 of all
+the bytes before it, so a file that was cut off or changed anywhere is refused before it is parsed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.problem import Problem, StateError
+from keyhole.saving.serialize import Tree
+from keyhole.saving.snapshot import State
+
+FORMAT = 1  # of the files written here; all up to this one can be read
+SMALL = 64  # arrays of at most this many numbers are in the header, so open tickets are
+
+_SEAL = b"keyhole state, SHA-256 "
+
+
+def encode(state: State, version: str) -> bytes:
+    """A state as the bytes of a file, written by this version of the package."""
+    arrays: dict[str, NDArray[Any]] = {}
+    problem = state.problem
+    header = {
+        "format": FORMAT,
+        "keyhole": version,
+        "learner": state.learner,
+        "problem": {
+            "d": problem.d,
+            "k": problem.k,
+            "budget": problem.budget,
+            "names": None if problem.names is None else list(problem.names),
+        },
+        "round": state.round,
+        "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
+        "parts": {k: _plain(v, k, arrays) for k, v in state.parts.items()},
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        # ZipInfo without a time: the same state gives the same bytes.
+        text = json.dumps(header, allow_nan=False, ensure_ascii=False)
+        archive.writestr(zipfile.ZipInfo("header.json"), text.encode())
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        archive.comment = _SEAL + b"-" * 64
+    data = buffer.getvalue()[:-64]
+    return data + hashlib.sha256(data).hexdigest().encode()
+
+
+def decode(data: bytes) -> State:
+    """The state that `encode` was given, or a StateError."""
+    if not data[:-64].endswith(_SEAL):
+        if data[:4] == b"PK\x03\x04":
+            raise StateError("not a file of keyhole.save, or one that was cut off")
+        raise StateError("not a file of keyhole.save")
+    if hashlib.sha256(data[:-64]).hexdigest().encode() != data[-64:]:
+        raise StateError("the file is damaged: its checksum is wrong")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in _stored(archive)}
+        header = json.loads(members["header.json"])
+        _refuse_format(header)
+        problem = Problem(**header["problem"])
+        return State(
+            _text(header["learner"]),
+            problem,
+            int(header["round"]),
+            {_text(k): _tree(v, members) for k, v in header["settings"].items()},
+            {_text(k): _tree(v, members) for k, v in header["parts"].items()},
+        )
+    except StateError:
+        raise
+    except Exception as error:  # the checksum is right: made by hand, or by something else
+        what = f"{type(error).__name__}: {error}"
+        raise StateError(f"the file is not what keyhole.save writes ({what})") from None
+
+
+def _refuse_format(header: dict[str, Any]) -> None:
+    version = header["format"]
+    if type(version) is not int or version < 1:
+        raise StateError(f"its format is {version!r}, not a number")
+    if version > FORMAT:
+        raise StateError(
+            f"its format {version} is newer than this keyhole, which reads up to {FORMAT}: "
+            f"it was written by keyhole {header.get('keyhole')}, upgrade to that"
+        )
+
+
+def _stored(archive: zipfile.ZipFile) -> list[str]:
+    """The names of the members; a compressed one may be a bomb, and is not ours."""
+    infos = archive.infolist()
+    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+        raise StateError("the file is not what keyhole.save writes: it is compressed")
+    return [info.filename for info in infos]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise StateError(f"the file has {value!r} where a name should be")
+    return value
+
+
+def _plain(tree: Tree, where: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """A tree as JSON; larger arrays are left behind in `arrays`. Every float is kept exactly."""
+    if isinstance(tree, dict):
+        return {key: _plain(value, f"{where}.{key}", arrays) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_plain(value, f"{where}.{i}", arrays) for i, value in enumerate(tree)]
+    if isinstance(tree, float) and not math.isfinite(tree):
+        return {"is": "float", "of": repr(tree)}  # JSON has no word for it
+    if not isinstance(tree, np.ndarray):
+        return tree
+    dtype = tree.dtype.newbyteorder("<").str
+    if tree.size > SMALL or not tree.flags.c_contiguous:
+        arrays[f"{where}.npy"] = tree.astype(dtype)
+        return {"is": "array", "at": f"{where}.npy"}
+    values = [v if math.isfinite(v) else repr(v) for v in tree.ravel().tolist()]
+    return {"is": "array", "dtype": dtype, "shape": list(tree.shape), "of": values}
+
+
+def _tree(plain: Any, members: dict[str, bytes]) -> Tree:
+    """What `_plain` was given."""
+    if isinstance(plain, list):
+        return [_tree(value, members) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if plain.get("is") == "float":
+        return float(plain["of"])
+    if plain.get("is") == "array" and "at" in plain:
+        stored = np.lib.format.read_array(io.BytesIO(members[plain["at"]]), allow_pickle=False)
+        return _native(stored)
+    if plain.get("is") == "array":
+        return _native(np.array(plain["of"], dtype=plain["dtype"]).reshape(plain["shape"]))
+    return {key: _tree(value, members) for key, value in plain.items()}
+
+
+def _native(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "biuf":
+        raise StateError(f"the file has an array of {array.dtype}")
+    return array.astype(array.dtype.newbyteorder("="))

@@ -1,0 +1,52 @@
+"""Zero-imputed, discounted sums against their definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import keyhole as kh
+from keyhole.blocks.sums.memories import memories, remember
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 8), st.sampled_from([3.0, 64.0]))
+def test_sums_are_those_of_the_definition(seed: int, d: int, batches: int, tau: float) -> None:
+    rng = np.random.default_rng(seed)
+    kept = memories(d, [np.inf, tau])
+    rows: list[tuple[np.ndarray, float, np.ndarray, int]] = []
+    total = 0
+    for _ in range(batches):
+        S = np.sort(rng.choice(d, rng.integers(1, d + 1), replace=False))
+        n = int(rng.integers(1, 5))
+        X, y = rng.standard_normal((n, len(S))), rng.standard_normal(n)
+        X[rng.random(X.shape) < 0.2] = np.nan
+        remember(kept, S, X, y)
+        total += n
+        for x, label in zip(X, y.tolist(), strict=True):
+            z, read = np.zeros(d + 1), np.zeros(d + 1)
+            z[S], read[S] = np.nan_to_num(x), ~np.isnan(x)
+            z[d] = read[d] = 1.0
+            rows.append((z, label, read, total))  # forgotten by whole batches
+    for m, reach in enumerate([np.inf, tau]):
+        a = [np.exp(-(total - end) / reach) for _, _, _, end in rows]
+        scale = kept.scale[m]
+        G = sum(w * np.outer(z, z) for w, (z, _, _, _) in zip(a, rows, strict=True))
+        c = sum(w * z * y for w, (z, y, _, _) in zip(a, rows, strict=True))
+        n_j = sum(w * read for w, (_, _, read, _) in zip(a, rows, strict=True))
+        np.testing.assert_allclose(kept.G[m] * scale, G, atol=1e-12)
+        np.testing.assert_allclose(kept.c[m] * scale, c, atol=1e-12)
+        np.testing.assert_allclose(kept.n[m] * scale, n_j, atol=1e-12)
+
+
+def test_a_short_memory_runs_for_ever() -> None:
+    """exp(-t/tau) underflows after 745 tau rounds; the sums must not."""
+    kept = memories(1, [2.0])
+    for _ in range(2_000):
+        remember(kept, np.array([0]), np.array([[1.0]]), np.array([1.0]))
+    limit = 1.0 / (1.0 - np.exp(-0.5))
+    np.testing.assert_allclose(kept.n[0] * kept.scale[0], [limit, limit], rtol=1e-9)
+
+
+def test_a_memory_needs_a_positive_span() -> None:
+    with pytest.raises(kh.ProblemError, match="taus must be positive"):
+        memories(2, [0.0])

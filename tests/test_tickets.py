@@ -1,0 +1,57 @@
+"""The desk: tickets are issued in order, closed once, and an error changes nothing."""
+
+import math
+
+import numpy as np
+import pytest
+
+from keyhole.problem import BudgetError, DataError, Problem, Ticket, TicketError
+from keyhole.tickets import Desk
+
+
+def test_rounds_count_up_and_tickets_close_in_any_order() -> None:
+    desk = Desk(Problem(5, 1, 2, names=list("abcde")))
+    first, second = desk.issue([0, 3]), desk.issue([1], {"explore": np.array([1])})
+    assert (first.round, second.round, desk.round) == (1, 2, 2)
+    assert first.names == ("a", "d")
+    issued, y = desk.settle(second.fill([1.0]), 2)
+    assert issued is second
+    assert y == 2.0
+    assert list(desk.open) == [first]
+    desk.drop(first)
+    assert not desk.open
+
+
+def test_every_refusal_leaves_the_desk_as_it_was() -> None:
+    desk = Desk(Problem(5, 1, 2))
+    ticket = desk.issue([0, 3])
+    seen = ticket.fill([1.0, 2.0])
+    for bad in (math.nan, math.inf, "x", None):
+        with pytest.raises(DataError, match="the label must be"):
+            desk.settle(seen, bad)  # type: ignore[arg-type]
+    with pytest.raises(TicketError, match="round 2 was never issued: this learner has issued 1"):
+        desk.drop(Ticket(2, ticket.features))
+    with pytest.raises(TicketError, match=r"\[0, 2\], it was issued for \[0, 3\]"):
+        desk.drop(Ticket(1, np.array([0, 2])))
+    with pytest.raises(BudgetError):
+        desk.issue([3, 3])
+    assert (desk.open, desk.round) == ((ticket,), 1)
+    desk.settle(seen, 1.0)
+    with pytest.raises(TicketError, match="round 1 is closed"):
+        desk.settle(seen, 1.0)
+    with pytest.raises(TicketError, match="round 1 is closed"):
+        desk.drop(ticket)
+
+
+def test_an_edited_memo_is_ignored() -> None:
+    desk = Desk(Problem(5, 1, 2))
+    desk.issue([2], {"explore": np.array([2])})
+    edited = Ticket(1, np.array([2]), memo={"explore": np.array([4])})
+    issued, _ = desk.settle(edited.fill([1.0]), 0.0)
+    assert issued.memo["explore"].tolist() == [2]
+
+
+def test_skipped_rounds_count() -> None:
+    desk = Desk(Problem(5, 1, 2))
+    desk.skip(10)
+    assert desk.issue([]).round == 11
