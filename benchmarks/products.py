@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from benchmarks.results import write
 from keyhole.blocks.sums import products
-from keyhole.problem import Floats, Indices
+from keyhole.blocks.sums.rows import Gathered, Rows
+from keyhole.problem import Floats
 
 DIMENSIONS = (30, 100, 300, 1000, 3000)
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -43,15 +44,16 @@ def measure(d: int, share: float) -> dict[str, float]:
     np.put_along_axis(X, sets, x, axis=1)
     np.put_along_axis(seen, sets, 1.0, axis=1)
     offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(size)
-    flat = 0, rows, offsets, sets.ravel().astype(np.uint32), x.ravel(), d
+    flat = Rows(offsets, sets.ravel().astype(np.uint32), x.ravel(), np.zeros(rows))
     triangle = d * (d + 1) // 2
-    sums: tuple[Floats, Indices] = np.zeros(triangle), np.zeros(triangle, dtype=np.int64)
-    work = np.empty(d + 1, dtype=np.int32), np.empty((2, rows * size), dtype=np.int32)
+    sums = products.Products(d, np.zeros(triangle), np.zeros(triangle, dtype=np.int64))
+    order = np.empty((2, rows * size), dtype=np.int32)
+    room = Gathered(np.empty(d + 1, dtype=np.int32), order)
     full = np.zeros((d, d)), np.zeros((d, d), dtype=np.float32)
     ways: dict[str, Callable[[], None]] = {
-        "by row": partial(products.by_row, *flat, *sums),
-        "by feature": partial(products.by_feature, *flat, *sums, *work),
-        "as block": partial(products.as_block, *flat, *sums),
+        "by row": partial(products.by_row, flat, 0, rows, sums),
+        "by feature": partial(products.by_feature, flat, 0, rows, sums, room),
+        "as block": partial(products.as_block, flat, 0, rows, sums),
         "BLAS": partial(blas, X, seen, *full),
     }
     best = dict.fromkeys(ways, np.inf)

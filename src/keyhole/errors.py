@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -75,12 +75,30 @@ def real_number(name: str, value: float, least: float = -math.inf, most: float =
     return number
 
 
-def positive_number(name: str, value: float) -> float:
-    """`value` as a finite float above 0, or a ProblemError that names the argument."""
+def positive_number(name: str, value: float, hint: str = "") -> float:
+    """`value` as a finite float above 0, or a ProblemError that names the argument.
+
+    `hint` says, at the end of its message, what could be given instead.
+    """
     number = real_number(name, value)
     if number <= 0:
-        raise ProblemError(f"{name} must be positive, got {number:g}")
+        raise ProblemError(f"{name} must be positive, got {number:g}{hint}")
     return number
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> str:
+    """`value` if it is one of the known strings, or a ProblemError that names the argument.
+
+    >>> one_of("schedule", "papr", ("adaptive", "paper"))
+    Traceback (most recent call last):
+    keyhole.errors.ProblemError: schedule must be one of adaptive, paper, got 'papr' (did you ...
+    """
+    names = tuple(known)
+    if not isinstance(value, str) or value not in names:
+        raise ProblemError(
+            f"{name} must be one of {', '.join(names)}, got {value!r}{nearest(value, names)}"
+        )
+    return value
 
 
 def nearest(name: object, names: Sequence[str]) -> str:

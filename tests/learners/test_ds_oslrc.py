@@ -21,7 +21,7 @@ def stream(n: int = 8192, k: int = 2) -> Any:
 class LearnsNothing(kh.DSOSLRCLearner):
     """Broken twin: explores and never solves."""
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         pass
 
 

@@ -22,7 +22,7 @@ def stream(n: int = 8192) -> Any:
 class LearnsNothing(kh.DSPOSLRCLearner):
     """Broken twin: plays and explores, and never solves."""
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         self._next = t + 1000
 
 
@@ -106,7 +106,7 @@ def test_a_late_label_counts_with_the_probabilities_of_its_own_round() -> None:
         if len(waiting) == 1:
             late.tell(*waiting.pop())  # the program of round 2 needs a row
     late._fit.w[:] = np.arange(20.0)  # another model, another scheme in play
-    late._adopt()
+    late._derive()
     for seen, y in waiting:
         late.tell(seen, y)
     for mine, its in zip(ours._fit.sums.arrays(), late._fit.sums.arrays(), strict=True):

@@ -85,7 +85,7 @@ def test_it_cannot_find_a_feature_whose_correlation_cancels() -> None:
     [
         ({"epsilon": -0.1}, "epsilon must be at least 0 and finite, got -0.1"),
         ({"decay": 1.5}, "decay must be from 0 to 1, got 1.5"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
+        ({"ridge": 0.0}, "ridge must be positive, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ],
 )

@@ -115,7 +115,7 @@ def test_selection_sees_through_a_correlation_that_cancels() -> None:
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
         ({"exploration": 0}, "exploration must be at least 1, got 0"),
         ({"horizon": 5, "exploration": 6}, "exploration must be at most horizon = 5, got 6"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
+        ({"ridge": 0.0}, "ridge must be positive, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_model_is_the_lasso_of_the_rows_up_to_the_last_solve() -> None:
     learner = kh.OnlineLassoLearner(kh.Problem(6, 2, 6))
     kh.play(learner, kh.streams.ArrayStream(X, y))
     learner._next = 0
-    learner._begin(601)
+    learner._before_round(601)
     s, w = X.std(axis=0), learner.weights
     left = y - X @ w - learner.intercept
     penalty = float(left.std() * np.sqrt(2 * np.log(12) / 600))
@@ -85,7 +85,7 @@ def test_it_still_learns_when_much_is_absent() -> None:
     ("problem", "given", "message"),
     [
         (kh.Problem(20, 2, 6), {}, "the online lasso reads all 20 features, the budget is 6"),
-        (PROBLEM, {"scale": 0.0}, "scale must be positive, got 0.0"),
+        (PROBLEM, {"scale": 0.0}, "scale must be positive, got 0"),
         (PROBLEM, {"scale": -1.0}, "scale must be at least 0 and finite, got -1"),
     ],
 )

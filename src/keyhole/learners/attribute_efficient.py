@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,18 +11,19 @@ from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import attribute_efficient_kernels as kernels
 from keyhole.blocks.literature.attribute_efficient import Plan, Rule, new_iterate
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 from keyhole.saving.memo import writable, written
 
 
-class AttributeEfficient(BlockRounds):
+class AttributeEfficient(LearnerBase):
     """A dense iterate learns from estimated gradients, the top k of its average predict.
 
     Sums and derived: see `keyhole.blocks.literature.attribute_efficient.Iterate`.
     """
 
-    SAVED: tuple[str, ...] = ("_desk", "_iterate")
+    SAVED = ("_desk", "_iterate")
+    SETTINGS = ("radius", "data_dependent", "rate")
     LASSO: ClassVar[bool]
 
     def __init__(
@@ -39,14 +39,8 @@ class AttributeEfficient(BlockRounds):
         self.radius = positive_number("radius", radius)
         self.data_dependent = bool(data_dependent)
         self.rate = None if rate is None else positive_number("rate", rate)
-        self._rule = Rule(
-            problem.k,
-            problem.budget,
-            self.LASSO,
-            self.data_dependent,
-            self.radius,
-            self.rate or 0.0,
-        )
+        sizes, kind = (problem.k, problem.budget), (self.LASSO, self.data_dependent)
+        self._rule = Rule(*sizes, *kind, self.radius, self.rate or 0.0)
         self._iterate = new_iterate(problem.d)
 
     @property
@@ -64,9 +58,8 @@ class AttributeEfficient(BlockRounds):
 
     def ask(self) -> Ticket:
         """A ticket for the played features, the draws, and others up to the budget."""
-        p = self.problem
-        key = (np.uint64(self.seed), self.round + 1)
-        features, *counts, offsets = kernels.plan(*key, self._rule, self._iterate, workspace(p.d))
+        key, space = (np.uint64(self.seed), self.round + 1), workspace(self.problem.d)
+        features, *counts, offsets = kernels.plan(*key, self._rule, self._iterate, space)
         # The estimate is of the gradient at the w of now, so it is on the ticket.
         return self._desk.issue(features, {"counts": np.array(counts), "offsets": offsets})
 
@@ -80,15 +73,7 @@ class AttributeEfficient(BlockRounds):
         kernels.learn(np.array(seen.values), label, _plan(ticket), self._rule, self._iterate)
 
     def _play(self, block: Block) -> int:
-        return kernels.play_block(block, self._rule, self._iterate)
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {
-            "radius": self.radius,
-            "data_dependent": self.data_dependent,
-            "rate": self.rate,
-        }
+        return kernels.play(block, self._rule, self._iterate)
 
 
 def _plan(ticket: Ticket) -> Plan:

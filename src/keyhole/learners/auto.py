@@ -25,7 +25,7 @@ from keyhole.blocks.auto.state import (
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
 from keyhole.blocks.greedy.minibatch import first_oversized
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.model import SparseModel
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, TicketError
@@ -33,7 +33,7 @@ from keyhole.saving.serialize import fit
 from keyhole.saving.snapshot import State, restore, snapshot
 
 
-class AutoLearner(BlockRounds):
+class AutoLearner(LearnerBase):
     """No noise level, horizon, scale or constant: learns what it needs from what it buys.
 
     Rounds come in batches, of 4 at first and of 16 from round 1024 on, that read the same features:
@@ -266,10 +266,10 @@ class AutoLearner(BlockRounds):
     def _finish(self, batch: Batch) -> None:
         kernels.finish(self._settings, self._state, batch)
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
         if self._batches.full:
-            return super()._alike(t)
+            return super()._rounds_alike(t)
         entry = self._batches.asking
         return entry.size - entry.asked
 

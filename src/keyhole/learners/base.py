@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import uniform_subset, workspace
+from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.problem import (
     Floats,
     Observation,
@@ -25,18 +25,34 @@ from keyhole.saving.snapshot import State, restore, snapshot
 from keyhole.tickets import Desk
 
 
-class Rounds(ABC):
-    """A desk and nothing else; the algorithm is `weights`, `ask`, `predict` and `tell`.
+class LearnerBase(ABC):
+    """The bookkeeping of a learner, so that what remains to be written is the algorithm.
 
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
+    Here is what a subclass adds; `learners/dual_averaging.py` and its base are short and do it all.
 
-    A subclass names in SAVED what changes as it plays, `_desk` first, and returns from `settings`
-    what its class must be called with, beside the problem and the seed, to make it anew.
+    **Single rounds**: `weights`, `ask`, `predict`, `tell`, and `intercept` if it is not 0. `ask`
+    opens a ticket by `self._desk.issue(features, memo)`, with everything in the memo that the label
+    will need; `tell` closes it by `self._desk.settle(seen, y)`, before anything changes.
+
+    **Blocks of rounds**: `_play(block)`, one call of a compiled loop that does the same as `ask`,
+    `predict` and `tell` of its rounds, to the bit: write their kernels first, and call them in the
+    loop. See `Block` for what it may look at and what it writes.
+
+    **What happens now and then and is not compiled**, such as a new model at powers of two, goes to
+    `_before_round(t)`. `ask` must call it too. `_rounds_alike(t)` says for how many rounds, from
+    round t on, it is not needed again; a block for `_play` is never longer.
+
+    **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
+    those that hold the arguments, beside the problem and the seed, that make a learner anew.
+    Everything else is derived from these, in the constructor or in `from_state`.
     """
 
     SAVED: tuple[str, ...] = ("_desk",)
+    SETTINGS: tuple[str, ...] = ()
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        refuse_unless_drawable(seed, problem.d)
         self.seed = seed
         self._desk = Desk(problem)
 
@@ -76,31 +92,6 @@ class Rounds(ABC):
         """Close the ticket."""
         self._desk.drop(ticket)
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {}
-
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, **self.settings()})
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        return restore(cls, state)
-
-
-class BlockRounds(Rounds):
-    """Rounds that draw by their seed and are played in compiled code, many at a time.
-
-    A subclass says in `_play` how. If something that is not compiled must happen before some of
-    the rounds, that is `_begin`, which `ask` calls too, and `_alike` says when it is due again.
-    """
-
-    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
-        uniform_subset(seed, 1, problem.d, 0)  # checks the seed
-        super().__init__(problem, seed=seed)
-
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
@@ -113,8 +104,8 @@ class BlockRounds(Rounds):
         predictions, start = np.empty(len(y)), 0
         while start < len(y):
             t = self.round + 1
-            self._begin(t)
-            rows = slice(start, min(len(y), start + self._alike(t)))
+            self._before_round(t)
+            rows = slice(start, min(len(y), start + self._rounds_alike(t)))
             key = (np.uint64(self.seed), t)
             out = (bought[rows], predictions[rows])
             played = self._play(Block(*key, X[rows], y[rows], *out, workspace(d)))
@@ -124,19 +115,30 @@ class BlockRounds(Rounds):
             start = rows.stop
         return predictions
 
-    def _begin(self, t: int) -> None:
-        """What happens before round t is asked, as a rule nothing."""
+    def _before_round(self, t: int) -> None:
+        """What happens before round t is asked."""
+        return  # as a rule nothing
 
-    def _alike(self, t: int) -> int:
-        """For how many rounds, from t on, `_begin` is not needed again."""
+    def _rounds_alike(self, t: int) -> int:
+        """For how many rounds, from t on, `_before_round` is not needed again."""
         return sys.maxsize
 
     @abstractmethod
     def _play(self, block: Block) -> int:
-        """Play rounds that are alike; how many there were before one that cannot be played.
+        """Play rounds that are alike; how many there were before one that cannot be played."""
 
-        One kernel, as a rule: see `Block` for what it may look at and what it writes.
-        """
+    def settings(self) -> Mapping[str, Any]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {name: getattr(self, name) for name in self.SETTINGS}
+
+    def state(self) -> State:
+        """Everything this learner is, for `keyhole.save`."""
+        return snapshot(self, {"seed": self.seed, **self.settings()})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        return restore(cls, state)
 
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:

@@ -6,18 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.fit.vaw import VAW
+from keyhole.blocks.fit import fixed_subset as kernels
+from keyhole.blocks.fit.fixed_subset import Arrived
+from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
-from keyhole.learners.base import BlockRounds, Rounds, refuse_less_than_everything
-from keyhole.problem import BlockStream, Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.problem import (
+    BlockStream,
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    TicketError,
+    positive_number,
+)
 
 
-class Zero(Rounds):
+class Zero(LearnerBase):
     """Reads nothing and predicts 0."""
 
     @property
@@ -37,12 +49,10 @@ class Zero(Rounds):
         """Close the ticket."""
         self._desk.settle(seen, y)
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once."""
-        self._desk.skip(len(y))
-        return np.zeros(len(y))
+    def _play(self, block: Block) -> int:
+        block.bought[:] = -1
+        block.predictions[:] = 0.0
+        return len(block.y)
 
 
 class RunningMean(Zero):
@@ -69,20 +79,18 @@ class RunningMean(Zero):
         self._n += 1
         self._y += label
 
-    def advance(
-        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
-    ) -> Floats:
-        """Play len(y) rounds at once."""
-        sums = np.cumsum(np.concatenate([[self._y], y]))  # one after the other, as `tell` adds
-        counts = self._n + np.arange(len(y))
-        self._desk.skip(len(y))
-        self._n += len(y)
+    def _play(self, block: Block) -> int:
+        n = len(block.y)
+        sums = np.cumsum(np.append(self._y, block.y))  # one after the other, as `tell` adds
+        counts = self._n + np.arange(n)
+        block.bought[:] = -1
+        block.predictions[:] = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
+        self._n += n
         self._y = float(sums[-1])
-        means: Floats = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
-        return means
+        return n
 
 
-class FixedSubset(BlockRounds):
+class FixedSubset(LearnerBase):
     """Buys the same features every round and predicts by VAW on them.
 
     With the best support in hindsight this is the oracle: what a learner pays on top of it is the
@@ -143,11 +151,10 @@ class FixedSubset(BlockRounds):
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
             )
         super().__init__(problem, seed=seed)
+        positive_number("ridge", ridge)
         self.ridge = ridge
         self._support: Indices = features
         self._centre = intercept
-        if not ridge > 0:
-            raise ProblemError(f"ridge must be positive, got {ridge}")
         self._vaw = VAW(len(features) + intercept, ridge)
         # Values that arrived, feature by feature, and last the labels; and how many of each.
         self._sums: Floats = np.zeros(len(features) + 1)
@@ -166,7 +173,8 @@ class FixedSubset(BlockRounds):
         if not self._centre:
             return 0.0
         slopes, constant = self._vaw.theta[:-1], self._vaw.theta[-1]
-        return self._mean_y() + float(constant - slopes @ self._mean_x())
+        means = self._sums / np.maximum(self._counts, 1)
+        return float(means[-1]) + float(constant - slopes @ means[:-1])
 
     def ask(self) -> Ticket:
         """A ticket for the support."""
@@ -174,54 +182,31 @@ class FixedSubset(BlockRounds):
 
     def predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
-        offset = self._mean_y() if self._centre else 0.0
-        return offset + self._vaw.predict(self._row(seen))
+        if not np.array_equal(seen.ticket.features, self._support):
+            number = seen.ticket.round
+            raise TicketError(f"the ticket of round {number} is not one of this learner's")
+        return kernels.predict(np.array(seen.values), self._centre, *self._learnt())
 
     def tell(self, seen: Observation, y: float) -> None:
         """Update VAW and the means."""
         _, label = self._desk.settle(seen, y)
-        offset = 0.0
-        if self._centre:
-            offset = self._mean_y() if self._counts[-1] else label  # the first is its own mean
-        self._vaw.update(self._row(seen), label - offset)
-        told = np.append(seen.values, label)
-        here = ~np.isnan(told)
-        self._sums[here] += told[here]
-        self._counts += here
+        kernels.learn(np.array(seen.values), label, self._centre, *self._learnt())
+        self._vaw.count(1)
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         return self._vaw.until_refresh
 
     def _play(self, block: Block) -> int:
-        from keyhole.blocks.fit.vaw import fixed_rounds
-
-        _, _, X, y, bought, predictions, _ = block
-        S, vaw = self._support, self._vaw
-        bought[:, : len(S)] = S
-        bought[:, len(S) :] = -1
-        model = (vaw.P, vaw.theta, vaw.A, vaw.b, self._sums, self._counts)
-        played = fixed_rounds(X, y, S, self._centre, *model, predictions)
-        vaw.count(played)
+        played = kernels.play(block, self._support, self._centre, *self._learnt())
+        self._vaw.count(played)
         return played
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
 
-    def _mean_x(self) -> Floats:
-        means: Floats = self._sums[:-1] / np.maximum(self._counts[:-1], 1)
-        return means
-
-    def _mean_y(self) -> float:
-        return float(self._sums[-1]) / max(int(self._counts[-1]), 1)
-
-    def _row(self, seen: Observation) -> Floats:
-        """What VAW sees: absent values replaced by means; centred, then 1, with an intercept."""
-        means = self._mean_x()
-        x = np.where(np.isnan(seen.values), means, seen.values)
-        if not self._centre:
-            return x
-        return np.append(np.where(self._counts[:-1] > 0, x - means, 0.0), 1.0)
+    def _learnt(self) -> tuple[VAWState, Arrived]:
+        return self._vaw.arrays(), Arrived(self._sums, self._counts)
 
 
 class RandomSubset(FixedSubset):

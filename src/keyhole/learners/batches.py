@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from keyhole.saving.serialize import Tree, fit
+from keyhole.saving.snapshot import State
 
 Content = TypeVar("Content")
 
@@ -70,6 +74,19 @@ class Batches(Generic[Content]):
         self.begun = begun
         self._waiting = {entry.number: entry for entry in waiting}
         self.current = self._waiting.get(begun, apart)
+
+    def saved(self) -> dict[str, object]:
+        """The parts of a state that `put_back` goes on from."""
+        return {"begun": self.begun, "waiting": self.waiting, "apart": self.apart}
+
+    def put_back(self, state: State, reopen: Callable[[Tree], Entry[Content]]) -> None:
+        """Go on from the parts that `saved` returned; `reopen` makes an entry from its tree."""
+        apart = state.part("apart")
+        self.restore(
+            fit(0, state.part("begun"), "begun"),
+            [reopen(tree) for tree in state.part("waiting")],
+            None if apart is None else reopen(apart),
+        )
 
     def overdue(self) -> Entry[Content] | None:
         """The oldest batch, taken out, if as many wait as may; else None."""

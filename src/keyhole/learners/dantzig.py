@@ -20,7 +20,7 @@ from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.sums.moments import Moments
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
     Indices,
@@ -81,7 +81,7 @@ def _class_of(threshold: object) -> type[DantzigLearner]:
     return classes[threshold]
 
 
-class DantzigLearner(BlockRounds):
+class DantzigLearner(LearnerBase):
     """Algorithm 1 (`algorithm:dantzig`): explore uniformly, solve a linear program, play its top k.
 
     Every round a uniform subset S_t of k0 features is read beside the support of the played w_t.
@@ -216,7 +216,7 @@ class DantzigLearner(BlockRounds):
     def ask(self) -> Ticket:
         """A ticket for S_t and the support of w_t."""
         t = self.round + 1
-        self._begin(t)
+        self._before_round(t)
         S = uniform_subset(self.seed, t, self.problem.d, self.k0)
         S.flags.writeable = False  # so that the ticket need not copy it
         model = self._model
@@ -266,12 +266,12 @@ class DantzigLearner(BlockRounds):
         self._asked += asked
         return played
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """What happens before round t is asked: a new model, at powers of two after t0."""
         if t > self.burn_in and t & (t - 1) == 0 and self._moments.n:
             self._solve(t)
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
         return min(until_solve, self._moments.room(self.k0))
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.solve import DantzigBasis
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.fit.newton import NewtonStep
+from keyhole.blocks.fit import newton as newtons
+from keyhole.blocks.fit.newton import LABEL, NewtonStep
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.blocks.literature.squares import is_square
-from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
-from keyhole.learners.base import BlockRounds
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
-from keyhole.saving.snapshot import State, restore
+from keyhole.learners.ds_base import DSLearner, Program
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket
 
 
-class DSOSLRCLearner(BlockRounds):
+class DSOSLRCLearner(DSLearner):
     """Explores at rounds 1, 4, 9, 16, ...; in between, online Newton steps on the chosen support.
 
     Round t = s^2 reads `budget` features, one drawn with probability proportional to |w_hat_i|, the
@@ -88,23 +84,14 @@ class DSOSLRCLearner(BlockRounds):
         *,
         seed: int = 0,
         threshold_scale: float = 0.05,
-        noise_sd: float | None = None,
-        failure_probability: float = 0.05,
-        weighting: str = "ratio",
+        **program: Unpack[Program],
     ) -> None:
         if problem.budget < min(2, problem.d):
             raise ProblemError(
                 f"budget must be at least 2, got {problem.budget}: with one feature no pair is "
                 "ever seen together"
             )
-        super().__init__(problem, seed=seed)
-        self._fit = WeightedDantzig(
-            problem.d,
-            threshold_scale=threshold_scale,
-            noise_sd=noise_sd,
-            failure_probability=failure_probability,
-            weighting=weighting,
-        )
+        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **program)
         self._newton = NewtonStep(problem.k)
         self._number = 0  # of the support: how many were in play before
         self._derive()
@@ -116,15 +103,10 @@ class DSOSLRCLearner(BlockRounds):
         weights[self._exploit.support] = self._newton.weights
         return weights
 
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """How the programs went."""
-        return self._fit.diagnostics
-
     def ask(self) -> Ticket:
         """A ticket for a sample of everything at square rounds, for the support and more else."""
         t = self.round + 1
-        self._begin(t)
+        self._before_round(t)
         scheme = self._explore if is_square(t) else self._exploit
         features = scheme.read(self.seed, t)
         S = scheme.support if scheme is self._exploit else features
@@ -141,8 +123,11 @@ class DSOSLRCLearner(BlockRounds):
     def predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, as it was when the ticket was issued."""
         memo = seen.ticket.memo
-        x = self._row(seen.ticket, seen.values)
-        return float(kernels.predict(memo["weights"], memo["limits"], x))
+        if "number" in memo:
+            x = self._row(seen.ticket, seen.values)
+            return newtons.predict(memo["weights"], memo["limits"], x)
+        bound = float(memo["limits"][LABEL])
+        return kernels.predict(memo["weights"], memo["means"], bound, seen.values)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label: the Newton step if its support is still in play, and the sums."""
@@ -153,45 +138,28 @@ class DSOSLRCLearner(BlockRounds):
         else:
             self._newton.note(label)
         if "marks" in memo:
-            scheme = memo["marks"], memo["spread"]
-            self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
+            self._add(ticket, seen.values, label)
 
     def _play(self, block: Block) -> int:
-        fit, newton, scheme = self._fit, self._newton, self._exploit
+        fit, newton, sums = self._fit, self._newton, self._fit.sums.arrays()
         if not is_square(block.first_round):
-            means, counted = fit.means[scheme.support], scheme.sees_all_pairs
-            return kernels.newton_rounds(
-                block, scheme.arrays(), means, newton.arrays(), counted, fit.sums.arrays()
-            )
-        model = (fit.weights, fit.means, newton.label)
-        explore = self._explore.arrays()
-        played = kernels.linear_rounds(block, explore, *model, fit.sums.arrays())
+            means, scheme = fit.means[self._exploit.support], self._exploit.arrays()
+            return kernels.play_newton(block, scheme, means, newton.arrays(), sums)
+        model = kernels.Linear(fit.weights, fit.means, newton.label)
+        played = kernels.play_linear(block, self._explore.arrays(), model, sums)
         for label in block.y[:played].tolist():
             newton.note(label)
         return played
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return self._fit.settings()
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = restore(cls, state, kinds=(DantzigBasis,))
-        learner._derive()
-        learner._newton.v = len(learner._exploit.support)
-        return learner
-
     def _row(self, ticket: Ticket, values: Floats) -> Floats:
-        """What the ticket's weights are applied to, means in place of what is absent."""
-        means = ticket.memo["means"]
-        S: Indices = ticket.memo.get("support", ticket.features)
+        """The values of the ticket's support, means in place of what is absent."""
+        S = ticket.memo["support"]
         x = np.empty(len(S))
-        kernels.filled(ticket.features, values, S, means, x)
+        kernels.filled(ticket.features, values, S, ticket.memo["means"], x)
         return x
 
-    def _begin(self, t: int) -> None:
-        """What happens before round t is asked: a program, if the last round explored."""
+    def _before_round(self, t: int) -> None:
+        """A program, if the last round explored."""
         if t == 1 or not is_square(t - 1) or not self._fit.solve(t):
             return
         before = self._exploit.support
@@ -209,14 +177,14 @@ class DSOSLRCLearner(BlockRounds):
             Y = 1.0 + fit.noise_sd * math.sqrt(2.0 * math.log(1.0 / fit.failure_probability))
             self._newton.start(fit.weights[S], np.full(len(S), float(k)), worst=1.0 + Y)
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         return 1 if is_square(t) else (math.isqrt(t) + 1) ** 2 - t
 
     def _derive(self) -> None:
-        """From w_hat: how to explore, what to play and how to spend what is left."""
         w, budget = self._fit.w, self.problem.budget
         self._explore = mixed_scheme(w, [], budget)
         S = top_k(w, self.problem.k)
         self._exploit = mixed_scheme(w, S, budget - len(S))
         if not self._exploit.sees_all_pairs:
             self._exploit = mixed_scheme(w, S, 0)
+        self._newton.v = len(S)

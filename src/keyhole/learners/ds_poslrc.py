@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Unpack
 
 import numpy as np
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.solve import DantzigBasis
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
-from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.ds_base import DSLearner, Program
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
-from keyhole.saving.snapshot import State, restore
 
 
-class DSPOSLRCLearner(BlockRounds):
+class DSPOSLRCLearner(DSLearner):
     """Plays the k largest weights of a Dantzig program, and explores outside of them.
 
     S_t are the k largest coordinates of w_hat. Every round reads S_t, predicts <x(S_t), w_hat(S_t)>
@@ -84,6 +79,7 @@ class DSPOSLRCLearner(BlockRounds):
     """
 
     SAVED = ("_desk", "_fit", "_next")
+    SETTINGS = ("growth",)
 
     def __init__(
         self,
@@ -91,10 +87,8 @@ class DSPOSLRCLearner(BlockRounds):
         *,
         seed: int = 0,
         threshold_scale: float = 0.03,
-        noise_sd: float | None = None,
-        failure_probability: float = 0.05,
-        weighting: str = "ratio",
         growth: float = 1.2,
+        **program: Unpack[Program],
     ) -> None:
         if problem.budget < min(problem.k + 2, problem.d):
             raise ProblemError(
@@ -102,80 +96,55 @@ class DSPOSLRCLearner(BlockRounds):
                 f"{problem.budget}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **program)
         self.growth = real_number("growth", growth, 1.0)
-        self._fit = WeightedDantzig(
-            problem.d,
-            threshold_scale=threshold_scale,
-            noise_sd=noise_sd,
-            failure_probability=failure_probability,
-            weighting=weighting,
-        )
-        self._next = 2
-        self._adopt()
+        self._next = 2  # the round before which the program is solved again
+        self._derive()
 
     @property
     def weights(self) -> Floats:
         """The played weights, at most k of them not 0."""
         return self._played.copy()
 
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """How the programs went."""
-        return self._fit.diagnostics
-
     def ask(self) -> Ticket:
         """A ticket for the support and what is drawn outside of it."""
         t = self.round + 1
-        self._begin(t)
+        self._before_round(t)
         features = self._scheme.read(self.seed, t)
         # The label may come when another model is in play, with other probabilities.
         memo = {
             "weights": self._played[features],
             "means": self._fit.means[features],
             "marks": self._scheme.marks(features),
-            "spread": self._arrays[-1],
+            "spread": self._arrays.spread,
         }
         return self._desk.issue(features, memo)
 
     def predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
         memo = seen.ticket.memo
-        return float(kernels.weigh(memo["weights"], memo["means"], seen.values))
+        return kernels.predict(memo["weights"], memo["means"], math.inf, seen.values)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was read to the sums, with the probabilities of its round."""
         ticket, label = self._desk.settle(seen, y)
-        scheme = ticket.memo["marks"], ticket.memo["spread"]
-        self._fit.sums.add_marked(ticket.features, seen.values, *scheme, label)
+        self._add(ticket, seen.values, label)
 
-    def _play(self, block: Block) -> int:
-        model = (self._played, self._fit.means, math.inf)
-        return kernels.linear_rounds(block, self._arrays, *model, self._fit.sums.arrays())
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {**self._fit.settings(), "growth": self.growth}
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = restore(cls, state, kinds=(DantzigBasis,))
-        learner._adopt()
-        return learner
-
-    def _begin(self, t: int) -> None:
-        """What happens before round t is asked: a new model, if one is due."""
+    def _before_round(self, t: int) -> None:
+        """A new model, if one is due."""
         if t >= self._next:
             self._next = max(t + 1, math.ceil(self.growth * t))
             if self._fit.solve(t):
-                self._adopt()
+                self._derive()
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         return self._next - t
 
-    def _adopt(self) -> None:
-        """Derive from w_hat what is played and how the rest is drawn."""
+    def _play(self, block: Block) -> int:
+        model = kernels.Linear(self._played, self._fit.means, math.inf)
+        return kernels.play_linear(block, self._arrays, model, self._fit.sums.arrays())
+
+    def _derive(self) -> None:
         problem, w = self.problem, self._fit.w
         S = top_k(w, problem.k)
         self._played: Floats = np.zeros(problem.d)

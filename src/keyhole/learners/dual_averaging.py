@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
-from keyhole.blocks.fit.linear import weigh
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import dual_averaging as kernels
 from keyhole.blocks.literature.dual_averaging import Draw, Rule, nothing_learnt, room_for
-from keyhole.learners.base import BlockRounds
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, nearest, real_number
-from keyhole.saving.memo import Arrays, refuse_foreign, writable, written
-from keyhole.saving.snapshot import State
+from keyhole.errors import one_of
+from keyhole.learners.draw_base import DrawLearner
+from keyhole.problem import Floats, Problem, ProblemError, positive_number
 
 GRADIENTS = {"residual": False, "unbiased": True}  # whether at the whole iterate
 SCHEDULES = ("adaptive", "paper")
 
 
-def _memo_of(draw: Draw, n: int) -> dict[str, NDArray[Any]]:
-    return {
-        "played": draw.played[:n],
-        "point": draw.point[:n],
-        "always": draw.always[:n],
-        "means": draw.means[:n],
-        "chances": draw.chances,
-    }
-
-
-def _memo_like(ticket: Ticket) -> Arrays:
-    n = len(ticket.features)
-    return _memo_of(room_for(n), n)
-
-
-class DualAveragingLearner(BlockRounds):
+class DualAveragingLearner(DrawLearner):
     """Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.
 
     With h the sum of the gradient estimates so far, round t has the iterate
@@ -107,6 +89,7 @@ class DualAveragingLearner(BlockRounds):
     """
 
     SAVED = ("_desk", "_dual")
+    SETTINGS = ("gradient", "radius", "schedule")
 
     def __init__(
         self,
@@ -118,19 +101,10 @@ class DualAveragingLearner(BlockRounds):
         schedule: str = "adaptive",
     ) -> None:
         super().__init__(problem, seed=seed)
-        for name, value, known in (
-            ("gradient", gradient, tuple(GRADIENTS)),
-            ("schedule", schedule, SCHEDULES),
-        ):
-            if not isinstance(value, str) or value not in known:
-                raise ProblemError(
-                    f"{name} must be one of {', '.join(known)}, got {value!r}"
-                    f"{nearest(value, known)}"
-                )
-        self.gradient, self.schedule = gradient, schedule
-        self.radius = None if radius is None else real_number("radius", radius, 0.0)
-        if self.radius == 0.0:
-            raise ProblemError("radius must be positive, got 0; None measures it")
+        self.gradient = one_of("gradient", gradient, GRADIENTS)
+        self.schedule = one_of("schedule", schedule, SCHEDULES)
+        hint = "; None measures it"
+        self.radius = None if radius is None else positive_number("radius", radius, hint)
         d, k, budget = problem.d, problem.k, problem.budget
         # With budget = k the rounds that explore do so with all of it.
         k0, rest = (budget - k, d - k) if budget > k else (budget, d)
@@ -152,35 +126,15 @@ class DualAveragingLearner(BlockRounds):
         played[S] = w[S]
         return played
 
-    def ask(self) -> Ticket:
-        """A ticket for S and what is explored beside it."""
-        draw, d = room_for(self.problem.budget), self.problem.d
-        key = (np.uint64(self.seed), self.round + 1)
-        n = kernels.choose(*key, self._rule, self._dual, draw, workspace(d))
-        return self._desk.issue(draw.features[:n], _memo_of(draw, n))
+    def _room(self, n: int) -> Draw:
+        return room_for(n)
 
-    def predict(self, seen: Observation) -> float:
-        """<x, w> on S with the w of the ticket."""
-        memo = written(seen.ticket, _memo_like(seen.ticket))
-        return float(weigh(memo["played"], memo["means"], seen.values))
+    def _choose(self, t: int) -> Draw:
+        room, space = room_for(self.problem.budget), workspace(self.problem.d)
+        return kernels.choose(np.uint64(self.seed), t, self._rule, self._dual, room, space)
 
-    def tell(self, seen: Observation, y: float) -> None:
-        """Add the gradient."""
-        ticket, label = self._desk.settle(seen, y)
-        draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
-        kernels.learn(self._dual, draw, np.array(seen.values), label)
+    def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
+        kernels.learn(self._dual, Draw(**draw), values, y)
 
     def _play(self, block: Block) -> int:
-        room = room_for(self.problem.budget)
-        return int(kernels.rounds(block, self._rule, self._dual, room))
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"gradient": self.gradient, "radius": self.radius, "schedule": self.schedule}
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = super().from_state(state)
-        refuse_foreign(learner._desk, _memo_like)
-        return learner
+        return kernels.play(block, self._rule, self._dual, room_for(self.problem.budget))

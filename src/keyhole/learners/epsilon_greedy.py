@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.literature import screening as kernels
-from keyhole.learners.moment_base import SeenRounds
+from keyhole.blocks.literature.screening import Rule
+from keyhole.learners.moment_base import MomentLearner
 from keyhole.problem import Floats, Observation, Problem, Ticket, real_number
 
 
-class EpsilonGreedyLearner(SeenRounds):
+class EpsilonGreedyLearner(MomentLearner):
     """Reads the features most correlated with the label, now and then any; plays the best k.
 
     Round t reads a uniform subset of `budget` features with probability
@@ -72,6 +70,9 @@ class EpsilonGreedyLearner(SeenRounds):
     exploration whose rate falls), Machine Learning.
     """
 
+    SAVED = ("_desk", "_sums", "_limits")
+    SETTINGS = ("epsilon", "decay", "ridge")
+
     def __init__(
         self,
         problem: Problem,
@@ -84,31 +85,24 @@ class EpsilonGreedyLearner(SeenRounds):
         super().__init__(problem, seed=seed, ridge=ridge)
         self.epsilon = real_number("epsilon", epsilon, 0.0)
         self.decay = real_number("decay", decay, 0.0, 1.0)
+        self._rule = Rule(problem.k, self.ridge, self.epsilon, self.decay)
 
     def ask(self) -> Ticket:
         """A ticket for `budget` features: those on top, or any."""
-        t, d = self.round + 1, self.problem.d
         features = np.empty(self.problem.budget, dtype=np.int64)
-        rate, sums = (self.epsilon, self.decay), self._arrays()
-        key = (np.uint64(self.seed), t, d, rate)
-        kernels.choose(*key, self.ridge, sums, features, workspace(d))
+        key, out = (np.uint64(self.seed), self.round + 1), (features, workspace(self.problem.d))
+        kernels.choose(*key, self._rule, self._arrays(), *out)
         return self._desk.issue(features)
 
     def predict(self, seen: Observation) -> float:
         """The prediction of VAW on the k of those read that are most correlated with the label."""
         row = (np.array(seen.ticket.features), np.array(seen.values))
-        return float(kernels.predict(*row, self.problem.k, self.ridge, self._arrays()))
+        return float(kernels.predict(*row, self._rule, self._arrays()))
 
     def _play(self, block: Block) -> int:
-        model = (self.problem.k, self.ridge, self._arrays())
-        return int(kernels.play(block, (self.epsilon, self.decay), *model))
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"epsilon": self.epsilon, "decay": self.decay, "ridge": self.ridge}
+        return kernels.play(block, self._rule, self._arrays())
 
     def _model(self) -> tuple[Floats, float]:
-        d, weights = self.problem.d, np.zeros(self.problem.d)
-        model = (self.problem.k, self.ridge, self._arrays())
-        constant = kernels.model(np.arange(d), *model, weights)
+        weights, everything = np.zeros(self.problem.d), np.arange(self.problem.d)
+        constant = kernels.model(everything, self._rule, self._arrays(), weights)
         return weights, float(constant)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from keyhole.learners.moment_base import SupportRounds
-from keyhole.problem import Indices, Problem, ProblemError, whole_number
+from keyhole.learners.moment_base import MomentLearner, Plan
+from keyhole.problem import Problem, ProblemError, whole_number
 
 FOREVER = 1 << 62  # the last round of the only epoch
 
 
-class ExploreThenCommitLearner(SupportRounds):
+class ExploreThenCommitLearner(MomentLearner):
     """Reads random features for a while, selects k by orthogonal matching pursuit, plays those.
 
     Exploring rounds read a uniform subset of `budget` features. From the sums of all that was read
@@ -79,6 +77,8 @@ class ExploreThenCommitLearner(SupportRounds):
     Pati, Rezaiifar, Krishnaprasad (1993), Orthogonal matching pursuit, Asilomar.
     """
 
+    SETTINGS = ("horizon", "exploration", "ridge")
+
     def __init__(
         self,
         problem: Problem,
@@ -98,10 +98,6 @@ class ExploreThenCommitLearner(SupportRounds):
                 f"exploration must be at most horizon = {self.horizon}, got {self.exploration}"
             )
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"horizon": self.horizon, "exploration": self.exploration, "ridge": self.ridge}
-
     def explored(self, T: int) -> int:
         """How many of T rounds explore: ceil(T^(2/3) (d/budget)^(1/3)), at most T.
 
@@ -112,17 +108,17 @@ class ExploreThenCommitLearner(SupportRounds):
         root = math.pow(T * T * self.problem.d / self.problem.budget, 1 / 3)
         return min(T, math.ceil(round(root, 6)))
 
-    def _stage(self, t: int) -> tuple[Indices, int, int]:
+    def _plan(self, t: int) -> Plan:
         first, last, exploration = self._epoch(t)
         commits, budget = first + exploration, self.problem.budget
         if t < commits:
-            return np.empty(0, dtype=np.int64), budget, commits - t
+            return Plan(np.empty(0, dtype=np.int64), budget, commits - t)
         if t == commits or not len(self._support):
             self._select()
         S = self._support
         if not len(S):  # no label yet, or nothing in them: try again next round
-            return S, budget, 1
-        return S, 0 if self._single else budget - len(S), last + 1 - t
+            return Plan(S, budget, 1)
+        return Plan(S, 0 if self._single else budget - len(S), last + 1 - t)
 
     @property
     def _single(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
-from keyhole.blocks.fit.linear import weigh
 from keyhole.blocks.literature import hard_thresholding_kernels as kernels
 from keyhole.blocks.literature.hard_thresholding import (
     CURSOR,
@@ -22,18 +20,16 @@ from keyhole.blocks.literature.hard_thresholding import (
     nothing_found,
     room_for,
 )
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.draw_base import DrawLearner
 from keyhole.problem import (
     Floats,
-    Observation,
     Problem,
     ProblemError,
     StateError,
-    Ticket,
+    positive_number,
     real_number,
     whole_number,
 )
-from keyhole.saving.memo import Arrays, refuse_foreign, writable, written
 from keyhole.saving.snapshot import State
 
 
@@ -42,22 +38,7 @@ def default_batch_size(problem: Problem) -> int:
     return max(8, math.ceil(2 * problem.k * math.log(problem.d)))
 
 
-def _memo_of(draw: Draw, n: int) -> dict[str, NDArray[Any]]:
-    return {
-        "played": draw.played[:n],
-        "inside": draw.inside[:n],
-        "means": draw.means[:n],
-        "scale": draw.scale,
-        "phase": draw.phase,
-    }
-
-
-def _memo_like(ticket: Ticket) -> Arrays:
-    n = len(ticket.features)
-    return _memo_of(room_for(n), n)
-
-
-class HardThresholdingLearner(BlockRounds):
+class HardThresholdingLearner(DrawLearner):
     """Gradient steps on partial reads, each cut back to k features.
 
     A k-sparse model theta is played. Every round reads its support S and, in turn, a block of the
@@ -128,6 +109,7 @@ class HardThresholdingLearner(BlockRounds):
     """
 
     SAVED = ("_desk", "_search")
+    SETTINGS = ("hybrid", "batch_size", "growth", "step_size")
 
     def __init__(
         self,
@@ -146,9 +128,10 @@ class HardThresholdingLearner(BlockRounds):
         fresh = default_batch_size(problem) if batch_size is None else batch_size
         self.batch_size = whole_number("batch_size", fresh, 1)
         self.growth = real_number("growth", growth, 1.0)
-        self.step_size = None if step_size is None else real_number("step_size", step_size, 0.0)
-        if self.step_size == 0.0:
-            raise ProblemError("step_size must be positive, got 0; None adapts it")
+        hint = "; None adapts it"
+        self.step_size = (
+            None if step_size is None else positive_number("step_size", step_size, hint)
+        )
         sizes = (problem.k, problem.budget)
         self._rule = Rule(*sizes, self.hybrid, self.step_size or 0.0, self.growth)
         self._search = nothing_found(problem.d, problem.k, self.batch_size)
@@ -163,39 +146,24 @@ class HardThresholdingLearner(BlockRounds):
         """How many gradient steps were taken."""
         return int(self._search.whole[STEPS])
 
-    def ask(self) -> Ticket:
-        """A ticket for the support and the next features in turn."""
-        draw, d = room_for(self.problem.budget), self.problem.d
-        key = (np.uint64(self.seed), self.round + 1)
-        n = kernels.choose(*key, self._rule, self._search, draw, workspace(d))
-        return self._desk.issue(draw.features[:n], _memo_of(draw, n))
+    def _room(self, n: int) -> Draw:
+        return room_for(n)
 
-    def predict(self, seen: Observation) -> float:
-        """<x, theta> with the theta of the ticket."""
-        memo = written(seen.ticket, _memo_like(seen.ticket))
-        return float(weigh(memo["played"], memo["means"], seen.values))
+    def _choose(self, t: int) -> Draw:
+        room, space = room_for(self.problem.budget), workspace(self.problem.d)
+        return kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
 
-    def tell(self, seen: Observation, y: float) -> None:
-        """Take the round in, and a step if everything is known for it."""
-        ticket, label = self._desk.settle(seen, y)
-        draw = Draw(features=np.array(ticket.features), **writable(ticket.memo))
-        told = (draw, np.array(seen.values), label)
+    def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
+        told = (Draw(**draw), values, y)
         kernels.learn(np.uint64(self.seed), self._rule, self._search, *told)
 
     def _play(self, block: Block) -> int:
-        room = room_for(self.problem.budget)
-        return int(kernels.rounds(block, self._rule, self._search, room))
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        names = ("hybrid", "batch_size", "growth", "step_size")
-        return {name: getattr(self, name) for name in names}
+        return kernels.play(block, self._rule, self._search, room_for(self.problem.budget))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described."""
         learner = super().from_state(state)
-        refuse_foreign(learner._desk, _memo_like)
         learner._refuse_unless_sound()
         return learner
 

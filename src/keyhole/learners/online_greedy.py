@@ -14,7 +14,7 @@ from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import (
     Floats,
@@ -45,7 +45,7 @@ def default_slots(problem: Problem) -> int:
     return max(problem.k, min(3 * problem.k, problem.budget // 2))
 
 
-class OnlineGreedyLearner(BlockRounds):
+class OnlineGreedyLearner(LearnerBase):
     """Algorithm 2 (`algorithm:sup-modu`): experts choose features greedily, VAW predicts with them.
 
     Rounds come in batches. Before batch b each of k1 slots, a run of budgeted experts (BEXP) over
@@ -226,18 +226,14 @@ class OnlineGreedyLearner(BlockRounds):
 
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
-        batches = self._batches
-        waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
-        return snapshot(self, {"seed": self.seed, **self.settings()}, **waiting)
+        return snapshot(self, {"seed": self.seed, **self.settings()}, **self._batches.saved())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described."""
         parts = NAMED.get(str(state.settings.get("parts")))
         learner = restore(cls, state, settings={**state.settings, "parts": parts})
-        waiting = [learner._reopen(tree) for tree in state.part("waiting")]
-        apart = None if state.part("apart") is None else learner._reopen(state.part("apart"))
-        learner._batches.restore(fit(0, state.part("begun"), "begun"), waiting, apart)
+        learner._batches.put_back(state, learner._reopen)
         return learner
 
     def _reopen(self, tree: Tree) -> Entry[Batch]:
@@ -265,20 +261,19 @@ class OnlineGreedyLearner(BlockRounds):
             return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
         return self._batches.asking
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         self._open()
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         entry = self._batches.asking
         return entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
-        _, _, X, y, bought, predictions, _ = block
         entry = self._batches.asking
-        S = entry.content.draw.S
-        played = entry.content.mini.play(X, y, self._history, predictions)
-        bought[:, : len(S)] = S
-        bought[:, len(S) :] = -1
+        S, mini = entry.content.draw.S, entry.content.mini
+        played = mini.play(block.X, block.y, self._history, block.predictions)
+        block.bought[:, : len(S)] = S
+        block.bought[:, len(S) :] = -1
         entry.asked += played
         self._close(entry, played)
         return played

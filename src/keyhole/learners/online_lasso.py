@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit import lasso as kernels
-from keyhole.blocks.fit.lasso import scaled_lasso
-from keyhole.blocks.sums import seen_sums as adding
+from keyhole.blocks.fit.lasso import Model, scaled_lasso
 from keyhole.blocks.sums.estimates import mean_imputed
-from keyhole.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.base import BlockRounds, refuse_less_than_everything
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
+from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums, add_rows
+from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 
 GROWTH = 8  # solved anew after an eighth of the rounds so far
 CONSTANT = 1e-12  # what varies by less than this share of its mean square is constant
 
 
-class OnlineLassoLearner(BlockRounds):
+class OnlineLassoLearner(LearnerBase):
     """Reads everything and plays the lasso of all rows so far.
 
     At rounds 2, 3, 4, ..., each an eighth beyond the one before,
@@ -70,13 +66,12 @@ class OnlineLassoLearner(BlockRounds):
     """
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
+    SETTINGS = ("scale",)
 
     def __init__(self, problem: Problem, *, seed: int = 0, scale: float = 1.0) -> None:
         refuse_less_than_everything(problem, "the online lasso")
         super().__init__(problem, seed=seed)
-        self.scale = real_number("scale", scale, 0.0)
-        if self.scale == 0.0:
-            raise ProblemError(f"scale must be positive, got {scale}")
+        self.scale = positive_number("scale", scale)
         self._sums = SeenSums(problem.d)
         self._w: Floats = np.zeros(problem.d)
         self._means: Floats = np.zeros(problem.d)
@@ -95,12 +90,12 @@ class OnlineLassoLearner(BlockRounds):
 
     def ask(self) -> Ticket:
         """A ticket for everything."""
-        self._begin(self.round + 1)
+        self._before_round(self.round + 1)
         return self._desk.issue(np.arange(self.problem.d))
 
     def predict(self, seen: Observation) -> float:
         """<x, w> and the intercept."""
-        return float(kernels.weigh(*self._played(), np.array(seen.values)))
+        return float(kernels.predict(self._model(), np.array(seen.values)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the row to the sums."""
@@ -108,34 +103,28 @@ class OnlineLassoLearner(BlockRounds):
         self._sums.add(ticket.features, seen.values, label)
 
     def _play(self, block: Block) -> int:
-        _, _, X, y, bought, predictions, _ = block
-        bought[:] = np.arange(self.problem.d)
-        played = int(kernels.linear_rounds(X, *self._played(), predictions))
-        self._add(X[:played], y[:played])
+        played = kernels.play(block, self._model())
+        self._add(block.X[:played], block.y[:played])
         return played
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"scale": self.scale}
-
-    def _played(self) -> tuple[Floats, Floats, float]:
-        return self._w, self._means, self._intercept
+    def _model(self) -> Model:
+        return Model(self._w, self._means, self._intercept)
 
     def _add(self, X: NDArray[np.floating], y: Floats) -> None:
         here = ~np.isnan(X)
         offsets = np.concatenate([[0], np.cumsum(here.sum(axis=1))])
-        row = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))
-        adding.add_rows(*row, self._sums.pairs, self._sums.singles, self._sums.totals)
+        rows = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))
+        add_rows(*rows, *self._sums.arrays())
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         return self._next - t
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """A new model, if one is due."""
         if t < self._next:
             return
         self._next = t + 1 + t // GROWTH
-        if not self._sums.totals[0]:
+        if not self._sums.totals[WEIGHT]:
             return
         found = mean_imputed(self._sums)
         variance = np.diag(found.G)

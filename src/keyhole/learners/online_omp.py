@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from keyhole.learners.base import refuse_less_than_everything
-from keyhole.learners.moment_base import SupportRounds
-from keyhole.problem import Indices, Problem
+from keyhole.learners.moment_base import MomentLearner, Plan
+from keyhole.problem import Problem
 
 GROWTH = 10  # features are selected anew after a tenth of the rounds so far
 
 
-class OnlineOMPLearner(SupportRounds):
+class OnlineOMPLearner(MomentLearner):
     """Reads everything and plays VAW on the k features of forward selection.
 
     The rule is that of `ExploreThenCommitLearner`, on sums of complete rows: from the correlations
@@ -55,18 +52,15 @@ class OnlineOMPLearner(SupportRounds):
     """
 
     SAVED = ("_desk", "_sums", "_limits", "_support", "_next")
+    SETTINGS = ("ridge",)
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         refuse_less_than_everything(problem, "online OMP")
         super().__init__(problem, seed=seed, ridge=ridge)
         self._next = 2  # the round before which features are selected anew
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge}
-
-    def _stage(self, t: int) -> tuple[Indices, int, int]:
+    def _plan(self, t: int) -> Plan:
         if t >= self._next:
             self._select()
             self._next = t + 1 + t // GROWTH
-        return self._support, self.problem.d - len(self._support), self._next - t
+        return Plan(self._support, self.problem.d - len(self._support), self._next - t)

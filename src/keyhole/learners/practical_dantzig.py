@@ -20,7 +20,7 @@ from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candid
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
 from keyhole.saving.serialize import fit
@@ -123,7 +123,7 @@ class PracticalDantzig(DantzigLearner):
                 f"budget must leave something to explore with: k = {problem.k} features are "
                 f"played, got budget = {problem.budget}; make it at least {problem.k + 1}"
             )
-        BlockRounds.__init__(self, problem, seed=seed)  # nothing of what is printed
+        LearnerBase.__init__(self, problem, seed=seed)  # nothing of what is printed
         self.parts = parts
         self.diagnostics = Diagnostics()
         self._sums = SeenSums(problem.d)
@@ -164,7 +164,7 @@ class PracticalDantzig(DantzigLearner):
     def ask(self) -> Ticket:
         """A ticket for the support, the best candidates, and what is drawn to explore."""
         t = self.round + 1
-        self._begin(t)
+        self._before_round(t)
         d, model = self.problem.d, self._played
         S = complement_subset(self.seed, t, d, self._explore, self._avoid)
         union = np.empty(len(S) + len(self._fixed), dtype=np.int64)
@@ -214,14 +214,14 @@ class PracticalDantzig(DantzigLearner):
         loose = ("_played", "_fixed", "_avoid")
         return restore(cls, state, loose=loose, kinds=(DantzigBasis,), settings=settings)
 
-    def _begin(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """What happens before round t is asked: a new model, if one is due."""
         if t >= self._next:
             self._next = self.parts.next_solve(t)
             if self._record[2]:
                 self._solve(t)
 
-    def _alike(self, t: int) -> int:
+    def _rounds_alike(self, t: int) -> int:
         return min(self._next - t, BLOCK)
 
     def _play(self, block: Block) -> int:

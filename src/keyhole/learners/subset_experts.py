@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.literature import subset_experts as kernels
 from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
-from keyhole.learners.base import BlockRounds
+from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
     Observation,
@@ -27,7 +25,7 @@ from keyhole.problem import (
 )
 
 
-class SubsetExpertsLearner(BlockRounds):
+class SubsetExpertsLearner(LearnerBase):
     """Every k-subset of the features is an expert that learns its own weights; one of them plays.
 
     Round t draws S_t with probability proportional to exp(-eta_H sum of loss(S)), reads it and an
@@ -85,6 +83,7 @@ class SubsetExpertsLearner(BlockRounds):
     """
 
     SAVED = ("_desk", "_weights", "_counts", "_sums")
+    SETTINGS = ("radius", "horizon")
 
     def __init__(
         self,
@@ -112,12 +111,11 @@ class SubsetExpertsLearner(BlockRounds):
         super().__init__(problem, seed=seed)
         scheme = inclusion_uniform(d, m)
         p, q = scheme.p, scheme.q if d > 1 else 1.0
-        self._subsets = all_subsets(d, k)
         rates = (0.0, 0.0)  # measured
         if self.horizon is not None:  # eta_H is 0 for d = 1, where there is nothing to choose
             T = self.horizon
             rates = (q * math.sqrt(k * math.log(d) / T), q / math.sqrt(T))
-        self._rule = Rule(m, p, q, self.radius, *rates)
+        self._rule = Rule(all_subsets(d, k), m, p, q, self.radius, *rates)
         self._weights = new_weights(n, k)
         self._counts: Floats = np.zeros(d)
         self._sums: Floats = np.zeros(d)
@@ -127,7 +125,7 @@ class SubsetExpertsLearner(BlockRounds):
         """The weights of the subset with the least loss so far, which is the likeliest to play."""
         weights = np.zeros(self.problem.d)
         best = int(np.argmin(self._weights.losses))
-        weights[self._subsets[best]] = self._weights.w[best]
+        weights[self._rule.subsets[best]] = self._weights.w[best]
         return weights
 
     def probabilities(self) -> Floats:
@@ -140,7 +138,7 @@ class SubsetExpertsLearner(BlockRounds):
         d, R = self.problem.d, np.empty(self._rule.m, dtype=np.int64)
         key = (np.uint64(self.seed), self.round + 1)
         best = kernels.draw(*key, self._weights.chances, d, R, workspace(d))
-        S = self._subsets[best].astype(np.int64)
+        S = self._rule.subsets[best].astype(np.int64)
         union = np.empty(len(R) + len(S), dtype=np.int64)
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
         memo = {"explore": R, "support": S, "weights": self._weights.w[best].copy(), "means": means}
@@ -160,14 +158,10 @@ class SubsetExpertsLearner(BlockRounds):
         ticket, label = self._desk.settle(seen, y)
         R, features = np.array(ticket.memo["explore"]), np.array(ticket.features)
         told = (R, features, np.array(seen.values), label)
-        kernels.learn(self._rule, self._subsets, told, self._weights, self._seen())
+        kernels.learn(self._rule, told, self._weights, self._seen())
 
     def _play(self, block: Block) -> int:
-        return kernels.play_block(block, self._rule, self._subsets, self._weights, self._seen())
+        return kernels.play(block, self._rule, self._weights, self._seen())
 
     def _seen(self) -> Seen:
         return Seen(self._counts, self._sums)
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"radius": self.radius, "horizon": self.horizon}

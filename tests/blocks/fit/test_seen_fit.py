@@ -15,7 +15,7 @@ from keyhole.problem import Floats, Indices
 def told(X: Floats, y: Floats) -> Sums:
     """The sums of rows in which NaN was not seen."""
     sums = SeenSums(X.shape[1])
-    arrays = (sums.pairs, sums.singles, sums.totals, np.zeros(2))
+    arrays = Sums(*sums.arrays(), np.zeros(2))
     for x, label in zip(X, y.tolist(), strict=True):
         tell(np.arange(X.shape[1]), x.copy(), label, arrays)
     return arrays
@@ -73,7 +73,7 @@ def test_correlations_that_contradict_each_other_do_not_blow_up() -> None:
     # be like that, and the least squares solution of the indefinite matrix would be anything.
     rng = np.random.default_rng(0)
     sums = SeenSums(3)
-    arrays = (sums.pairs, sums.singles, sums.totals, np.zeros(2))
+    arrays = Sums(*sums.arrays(), np.zeros(2))
     for t in range(3000):
         S: Indices = np.delete(np.arange(3), t % 3)
         x = rng.multivariate_normal([0.0, 0.0], [[1.0, -0.9], [-0.9, 1.0]])

@@ -25,7 +25,7 @@ def expectations(p: float, q: float) -> tuple[Floats, Floats]:
         loss = np.empty(len(W))
         x = np.where(np.isin(np.arange(D), R), X, 0.0)
         rate = 1e-3
-        kernels.judge(Rule(M, p, q, 1e6, 0.0, rate), SUBSETS, x, Y, it, loss)
+        kernels.judge(Rule(SUBSETS, M, p, q, 1e6, 0.0, rate), x, Y, it, loss)
         losses += loss
         gradients += (W - it.w) / rate
         sets += 1
@@ -56,7 +56,7 @@ def test_steps_stay_in_the_ball_and_adapt() -> None:
     total = np.zeros(len(SUBSETS))
     for y in (1.0, 5.0, -2.0):
         before = it.w.copy()
-        kernels.judge(Rule(M, 1.0, 1.0, 0.5, 0.0, 0.0), SUBSETS, X, y, it, loss)
+        kernels.judge(Rule(SUBSETS, M, 1.0, 1.0, 0.5, 0.0, 0.0), X, y, it, loss)
         g = 2 * ((before * X[SUBSETS]).sum(axis=1) - y)[:, None] * X[SUBSETS]
         total += (g**2).sum(axis=1)
         w = before - 0.5 * np.sqrt(2 / total)[:, None] * g
@@ -68,7 +68,7 @@ def test_what_was_not_explored_changes_nothing() -> None:
     it, loss = fresh(), np.empty(len(SUBSETS))
     it.w[:] = W
     x = np.where(np.arange(D) < 2, X, 0.0)
-    kernels.judge(Rule(M, P, Q, 1e6, 0.0, 0.0), SUBSETS, x, Y, it, loss)
+    kernels.judge(Rule(SUBSETS, M, P, Q, 1e6, 0.0, 0.0), x, Y, it, loss)
     away = (SUBSETS >= 2).all(axis=1)
     assert away.any()
     assert (it.w[away] == W[away]).all()

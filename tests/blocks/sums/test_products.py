@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.blocks.sums import products
 from keyhole.blocks.sums.moments import Moments
+from keyhole.blocks.sums.rows import Gathered, Rows
 from keyhole.blocks.sums.triangle import unpack
 from keyhole.problem import Floats, Indices
 
@@ -25,10 +25,12 @@ def kernel_way(name: str) -> Way:
         rows, d = X.shape
         offsets = np.concatenate(([0], seen.sum(axis=1).cumsum())).astype(np.int32)
         features = np.nonzero(seen)[1].astype(np.uint32)
-        work: tuple[Any, ...] = ()
+        room: tuple[Gathered, ...] = ()
         if name == "by_feature":
-            work = np.empty(d + 1, dtype=np.int32), np.empty((2, len(features)), dtype=np.int32)
-        getattr(products, name)(0, rows, offsets, features, X[seen], d, *sums, *work)
+            order = np.empty((2, len(features)), dtype=np.int32)
+            room = (Gathered(np.empty(d + 1, dtype=np.int32), order),)
+        seen_rows = Rows(offsets, features, X[seen], np.zeros(rows))
+        getattr(products, name)(seen_rows, 0, rows, products.Products(d, *sums), *room)
 
     return add
 

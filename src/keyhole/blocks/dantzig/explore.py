@@ -14,7 +14,7 @@ from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 Model = tuple[Indices, Floats, Floats]  # support, its weights, its means
-Buffer = tuple[int, NDArray[np.int32], NDArray[np.uint32], Floats]  # of `Moments.buffer`
+Buffer = tuple[int, NDArray[np.signedinteger], NDArray[np.integer], Floats]  # `Moments.buffer`
 
 
 @kernel

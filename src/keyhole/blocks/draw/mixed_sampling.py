@@ -8,14 +8,26 @@ not small.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.blocks.draw.keyed import Seed, categorical, complement, uniform
 from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats, Indices, ProblemError, whole_number
+
+
+class SchemeArrays(NamedTuple):
+    """A `MixedScheme` as kernels take it."""
+
+    support: Indices
+    q: Floats
+    marks: Floats  # q, and -1 on the support
+    m: int
+    spread: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,17 +134,15 @@ class MixedScheme:
 
     def read(self, seed: int, round: int, *, purpose: int = 0) -> Indices:
         """All that is read in a round, ascending: the support and `draw`."""
-        from keyhole.blocks.draw.sorting import merge
-
         drawn = self.draw(seed, round, purpose=purpose)
         features = np.empty(len(drawn) + len(self.support), dtype=np.int64)
         merge(drawn, self.support, features)
         return features
 
-    def arrays(self) -> tuple[Indices, Floats, Floats, int, Floats]:
-        """What kernels take: the support, q, the marks of all features, m, the spread."""
+    def arrays(self) -> SchemeArrays:
+        """What kernels take."""
         marks = self.marks(np.arange(self.d))
-        return self.support, self.q, marks, self.m, np.array(self.spread)
+        return SchemeArrays(self.support, self.q, marks, self.m, np.array(self.spread))
 
     def _always(self) -> NDArray[np.bool_]:
         always = np.zeros(self.d, dtype=np.bool_)

@@ -50,6 +50,12 @@ def _key(seed: int, round: int, purpose: int) -> tuple[np.uint64, int, int]:
     return np.uint64(seed), round, purpose
 
 
+def refuse_unless_drawable(seed: int, d: int) -> None:
+    """ProblemError unless subsets of d features can be drawn with that seed."""
+    _key(seed, 0, 0)
+    _dimension(d)
+
+
 def _support(support: ArrayLike, d: int) -> Indices:
     array = np.asarray(support)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):

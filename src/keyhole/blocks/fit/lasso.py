@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.jit.decorators import kernel
-from keyhole.errors import LARGEST
 from keyhole.problem import Floats
 
 TOLERANCE = 1e-6  # in units of standard deviations
@@ -129,10 +129,18 @@ def descend(R: Floats, c: Floats, penalty: float, w: Floats, tolerance: float, s
     return made
 
 
+class Model(NamedTuple):
+    """A linear model: weights, what absent values count as, intercept."""
+
+    w: Floats
+    means: Floats
+    intercept: float
+
+
 @kernel
-def weigh(w: Floats, means: Floats, intercept: float, x: Floats) -> float:
+def predict(model: Model, x: Floats) -> float:
     """intercept + w.x, one after the other; the mean stands in for a value that is absent."""
-    total = intercept
+    w, means, total = model
     for j in range(len(w)):
         if w[j] != 0.0:
             total += w[j] * (means[j] if np.isnan(x[j]) else x[j])
@@ -140,15 +148,12 @@ def weigh(w: Floats, means: Floats, intercept: float, x: Floats) -> float:
 
 
 @kernel
-def linear_rounds(
-    X: NDArray[np.floating], w: Floats, means: Floats, intercept: float, predictions: Floats
-) -> int:
-    """Predict the rows of X; how many there are before one with a value that cannot be squared."""
-    x = np.empty(len(w))
-    for t in range(len(X)):
-        for j in range(len(w)):
-            x[j] = X[t, j]
-            if abs(x[j]) > LARGEST:
-                return t
-        predictions[t] = weigh(w, means, intercept, x)
-    return len(X)
+def play(block: Block, model: Model) -> int:
+    """Rounds that read everything and predict by one model; how many, see `Block`."""
+    d = len(model.w)
+    everything, x = np.arange(d), np.empty(d)
+    for t in range(len(block.y)):
+        if not read(block.X[t], everything, x, block.bought[t]):
+            return t
+        block.predictions[t] = predict(model, x)
+    return len(block.y)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats, whole_number
+
+LABEL, WORST = range(2)  # of `limits`: the largest |y| so far, the largest |y_hat - y| so far
+
+
+class Newton(NamedTuple):
+    """A `NewtonStep` as kernels take it: its arrays, as far as they are in use."""
+
+    u: Floats
+    P: Floats
+    A: Floats
+    limits: Floats
 
 
 class NewtonStep:
@@ -69,7 +81,7 @@ class NewtonStep:
     @property
     def label(self) -> float:
         """The largest |y| so far, which no prediction exceeds."""
-        return float(self.limits[0])
+        return float(self.limits[LABEL])
 
     def start(self, u: Floats, diagonal: Floats, worst: float = 0.0) -> None:
         """Begin anew from u with A = diag(diagonal); `worst` is a bound for |w.x - y| known before.
@@ -81,7 +93,7 @@ class NewtonStep:
             array[:] = 0.0
         self.u[:v] = u
         self.A[range(v), range(v)] = diagonal
-        self.limits[1] = worst
+        self.limits[WORST] = worst
         self.refresh()
 
     def refresh(self) -> None:
@@ -100,15 +112,12 @@ class NewtonStep:
 
     def note(self, y: float) -> None:
         """A label from which nothing but the range of labels is learnt."""
-        self.limits[0] = max(self.label, math.fabs(y))
+        self.limits[LABEL] = max(self.label, math.fabs(y))
 
-    def arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """What a kernel learns into: u, P, A, limits."""
+    def arrays(self) -> Newton:
+        """What a kernel learns into."""
         v = self.v
-        return self.u[:v], self.P[:v, :v], self.A[:v, :v], self.limits
-
-
-LABEL, WORST = range(2)  # of `limits`: the largest |y| so far, the largest |y_hat - y| so far
+        return Newton(self.u[:v], self.P[:v, :v], self.A[:v, :v], self.limits)
 
 
 @kernel

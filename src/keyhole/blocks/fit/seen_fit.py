@@ -1,22 +1,53 @@
 """Models from the sums of what was seen: forward selection, its weights, its prediction.
 
-`sums` are (pairs, singles, totals) of `SeenSums` and the least and largest label so far. Everything
-is in units of standard deviations about the means: features have square 1, so has the label.
+Everything is in units of standard deviations about the means: features have square 1, so has the
+label.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, add_row, arrived, place
+from keyhole.blocks.sums.seen_sums import (
+    COUNT,
+    FIRST,
+    LABEL,
+    LABELLED,
+    PRODUCT,
+    SECOND,
+    SQUARE,
+    TOTAL,
+    WEIGHT,
+    add_row,
+    arrived,
+    place,
+)
 from keyhole.problem import Floats, Indices
 
-Sums = tuple[Floats, Floats, Floats, Floats]
-Fit = tuple[Indices, Floats, Floats, Floats]  # places chosen, weights, units, factor
 
+class Sums(NamedTuple):
+    """The arrays of `SeenSums`, and the least and largest label so far."""
+
+    pairs: Floats
+    singles: Floats
+    totals: Floats
+    limits: Floats
+
+
+class Fit(NamedTuple):
+    """What `forward` found among its candidates."""
+
+    chosen: Indices  # places in the list of candidates, in the order they were chosen
+    w: Floats  # their weights
+    units: Floats  # of all candidates, see `measure`
+    factor: Floats  # of the matrix on the chosen ones, see `forward`
+
+
+LOW, HIGH = range(2)  # of `limits`
 ROWS, MEAN, INVERSE, PRODUCTS = range(4)  # of units: N, mean, 1 / deviation, correlation with y
 NEW = 0.05  # a feature of which less is new, given those chosen, is passed over
 LEFT = 0.05  # the share of the label that is taken to be unexplained, at least
@@ -38,7 +69,7 @@ def measure(S: Indices, sums: Sums) -> Floats:
     """The units of the features S, each from the rows in which it was seen."""
     pairs, singles, totals, _ = sums
     d, units = singles.shape[1], np.zeros((4, len(S)))
-    scale_y = deviation(totals[0], totals[1], totals[2])
+    scale_y = deviation(totals[WEIGHT], totals[TOTAL], totals[SQUARE])
     for a in range(len(S)):
         j = S[a]
         record = pairs[place(j, j, d)]
@@ -49,7 +80,7 @@ def measure(S: Indices, sums: Sums) -> Floats:
         if scale > 0.0:
             units[INVERSE, a] = 1.0 / scale
             if scale_y > 0.0:
-                product = (singles[0, j] - units[MEAN, a] * singles[1, j]) / N
+                product = (singles[LABELLED, j] - units[MEAN, a] * singles[LABEL, j]) / N
                 units[PRODUCTS, a] = product / scale / scale_y
     return units
 
@@ -77,7 +108,7 @@ def forward(S: Indices, most: int, gate: float, ridge: float, sums: Sums) -> Fit
 
     With M the lower triangle M_pq = factor[q, chosen[p]], M M' = R + diag(ridge / N) on the chosen.
     """
-    pairs, d, m = sums[0], sums[1].shape[1], len(S)
+    pairs, d, m = sums.pairs, sums.singles.shape[1], len(S)
     most = min(most, m)
     units = measure(S, sums)
     L, chosen, step = np.zeros((most, m)), np.empty(most, dtype=np.int64), np.empty(most)
@@ -114,7 +145,7 @@ def forward(S: Indices, most: int, gate: float, ridge: float, sums: Sums) -> Fit
         for q in range(p + 1, size):
             w[p] -= L[p, chosen[q]] * w[q]
         w[p] /= L[p, chosen[p]]
-    return chosen[:size], w, units, L
+    return Fit(chosen[:size], w, units, L)
 
 
 @kernel
@@ -126,8 +157,8 @@ def weigh(x: Floats, fit: Fit, sums: Sums) -> float:
     if all chosen features were seen in the same rows.
     """
     chosen, w, units, L = fit
-    totals, limits = sums[2], sums[3]
-    if not totals[0] > 0.0:
+    totals, limits = sums.totals, sums.limits
+    if not totals[WEIGHT] > 0.0:
         return 0.0
     along, s, u = 0.0, 1.0, np.empty(len(w))
     for p in range(len(w)):
@@ -139,21 +170,22 @@ def weigh(x: Floats, fit: Fit, sums: Sums) -> float:
             u[p] -= L[q, a] * u[q]
         u[p] /= L[p, a]
         s += u[p] * u[p]
-    y = totals[1] / totals[0] + deviation(totals[0], totals[1], totals[2]) * (along / s)
-    return float(min(max(y, limits[0]), limits[1]))
+    n, total = totals[WEIGHT], totals[TOTAL]
+    y = total / n + deviation(n, total, totals[SQUARE]) * (along / s)
+    return float(min(max(y, limits[LOW]), limits[HIGH]))
 
 
 @kernel
 def natural(S: Indices, fit: Fit, sums: Sums, out: Floats) -> float:
     """The weights of a fit in the units of the features into `out`; returns the intercept."""
     chosen, w, units, _ = fit
-    totals = sums[2]
-    if not totals[0] > 0.0:
+    n, total, square = sums.totals[WEIGHT], sums.totals[TOTAL], sums.totals[SQUARE]
+    if not n > 0.0:
         return 0.0
-    intercept = totals[1] / totals[0]
+    intercept = total / n
     for p in range(len(w)):
         a = chosen[p]
-        weight = w[p] * units[INVERSE, a] * deviation(totals[0], totals[1], totals[2])
+        weight = w[p] * units[INVERSE, a] * deviation(n, total, square)
         out[S[a]] = weight
         intercept -= weight * units[MEAN, a]
     return float(intercept)
@@ -165,9 +197,9 @@ def tell(features: Indices, values: Floats, y: float, sums: Sums) -> None:
     pairs, singles, totals, limits = sums
     S, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
     n = arrived(features, values, S, x)
-    if totals[0] == 0.0:
-        limits[0] = y
-        limits[1] = y
-    limits[0] = min(limits[0], y)
-    limits[1] = max(limits[1], y)
+    if totals[WEIGHT] == 0.0:
+        limits[LOW] = y
+        limits[HIGH] = y
+    limits[LOW] = min(limits[LOW], y)
+    limits[HIGH] = max(limits[HIGH], y)
     add_row(S[:n], x[:n], y, pairs, singles, totals)

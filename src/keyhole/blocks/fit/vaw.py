@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import kernel
-from keyhole.errors import LARGEST
-from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.problem import Floats, real_number
 
 REFRESH = 1024  # updates between two factorisations from the sums
 TINY = 1e-6  # ridge 0 stands for this share of the mean squared coordinate
+
+
+class VAWState(NamedTuple):
+    """A `VAW` as kernels take it: what predicts, and the sums it comes from."""
+
+    P: Floats
+    theta: Floats
+    A: Floats
+    b: Floats
 
 
 class VAW:
@@ -53,8 +62,7 @@ class VAW:
     SAVED = ("ridge", "A", "b", "theta", "P", "_updates")
 
     def __init__(self, m: int, ridge: float = 1.0) -> None:
-        if not 0 <= ridge < np.inf:
-            raise ProblemError(f"ridge must be at least 0 and finite, got {ridge}")
+        real_number("ridge", ridge, 0.0)
         self.ridge = ridge
         self.A: Floats = np.zeros((m, m))
         self.b: Floats = np.zeros(m)
@@ -78,8 +86,12 @@ class VAW:
         """Learn the label of x."""
         if self._relative:
             self._raise_ridge(x)
-        update(self.P, self.theta, self.A, self.b, x, y)
+        update(self.arrays(), x, y)
         self.count(1)
+
+    def arrays(self) -> VAWState:
+        """What a kernel learns into; then it calls `count`."""
+        return VAWState(self.P, self.theta, self.A, self.b)
 
     @property
     def until_refresh(self) -> int:
@@ -141,9 +153,9 @@ def predict(P: Floats, theta: Floats, x: Floats) -> float:
 
 
 @kernel
-def update(P: Floats, theta: Floats, A: Floats, b: Floats, x: Floats, y: float) -> None:
+def update(vaw: VAWState, x: Floats, y: float) -> None:
     """Learn the label of x: the sums A and b, then P and theta."""
-    Px = np.empty(len(x))
+    (P, theta, A, b), Px = vaw, np.empty(len(x))
     along, s = forward(P, theta, x, Px)
     add(A, b, x, y)
     learn(P, theta, Px, along, s, y)
@@ -156,48 +168,3 @@ def add(A: Floats, b: Floats, x: Floats, y: float) -> None:
         b[i] += y * x[i]
         for j in range(len(x)):
             A[i, j] += x[i] * x[j]
-
-
-@kernel
-def fixed_rounds(
-    X: NDArray[np.floating],
-    y: Floats,
-    support: Indices,
-    centre: bool,
-    P: Floats,
-    theta: Floats,
-    A: Floats,
-    b: Floats,
-    sums: Floats,
-    counts: Indices,
-    predictions: Floats,
-) -> int:
-    """Rounds of `FixedSubset`, one after the other; how many were played before a bad value.
-
-    `sums` and `counts` hold the values that arrived, feature by feature, and last the labels.
-    """
-    v = len(support)
-    x, Px = np.ones(len(theta)), np.empty(len(theta))
-    for t in range(len(y)):
-        for a in range(v):
-            value = np.float64(X[t, support[a]])
-            if abs(value) > LARGEST:
-                return t
-            mean = sums[a] / max(counts[a], 1)
-            x[a] = mean if np.isnan(value) else value
-            if centre:
-                x[a] = x[a] - mean if counts[a] > 0 else 0.0
-        mean = sums[v] / max(counts[v], 1) if centre else 0.0
-        along, s = forward(P, theta, x, Px)
-        predictions[t] = mean + along / s
-        label = y[t] - (mean if counts[v] > 0 or not centre else y[t])
-        add(A, b, x, label)
-        learn(P, theta, Px, along, s, label)
-        for a in range(v):
-            value = np.float64(X[t, support[a]])
-            if not np.isnan(value):
-                sums[a] += value
-                counts[a] += 1
-        sums[v] += y[t]
-        counts[v] += 1
-    return len(y)

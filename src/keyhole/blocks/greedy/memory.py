@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from keyhole.blocks.greedy.minibatch import MiniBatch
-from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.blocks.greedy.minibatch import MiniBatch, pool
+from keyhole.problem import Floats, Indices, positive_number
 
 
 class Memory(Protocol):
@@ -28,12 +28,6 @@ class Memory(Protocol):
         """Remember a batch that is over."""
 
 
-def _positive(ridge: float) -> float:
-    if not 0 < ridge < np.inf:
-        raise ProblemError(f"ridge must be positive and finite, got {ridge}")
-    return float(ridge)
-
-
 class Restart:
     """The paper: a new VAW in every batch, with A = ridge I. Nothing is remembered."""
 
@@ -43,7 +37,7 @@ class Restart:
     all_pairs = False
 
     def __init__(self, d: int, ridge: float) -> None:
-        self.ridge = _positive(ridge)
+        self.ridge = positive_number("ridge", ridge)
 
     def start(self, V: Indices) -> tuple[Floats, Floats]:
         """ridge I and 0."""
@@ -72,7 +66,7 @@ class RestartAndCarry:
     all_pairs = True
 
     def __init__(self, d: int, ridge: float) -> None:
-        self.ridge = _positive(ridge)
+        self.ridge = positive_number("ridge", ridge)
         self.G: Floats = np.zeros((d, d))
         self.c: Floats = np.zeros(d)
         self.reads: Indices = np.zeros(d, dtype=np.int64)
@@ -87,7 +81,5 @@ class RestartAndCarry:
 
     def keep(self, batch: MiniBatch) -> None:
         """Add the sums of the batch."""
-        from keyhole.blocks.greedy.minibatch import pool
-
         pool(batch.features, batch.G, batch.c, self.G, self.c)
         self.reads[batch.S] += batch.n

@@ -17,6 +17,9 @@ import numpy as np
 
 from keyhole.problem import Floats, Indices
 
+LABELS, GRADIENTS, SQUARE, GRADIENT = range(4)  # of `Iterate.tally`
+WHOLE, UNREAD = range(2)  # of `Plan.offsets`
+
 
 class Rule(NamedTuple):
     """What does not change: sizes, AELR or AERR, data-dependent draws or not, radius and rate.
@@ -27,7 +30,7 @@ class Rule(NamedTuple):
     k: int
     budget: int
     lasso: bool
-    dependent: bool
+    data_dependent: bool
     radius: float
     rate: float
 

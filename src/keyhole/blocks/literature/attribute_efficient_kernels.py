@@ -13,14 +13,23 @@ from keyhole.blocks.draw.keyed import Seed, complement, uniform
 from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.literature.attribute_efficient import Iterate, Plan, Rule
+from keyhole.blocks.literature.attribute_efficient import (
+    GRADIENT,
+    GRADIENTS,
+    LABELS,
+    SQUARE,
+    UNREAD,
+    WHOLE,
+    Iterate,
+    Plan,
+    Rule,
+)
 from keyhole.blocks.literature.squares import is_square
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 _is_square = kernel(is_square)
 REACH, PRODUCT, FILL = 0, 1, 2  # purposes of the draws of a round
-LABELS, GRADIENTS, SQUARE, GRADIENT = 0, 1, 2, 3  # places in the tally
 _CONFIDENCE = math.log(2.0 / 0.05)  # the paper's ln(2/delta), at delta = 0.05
 
 
@@ -62,8 +71,8 @@ def measure(it: Iterate) -> None:
 @kernel
 def plan(seed: Seed, t: int, rule: Rule, it: Iterate, space: Indices) -> Plan:
     """What round t reads and what each value will count; a new phase at powers of two."""
-    d, k, budget, dependent = len(it.w), rule.k, rule.budget, rule.dependent
-    if dependent and t & (t - 1) == 0:
+    d, k, budget = len(it.w), rule.k, rule.budget
+    if rule.data_dependent and t & (t - 1) == 0:
         measure(it)
     S = top_k(it.average, k)
     played = np.zeros(d)
@@ -79,7 +88,7 @@ def plan(seed: Seed, t: int, rule: Rule, it: Iterate, space: Indices) -> Plan:
         q, p = np.empty(d), np.empty(d)
         for i in range(d):
             q[i] = it.moments[i] if rule.lasso else math.sqrt(it.moments[i])
-            if dependent:
+            if rule.data_dependent:
                 p[i] = abs(it.w[i]) * math.sqrt(it.moments[i])
             else:
                 p[i] = abs(it.w[i]) if rule.lasso else it.w[i] * it.w[i]
@@ -106,9 +115,9 @@ def plan(seed: Seed, t: int, rule: Rule, it: Iterate, space: Indices) -> Plan:
     offsets, mu = np.zeros(2), np.empty(d)
     for i in range(d):
         mu[i] = it.sums[i] / max(it.counts[i], 1.0)
-        offsets[0] += it.w[i] * mu[i]
+        offsets[WHOLE] += it.w[i] * mu[i]
         if not mark[i]:
-            offsets[1] += played[i] * mu[i]
+            offsets[UNREAD] += played[i] * mu[i]
     features = np.flatnonzero(mark)
     return Plan(
         features, reach[features], product[features], played[features], mu[features], offsets
@@ -118,7 +127,7 @@ def plan(seed: Seed, t: int, rule: Rule, it: Iterate, space: Indices) -> Plan:
 @kernel
 def predict(x: Floats, plan: Plan) -> float:
     """The truncated average on the values read; an absent one counts as its mean."""
-    total = float(plan.offsets[1])
+    total = float(plan.offsets[UNREAD])
     for a in range(len(x)):
         total += plan.played[a] * (plan.means[a] if np.isnan(x[a]) else x[a])
     return total
@@ -127,7 +136,7 @@ def predict(x: Floats, plan: Plan) -> float:
 @kernel
 def gradient(x: Floats, y: float, plan: Plan, g: Floats) -> None:
     """g = phi x_tilde on the values read; an absent one counts as its mean."""
-    phi = plan.offsets[0]
+    phi = plan.offsets[WHOLE]
     for a in range(len(x)):
         if not np.isnan(x[a]):
             phi += plan.product[a] * (x[a] - plan.means[a])
@@ -209,14 +218,13 @@ def learn(x: Floats, y: float, plan: Plan, rule: Rule, it: Iterate) -> None:
 
 
 @kernel
-def play_block(block: Block, rule: Rule, it: Iterate) -> int:
-    """Rounds one after the other; how many were played before a value that cannot be used."""
-    seed, first_round, X, y, bought, predictions, space = block
-    for t in range(len(y)):
-        todo = plan(seed, first_round + t, rule, it, space)
+def play(block: Block, rule: Rule, it: Iterate) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
+    for t in range(len(block.y)):
+        todo = plan(block.seed, block.first_round + t, rule, it, block.space)
         x = np.empty(len(todo.features))
-        if not read(X[t], todo.features, x, bought[t]):
+        if not read(block.X[t], todo.features, x, block.bought[t]):
             return t
-        predictions[t] = predict(x, todo)
-        learn(x, y[t], todo, rule, it)
-    return len(y)
+        block.predictions[t] = predict(x, todo)
+        learn(x, block.y[t], todo, rule, it)
+    return len(block.y)

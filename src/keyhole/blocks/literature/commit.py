@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from keyhole.blocks.draw.keyed import complement
+from keyhole.blocks.draw.keyed import Seed, complement
 from keyhole.blocks.draw.reading import Block, read
-from keyhole.blocks.draw.sorting import merge as merge
+from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, natural, tell, weigh
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.seen_sums import arrived
@@ -15,20 +17,38 @@ from keyhole.problem import Floats, Indices
 GATE = 2.0  # standard errors: below, a feature of a round that explores is not played
 
 
+class Stage(NamedTuple):
+    """What rounds have in common: they play VAW on the support, if there is one, else on the best k
+    of what was read, and read it and `explore` others, drawn uniformly.
+    """
+
+    support: Indices
+    explore: int
+    k: int
+    ridge: float
+
+
 @kernel
-def fitted(S: Indices, support: Indices, k: int, ridge: float, sums: Sums) -> Fit:
+def choose(
+    seed: Seed, t: int, d: int, support: Indices, drawn: Indices, out: Indices, space: Indices
+) -> None:
+    """What round t reads: the support and len(drawn) others, ascending."""
+    complement(seed, t, 0, d, support, drawn, space)
+    merge(drawn, support, out)
+
+
+@kernel
+def fitted(S: Indices, stage: Stage, sums: Sums) -> Fit:
     """The fit of all of S, which is within the support if there is one, else of the best k."""
-    if len(support):
-        return forward(S, len(S), 0.0, ridge, sums)
-    return forward(S, k, GATE, ridge, sums)
+    if len(stage.support):
+        return forward(S, len(S), 0.0, stage.ridge, sums)
+    return forward(S, stage.k, GATE, stage.ridge, sums)
 
 
 @kernel
-def predict(
-    features: Indices, values: Floats, support: Indices, k: int, ridge: float, sums: Sums
-) -> float:
+def predict(features: Indices, values: Floats, stage: Stage, sums: Sums) -> float:
     """The prediction from what arrived of the ascending features that were read."""
-    S, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
+    S, x, support = np.empty(len(features), dtype=np.int64), np.empty(len(features)), stage.support
     n = arrived(features, values, S, x)
     if len(support):
         kept = b = 0
@@ -39,46 +59,34 @@ def predict(
                 S[kept], x[kept] = S[a], x[a]
                 kept += 1
         n = kept
-    return weigh(x, fitted(S[:n], support, k, ridge, sums), sums)
+    return weigh(x, fitted(S[:n], stage, sums), sums)
 
 
 @kernel
-def model(S: Indices, support: Indices, k: int, ridge: float, sums: Sums, out: Floats) -> float:
+def model(S: Indices, stage: Stage, sums: Sums, out: Floats) -> float:
     """The linear model in play: its weights into `out`; returns its intercept."""
-    return natural(S, fitted(S, support, k, ridge, sums), sums, out)
+    return natural(S, fitted(S, stage, sums), sums, out)
 
 
 @kernel
 def select(d: int, k: int, ridge: float, sums: Sums) -> Indices:
     """The k features that forward selection takes, ascending; fewer if nothing is gained."""
-    chosen = forward(np.arange(d), k, 0.0, ridge, sums)[0]
+    chosen = forward(np.arange(d), k, 0.0, ridge, sums).chosen
     chosen.sort()
     return chosen
 
 
 @kernel
-def play(
-    block: Block,
-    reads: tuple[Indices, int],
-    k: int,
-    ridge: float,
-    sums: Sums,
-) -> int:
-    """Play len(y) rounds; X is read at the bought coordinates only.
-
-    Every round buys the support and a number of others, drawn uniformly: `reads`. Returns how many
-    were played: all, or those before the first one with a value that cannot be squared.
-    """
-    seed, first_round, X, y, bought, predictions, space = block
-    support, explore = reads
-    drawn = np.empty(explore, dtype=np.int64)
-    width = len(support) + explore
-    union, values = np.empty(width, dtype=np.int64), np.empty(width)
-    for t in range(len(y)):
-        complement(seed, first_round + t, 0, X.shape[1], support, drawn, space)
-        merge(drawn, support, union)
-        if not read(X[t], union, values, bought[t]):
+def play(block: Block, stage: Stage, sums: Sums) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
+    support, d = stage.support, block.X.shape[1]
+    width = len(support) + stage.explore
+    drawn = np.empty(stage.explore, dtype=np.int64)
+    features, values = np.empty(width, dtype=np.int64), np.empty(width)
+    for t in range(len(block.y)):
+        choose(block.seed, block.first_round + t, d, support, drawn, features, block.space)
+        if not read(block.X[t], features, values, block.bought[t]):
             return t
-        predictions[t] = predict(union, values, support, k, ridge, sums)
-        tell(union, values, y[t], sums)
-    return len(y)
+        block.predictions[t] = predict(features, values, stage, sums)
+        tell(features, values, block.y[t], sums)
+    return len(block.y)

@@ -17,6 +17,9 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.literature.squares import is_square
 from keyhole.problem import Floats, Indices
 
+GRADIENT, LABEL, VALUE = range(3)  # of `sizes`
+SINGLE, PAIR = range(2)  # of `chances`
+
 
 class Dual(NamedTuple):
     """What has been learnt. All fields are sums, `sizes` the roots of sums of squares."""
@@ -42,7 +45,7 @@ class Draw(NamedTuple):
     """One round: what is read, how it is played, and how likely it was.
 
     Features with `always` are read whatever is drawn. The others are a uniform subset of the rest:
-    chances[0] is the probability to be in it, chances[1] that of two of them together.
+    `chances` are the probability to be in it, and that of two of them together.
     """
 
     features: Indices  # ascending
@@ -88,7 +91,7 @@ def radius_of(rule: Rule, dual: Dual) -> float:
     """The given radius, or ROOMY times the root mean square label over that of the values."""
     if rule.radius > 0.0:
         return rule.radius
-    labels, values = dual.sizes[1], dual.sizes[2]
+    labels, values = dual.sizes[LABEL], dual.sizes[VALUE]
     return ROOMY * labels / values if values > 0.0 else 0.0
 
 
@@ -101,14 +104,21 @@ def iterate(rule: Rule, dual: Dual, w: Floats) -> None:
     if radius > 0.0:
         strength = max(strength, _norm(dual.h) / radius)
         if rule.schedule == 0.0:
-            strength = max(strength, dual.sizes[0] / radius)
+            strength = max(strength, dual.sizes[GRADIENT] / radius)
         for i in range(len(w)):
             w[i] = -dual.h[i] / strength if strength > 0.0 else 0.0
 
 
+@inner
+def _first(room: Draw, n: int) -> Draw:
+    # The room for the first n features.
+    features, played, point, always, means, chances = room
+    return Draw(features[:n], played[:n], point[:n], always[:n], means[:n], chances)
+
+
 @kernel
-def choose(seed: Seed, t: int, rule: Rule, dual: Dual, draw: Draw, space: Indices) -> int:
-    """Write what round t reads and plays; how many features it reads."""
+def choose(seed: Seed, t: int, rule: Rule, dual: Dual, room: Draw, space: Indices) -> Draw:
+    """What round t reads and plays, written into the room for `budget` features."""
     d = len(dual.h)
     w = np.empty(d)
     iterate(rule, dual, w)
@@ -118,12 +128,12 @@ def choose(seed: Seed, t: int, rule: Rule, dual: Dual, draw: Draw, space: Indice
         kept = S[:0]  # nothing would be left to explore with: at squares, explore with everything
     drawn = np.empty(min(rule.budget, d) - len(kept), dtype=np.int64)
     complement(seed, t, 0, d, kept, drawn, space)
-    n, outside = merge(drawn, kept, draw.features), d - len(kept)
-    m = len(drawn)
-    draw.chances[0] = m / outside if outside else 0.0
-    draw.chances[1] = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
+    draw = _first(room, merge(drawn, kept, room.features))
+    m, outside = len(drawn), d - len(kept)
+    draw.chances[SINGLE] = m / outside if outside else 0.0
+    draw.chances[PAIR] = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
     a = b = 0  # places in S and in what is kept of it
-    for i in range(n):
+    for i in range(len(draw.features)):
         j = draw.features[i]
         while a < len(S) and S[a] < j:
             a += 1
@@ -133,7 +143,7 @@ def choose(seed: Seed, t: int, rule: Rule, dual: Dual, draw: Draw, space: Indice
         draw.point[i] = w[j] if rule.dense else draw.played[i]
         draw.always[i] = b < len(kept) and kept[b] == j
         draw.means[i] = dual.total[j] / dual.arrived[j] if dual.arrived[j] else 0.0
-    return n
+    return draw
 
 
 @kernel
@@ -167,42 +177,29 @@ def learn(dual: Dual, draw: Draw, values: Floats, y: float) -> None:
     for i in range(n):
         x[i] = draw.means[i] if np.isnan(values[i]) else values[i]
     gradient(draw, x, y, g)
-    size = math.hypot(dual.sizes[0], _norm(g))
+    size = math.hypot(dual.sizes[GRADIENT], _norm(g))
     if math.isfinite(size):  # values near the largest allowed may overflow: nothing to learn there
         for i in range(n):
             dual.h[draw.features[i]] += g[i]
-        dual.sizes[0] = size
+        dual.sizes[GRADIENT] = size
     for i in range(n):
         if not np.isnan(values[i]):
             dual.total[draw.features[i]] += values[i]
             dual.arrived[draw.features[i]] += 1
-    dual.sizes[1] = math.hypot(dual.sizes[1], y)
-    dual.sizes[2] = math.hypot(dual.sizes[2], _norm(x) / math.sqrt(max(n, 1)))
+    dual.sizes[LABEL] = math.hypot(dual.sizes[LABEL], y)
+    dual.sizes[VALUE] = math.hypot(dual.sizes[VALUE], _norm(x) / math.sqrt(max(n, 1)))
     dual.updates[0] += 1
 
 
 @kernel
-def rounds(
-    block: Block,
-    rule: Rule,
-    dual: Dual,
-    room: Draw,
-) -> int:
-    """Play len(y) rounds; how many were played before one with a value that is too large."""
-    seed, first_round, X, y, bought, predictions, space = block
+def play(block: Block, rule: Rule, dual: Dual, room: Draw) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
     values = np.empty(rule.budget)
-    for t in range(len(y)):
-        n = choose(seed, first_round + t, rule, dual, room, space)
-        if not read(X[t], room.features[:n], values, bought[t]):
+    for t in range(len(block.y)):
+        draw = choose(block.seed, block.first_round + t, rule, dual, room, block.space)
+        x = values[: len(draw.features)]
+        if not read(block.X[t], draw.features, x, block.bought[t]):
             return t
-        draw = Draw(
-            room.features[:n],
-            room.played[:n],
-            room.point[:n],
-            room.always[:n],
-            room.means[:n],
-            room.chances,
-        )
-        predictions[t] = weigh(draw.played, draw.means, values[:n])
-        learn(dual, draw, values[:n], y[t])
-    return len(y)
+        block.predictions[t] = weigh(draw.played, draw.means, x)
+        learn(dual, draw, x, block.y[t])
+    return len(block.y)

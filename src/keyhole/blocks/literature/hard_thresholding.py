@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from keyhole.problem import Floats, Indices
 
-# Places in `Search.whole`.
-PHASE, EXPLOITING, SIZE, CURSOR, LACKING, TOLD, TURN, STEPS, LENGTH = range(9)
+# Places in fields of `Search`.
+PHASE, EXPLOITING, SIZE, CURSOR, LACKING, TOLD, TURN, STEPS, LENGTH = range(9)  # of `whole`
+CURVATURE, FRESH = range(2)  # of `pace`: in units of a feature's mean square; examples for a step
+NOW, BEFORE = range(2)  # of `losses`: rounds of this phase, of the one that `before` was played in
+ROUNDS, ERROR, SQUARE = range(3)  # of `losses`: how many, squared errors, their squares
 
 
 class Rule(NamedTuple):
@@ -34,11 +37,11 @@ class Search(NamedTuple):
     seen: Indices  # and of how many rounds
     before: Floats  # the model before the last step
     slope: Floats  # its mean gradient
-    losses: Floats  # rounds, squared errors, their squares; in this phase, then of `before`
+    losses: Floats  # by the names above, phase by sum
     total: Floats  # of all values that arrived, feature by feature
     square: Floats
     arrived: Indices
-    pace: Floats  # curvature in units of a feature's mean square; fresh examples for a step
+    pace: Floats  # by the names above
     whole: Indices  # whole numbers, by the names above
 
 

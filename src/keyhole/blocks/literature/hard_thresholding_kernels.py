@@ -12,12 +12,19 @@ from keyhole.blocks.draw.sorting import largest, merge
 from keyhole.blocks.fit.linear import weigh
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.literature.hard_thresholding import (
+    BEFORE,
     CURSOR,
+    CURVATURE,
+    ERROR,
     EXPLOITING,
+    FRESH,
     LACKING,
     LENGTH,
+    NOW,
     PHASE,
+    ROUNDS,
     SIZE,
+    SQUARE,
     STEPS,
     TOLD,
     TURN,
@@ -33,14 +40,21 @@ ORDER, ASIDE = 0, 1  # purposes of what is drawn
 AT_THE_END, AT_ONCE = 2.0, 3.0
 
 
+@inner
+def _first(room: Draw, n: int) -> Draw:
+    # The room for the first n features.
+    features, played, inside, means, scale, phase = room
+    return Draw(features[:n], played[:n], inside[:n], means[:n], scale, phase)
+
+
 @kernel
-def choose(seed: Seed, t: int, rule: Rule, search: Search, draw: Draw, space: Indices) -> int:
-    """Write what round t reads and plays; how many features it reads."""
+def choose(seed: Seed, t: int, rule: Rule, search: Search, room: Draw, space: Indices) -> Draw:
+    """What round t reads and plays, written into the room for `budget` features."""
     d, whole = len(search.theta), search.whole
     size = whole[SIZE]
     S, outside = search.support[:size], d - size
     kept, free = S, rule.budget - size
-    draw.scale[0], draw.phase[0] = 1.0, whole[PHASE] + 1
+    room.scale[0], room.phase[0] = 1.0, whole[PHASE] + 1
     if free == 0 and outside > 0 and whole[EXPLOITING] == 0 and whole[TURN] % 2 == 1:
         # Nothing is left to explore with: every other round puts half of the support aside.
         free = (size + 1) // 2
@@ -48,8 +62,8 @@ def choose(seed: Seed, t: int, rule: Rule, search: Search, draw: Draw, space: In
         subset(seed, t, ASIDE, size, kept, space)
         for a in range(len(kept)):
             kept[a] = S[kept[a]]
-        draw.scale[0] = size / len(kept) if len(kept) else 1.0
-        draw.phase[0] = -draw.phase[0]
+        room.scale[0] = size / len(kept) if len(kept) else 1.0
+        room.phase[0] = -room.phase[0]
     others = np.empty(min(free, outside), dtype=np.int64)
     for a in range(len(others)):
         others[a] = search.order[(whole[CURSOR] + a) % outside]
@@ -57,15 +71,15 @@ def choose(seed: Seed, t: int, rule: Rule, search: Search, draw: Draw, space: In
         whole[CURSOR] = (whole[CURSOR] + len(others)) % outside
     whole[TURN] += 1
     others.sort()
-    n, b = merge(others, kept, draw.features), 0
-    for i in range(n):
+    draw, b = _first(room, merge(others, kept, room.features)), 0
+    for i in range(len(draw.features)):
         j = draw.features[i]
         while b < len(kept) and kept[b] < j:
             b += 1
         draw.inside[i] = b < len(kept) and kept[b] == j
         draw.played[i] = search.theta[j] if draw.inside[i] else 0.0
         draw.means[i] = search.total[j] / search.arrived[j] if search.arrived[j] else 0.0
-    return n
+    return draw
 
 
 @inner
@@ -88,7 +102,7 @@ def _begin(seed: Seed, search: Search, exploiting: bool) -> None:
     whole[CURSOR] = whole[TOLD] = whole[TURN] = 0
     search.gradient[:] = 0.0
     search.seen[:] = 0
-    search.losses[0] = 0.0
+    search.losses[NOW] = 0.0
     search.iterate[:] = search.theta
 
 
@@ -112,22 +126,22 @@ def threshold(
 
 @kernel
 def worse(losses: Floats, doubt: float) -> bool:
-    """Whether the mean loss of row 0 is above that of row 1 by `doubt` standard errors."""
-    if losses[0, 0] < 8.0 or losses[1, 0] < 8.0:
+    """Whether the mean loss is now above that of before by `doubt` standard errors."""
+    if losses[NOW, ROUNDS] < 8.0 or losses[BEFORE, ROUNDS] < 8.0:
         return False
     gap, variance = 0.0, 0.0
-    for row in range(2):
-        n = losses[row, 0]
-        mean = losses[row, 1] / n
-        gap += mean if row == 0 else -mean
-        variance += max(0.0, losses[row, 2] / n - mean * mean) / n
+    for phase in (NOW, BEFORE):
+        n = losses[phase, ROUNDS]
+        mean = losses[phase, ERROR] / n
+        gap += mean if phase == NOW else -mean
+        variance += max(0.0, losses[phase, SQUARE] / n - mean * mean) / n
     return gap > doubt * math.sqrt(variance)
 
 
 @inner
 def _may_go_back(rule: Rule, search: Search) -> bool:
     # No correlation matrix of 2k features has an eigenvalue above 2k.
-    return rule.step == 0.0 and search.pace[0] < 2.0 * rule.k
+    return rule.step == 0.0 and search.pace[CURVATURE] < 2.0 * rule.k
 
 
 @inner
@@ -135,18 +149,18 @@ def _step(seed: Seed, rule: Rule, search: Search) -> None:
     # All features have their fresh examples: a gradient step. Or the last one again, but shorter.
     d, whole, pace = len(search.theta), search.whole, search.pace
     if _may_go_back(rule, search) and worse(search.losses, AT_THE_END):
-        pace[0] = min(2.0 * pace[0], 2.0 * rule.k)
+        pace[CURVATURE] = min(2.0 * pace[CURVATURE], 2.0 * rule.k)
     else:
         search.before[:] = search.theta
-        search.losses[1] = search.losses[0]
+        search.losses[BEFORE] = search.losses[NOW]
         for i in range(d):
             search.slope[i] = search.gradient[i] / max(search.seen[i], 1)
-        pace[1] *= rule.growth
+        pace[FRESH] *= rule.growth
     units = np.ones(d)
     if rule.step == 0.0:
         for i in range(d):
             units[i] = search.square[i] / max(search.arrived[i], 1)
-    step = 2.0 * rule.step if rule.step > 0.0 else 1.0 / pace[0]
+    step = 2.0 * rule.step if rule.step > 0.0 else 1.0 / pace[CURVATURE]
     threshold(search.before, search.slope, units, step, rule.k, search.theta)
     whole[STEPS] += 1
     # Exploring costs nothing if the support is read beside it; else its share falls.
@@ -201,12 +215,12 @@ def learn(seed: Seed, rule: Rule, search: Search, draw: Draw, values: Floats, y:
             j = draw.features[i]
             search.gradient[j] += residual * x[i]
             search.seen[j] += 1
-            if search.seen[j] == int(search.pace[1]):
+            if search.seen[j] == int(search.pace[FRESH]):
                 whole[LACKING] -= 1
     if complete:
-        search.losses[0, 0] += 1.0
-        search.losses[0, 1] += residual**2
-        search.losses[0, 2] += residual**4
+        search.losses[NOW, ROUNDS] += 1.0
+        search.losses[NOW, ERROR] += residual**2
+        search.losses[NOW, SQUARE] += residual**4
     if whole[LACKING] == 0 or (
         complete and _may_go_back(rule, search) and worse(search.losses, AT_ONCE)
     ):
@@ -214,29 +228,16 @@ def learn(seed: Seed, rule: Rule, search: Search, draw: Draw, values: Floats, y:
 
 
 @kernel
-def rounds(
-    block: Block,
-    rule: Rule,
-    search: Search,
-    room: Draw,
-) -> int:
-    """Play len(y) rounds; how many were played before one with a value that is too large."""
-    seed, first_round, X, y, bought, predictions, space = block
-    values = np.empty(rule.budget)
-    for t in range(len(y)):
-        cursor, turn = search.whole[CURSOR], search.whole[TURN]
-        n = choose(seed, first_round + t, rule, search, room, space)
-        if not read(X[t], room.features[:n], values, bought[t]):
-            search.whole[CURSOR], search.whole[TURN] = cursor, turn
+def play(block: Block, rule: Rule, search: Search, room: Draw) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
+    values, whole = np.empty(rule.budget), search.whole
+    for t in range(len(block.y)):
+        cursor, turn = whole[CURSOR], whole[TURN]
+        draw = choose(block.seed, block.first_round + t, rule, search, room, block.space)
+        x = values[: len(draw.features)]
+        if not read(block.X[t], draw.features, x, block.bought[t]):
+            whole[CURSOR], whole[TURN] = cursor, turn
             return t
-        draw = Draw(
-            room.features[:n],
-            room.played[:n],
-            room.inside[:n],
-            room.means[:n],
-            room.scale,
-            room.phase,
-        )
-        predictions[t] = weigh(draw.played, draw.means, values[:n])
-        learn(seed, rule, search, draw, values[:n], y[t])
-    return len(y)
+        block.predictions[t] = weigh(draw.played, draw.means, x)
+        learn(block.seed, rule, search, draw, x, block.y[t])
+    return len(block.y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from keyhole.blocks.draw.keyed import Seed, subset, uniform
@@ -19,10 +21,19 @@ from keyhole.blocks.fit.seen_fit import (
 )
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.literature.commit import GATE
-from keyhole.blocks.sums.seen_sums import arrived
+from keyhole.blocks.sums.seen_sums import WEIGHT, arrived
 from keyhole.problem import Floats, Indices
 
 SUBSET, COIN = 0, 1  # purposes of the two draws of a round
+
+
+class Rule(NamedTuple):
+    """What does not change: how many features play, their ridge, how often any are read."""
+
+    k: int
+    ridge: float
+    epsilon: float
+    decay: float
 
 
 @kernel
@@ -48,67 +59,48 @@ def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
 
 
 @kernel
-def choose(
-    seed: Seed,
-    round: int,
-    d: int,
-    rate: tuple[float, float],
-    ridge: float,
-    sums: Sums,
-    out: Indices,
-    space: Indices,
-) -> None:
-    """What a round reads: any features with probability scale t^-decay, else those on top."""
-    scale, decay = rate
-    if uniform(seed, round, COIN, 0) < scale * round ** (-decay) or sums[2][0] == 0.0:
-        subset(seed, round, SUBSET, d, out, space)
+def choose(seed: Seed, t: int, rule: Rule, sums: Sums, out: Indices, space: Indices) -> None:
+    """What round t reads: any features with probability epsilon t^-decay, else those on top."""
+    d = sums.singles.shape[1]
+    coin = uniform(seed, t, COIN, 0)
+    if coin < rule.epsilon * t ** (-rule.decay) or sums.totals[WEIGHT] == 0.0:
+        subset(seed, t, SUBSET, d, out, space)
     else:
-        out[:] = screen(np.arange(d), len(out), ridge, sums)
+        out[:] = screen(np.arange(d), len(out), rule.ridge, sums)
 
 
 @kernel
-def fitted(S: Indices, k: int, ridge: float, sums: Sums) -> tuple[Indices, Fit]:
+def fitted(S: Indices, rule: Rule, sums: Sums) -> tuple[Indices, Fit]:
     """Places in S of the k most correlated features, and the fit of those that are significant."""
-    places = screen(S, k, ridge, sums)
-    return places, forward(S[places], k, GATE, ridge, sums)
+    places = screen(S, rule.k, rule.ridge, sums)
+    return places, forward(S[places], rule.k, GATE, rule.ridge, sums)
 
 
 @kernel
-def predict(features: Indices, values: Floats, k: int, ridge: float, sums: Sums) -> float:
+def predict(features: Indices, values: Floats, rule: Rule, sums: Sums) -> float:
     """The prediction from what arrived of the features that were read."""
     S, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
     n = arrived(features, values, S, x)
-    places, fit = fitted(S[:n], k, ridge, sums)
+    places, fit = fitted(S[:n], rule, sums)
     return weigh(x[places], fit, sums)
 
 
 @kernel
-def model(S: Indices, k: int, ridge: float, sums: Sums, out: Floats) -> float:
+def model(S: Indices, rule: Rule, sums: Sums, out: Floats) -> float:
     """The linear model in play: its weights into `out`; returns its intercept."""
-    places, fit = fitted(S, k, ridge, sums)
+    places, fit = fitted(S, rule, sums)
     return natural(S[places], fit, sums, out)
 
 
 @kernel
-def play(
-    block: Block,
-    rate: tuple[float, float],
-    k: int,
-    ridge: float,
-    sums: Sums,
-) -> int:
-    """Play len(y) rounds; X is read at the bought coordinates only.
-
-    Returns how many were played: all, or those before the first one with a value that cannot be
-    squared.
-    """
-    seed, first_round, X, y, bought, predictions, space = block
-    budget = bought.shape[1]
+def play(block: Block, rule: Rule, sums: Sums) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
+    budget = block.bought.shape[1]
     features, values = np.empty(budget, dtype=np.int64), np.empty(budget)
-    for t in range(len(y)):
-        choose(seed, first_round + t, X.shape[1], rate, ridge, sums, features, space)
-        if not read(X[t], features, values, bought[t]):
+    for t in range(len(block.y)):
+        choose(block.seed, block.first_round + t, rule, sums, features, block.space)
+        if not read(block.X[t], features, values, block.bought[t]):
             return t
-        predictions[t] = predict(features, values, k, ridge, sums)
-        tell(features, values, y[t], sums)
-    return len(y)
+        block.predictions[t] = predict(features, values, rule, sums)
+        tell(features, values, block.y[t], sums)
+    return len(block.y)

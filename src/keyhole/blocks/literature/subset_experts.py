@@ -30,10 +30,12 @@ MOST = 100_000  # subsets
 
 
 class Rule(NamedTuple):
-    """What does not change: m features explore, each read with probability p and each pair with q;
-    the radius of the ball; the rates of the draw and of the steps, 0 if they are measured.
+    """What does not change: the subsets, one per row; m features explore, each read with
+    probability p and each pair with q; the radius of the ball; the rates of the draw and of the
+    steps, 0 if they are measured.
     """
 
+    subsets: NDArray[np.int32]
     m: int
     p: float
     q: float
@@ -113,20 +115,16 @@ def _descend(w: Floats, g: Floats, squares: float, radius: float, rate: float) -
 
 
 @kernel
-def judge(
-    rule: Rule, subsets: NDArray[np.int32], x: Floats, y: float, it: SubsetWeights, loss: Floats
-) -> None:
+def judge(rule: Rule, x: Floats, y: float, it: SubsetWeights, loss: Floats) -> None:
     """Fill `loss` with the estimates of all subsets, then let each of them step.
 
     x is 0 where it was not explored. A step depends on nothing but its own subset, a loss on the
     weights from before the step.
     """
+    subsets = rule.subsets
     n, k = subsets.shape
-    g, single, pair = (
-        np.empty(k),
-        1.0 / rule.p,
-        1.0 / rule.q,
-    )  # divisions are slow, and there are many
+    g = np.empty(k)
+    single, pair = 1.0 / rule.p, 1.0 / rule.q  # divisions are slow, and there are many
     for e in range(n):
         s = own = 0.0
         touched = False
@@ -174,9 +172,7 @@ def weigh_subsets(loss: Floats, rate: float, it: SubsetWeights) -> None:
 
 
 @kernel
-def learn(
-    rule: Rule, subsets: NDArray[np.int32], told: Told, it: SubsetWeights, seen: Seen
-) -> None:
+def learn(rule: Rule, told: Told, it: SubsetWeights, seen: Seen) -> None:
     """The label of a round that read x on the features, R among them; both are ascending."""
     R, features, x, y = told
     counts, sums = seen.counts, seen.sums
@@ -193,29 +189,27 @@ def learn(
         if not np.isnan(x[i]):
             counts[features[i]] += 1.0
             sums[features[i]] += x[i]
-    loss = np.empty(len(subsets))
-    judge(rule, subsets, explored, y, it, loss)
+    loss = np.empty(len(rule.subsets))
+    judge(rule, explored, y, it, loss)
     weigh_subsets(loss, rule.hedge_rate, it)
 
 
 @kernel
-def play_block(
-    block: Block, rule: Rule, subsets: NDArray[np.int32], it: SubsetWeights, seen: Seen
-) -> int:
-    """Rounds one after the other; how many were played before a value that cannot be used."""
-    seed, first_round, X, y, bought, predictions, space = block
-    d, k, m = X.shape[1], subsets.shape[1], rule.m
+def play(block: Block, rule: Rule, it: SubsetWeights, seen: Seen) -> int:
+    """Play rounds one after the other; how many, see `Block`."""
+    subsets, d, m = rule.subsets, block.X.shape[1], rule.m
+    k = subsets.shape[1]
     R, union = np.empty(m, dtype=np.int64), np.empty(m + k, dtype=np.int64)
     S, means = np.empty(k, dtype=np.int64), np.empty(k)
-    for t in range(len(y)):
-        e = draw(seed, first_round + t, it.chances, d, R, space)
+    for t in range(len(block.y)):
+        e = draw(block.seed, block.first_round + t, it.chances, d, R, block.space)
         for a in range(k):
             S[a] = subsets[e, a]
             means[a] = seen.sums[S[a]] / max(seen.counts[S[a]], 1.0)
         features = union[: merge(R, S, union)]
         x = np.empty(len(features))
-        if not read(X[t], features, x, bought[t]):
+        if not read(block.X[t], features, x, block.bought[t]):
             return t
-        predictions[t] = predict_seen(features, x, S, it.w[e], means)
-        learn(rule, subsets, (R, features, x, y[t]), it, seen)
-    return len(y)
+        block.predictions[t] = predict_seen(features, x, S, it.w[e], means)
+        learn(rule, (R, features, x, block.y[t]), it, seen)
+    return len(block.y)

@@ -10,7 +10,8 @@ from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis, solve
 from keyhole.blocks.dantzig.threshold import compatibility_threshold
 from keyhole.blocks.sums.weighted_sums import WEIGHTINGS, WeightedSums
-from keyhole.problem import Floats, ProblemError, nearest, real_number
+from keyhole.errors import one_of
+from keyhole.problem import Floats, ProblemError, real_number
 
 
 class WeightedDantzig:
@@ -41,9 +42,9 @@ class WeightedDantzig:
         d: int,
         *,
         threshold_scale: float,
-        noise_sd: float | None,
-        failure_probability: float,
-        weighting: str,
+        noise_sd: float | None = None,
+        failure_probability: float = 0.05,
+        weighting: str = "ratio",
     ) -> None:
         self.threshold_scale = real_number("threshold_scale", threshold_scale, 0.0)
         self.noise_sd = None if noise_sd is None else real_number("noise_sd", noise_sd, 0.0)
@@ -52,12 +53,7 @@ class WeightedDantzig:
             raise ProblemError(
                 f"failure_probability must lie between 0 and 1, got {failure_probability}"
             )
-        if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
-            raise ProblemError(
-                f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
-                f"{nearest(weighting, WEIGHTINGS)}"
-            )
-        self.weighting = weighting
+        self.weighting = one_of("weighting", weighting, WEIGHTINGS)
         self.sums = WeightedSums(d)
         self.w: Floats = np.zeros(d)
         self.units: Floats = np.ones(d)

@@ -8,7 +8,7 @@ import numpy as np
 
 from keyhole.blocks.draw.sampling import Inclusion
 from keyhole.blocks.sums.moments import Moments
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.blocks.sums.seen_sums import FIRST, SeenSums
 from keyhole.problem import Floats, ProblemError, whole_number
 
 
@@ -135,7 +135,7 @@ def mean_imputed(sums: SeenSums) -> Estimate:
     n, total, square = (float(value) for value in sums.totals)
     i, j = np.triu_indices(sums.d)
     XX, N, X_i, X_j = sums.pairs.T
-    m = sums.diagonal[:, 2] / np.maximum(sums.counts, 1.0)
+    m = sums.diagonal[:, FIRST] / np.maximum(sums.counts, 1.0)
     G = np.empty((sums.d, sums.d))
     G[i, j] = G[j, i] = (XX - m[j] * X_i - m[i] * X_j + N * m[i] * m[j]) / n
     Xy, Y = sums.singles

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.blocks.sums import moments_kernels as kernels
 from keyhole.blocks.sums import triangle as triangles
+from keyhole.blocks.sums.rows import Gathered, Rows
 from keyhole.errors import LARGEST
 from keyhole.problem import (
     DataError,
@@ -91,11 +92,12 @@ class Moments:
         self._total = np.zeros(triangle + 3 * d + 2)
         self._recent = np.zeros(triangle + 3 * d + 2)
         self._pairs = np.zeros(triangle, dtype=np.int64)
-        self._rows = 0
+        self._buffered = 0
         capacity = max(d, min(_ENTRIES, _ROWS * d))
         offsets, features = np.zeros(_ROWS + 1, dtype=np.int32), np.empty(capacity, dtype=np.uint32)
-        self._buffer = (offsets, features, np.empty(capacity), np.empty(_ROWS))
-        self._work = (np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32))
+        self._buffer = Rows(offsets, features, np.empty(capacity), np.empty(_ROWS))
+        start, order = np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32)
+        self._room = Gathered(start, order)
 
     def add(self, features: ArrayLike, values: ArrayLike, y: SupportsFloat) -> None:
         """Add one row: ascending features, their values, the label.
@@ -129,10 +131,10 @@ class Moments:
                 f"label that are finite and at most {LARGEST:g} in size (leave out what "
                 f"did not arrive), got {S[fault].tolist()}, {x[fault].tolist()}, {y[fault]}"
             )
-        t, self._rows = kernels.take(S, x, y, 0, self._rows, *self._buffer)
+        t, self._buffered = kernels.take(S, x, y, 0, self._buffered, self._buffer[:])
         while t < len(y):
             self._flush()
-            t, self._rows = kernels.take(S, x, y, t, self._rows, *self._buffer)
+            t, self._buffered = kernels.take(S, x, y, t, self._buffered, self._buffer[:])
 
     def room(self, width: int) -> int:
         """How many rows of at most `width` features `buffer` has space for, at least one."""
@@ -140,33 +142,40 @@ class Moments:
             self._flush()
         return self._free(width)
 
-    def buffer(self) -> tuple[int, NDArray[np.int32], NDArray[np.uint32], Floats]:
+    def buffer(
+        self,
+    ) -> tuple[int, NDArray[np.signedinteger], NDArray[np.integer], Floats]:
         """Where a kernel that knows what it does writes rows without a copy.
 
         (rows, offsets, features, values): the next row is number `rows`, row t has the features
         offsets[t], ..., offsets[t + 1] - 1, as in `add`. `add_written` then adds them.
         """
-        return self._rows, *self._buffer[:3]
+        return self._buffered, self._buffer.offsets, self._buffer.features, self._buffer.x
 
     def add_written(self, y: Floats) -> None:
         """Add the first len(y) rows that were written to `buffer`, with their labels; unchecked."""
-        self._buffer[3][self._rows : self._rows + len(y)] = y
-        self._rows += len(y)
+        self._buffer.y[self._buffered : self._buffered + len(y)] = y
+        self._buffered += len(y)
 
     def _free(self, width: int) -> int:
         offsets, features, _, y = self._buffer
-        free = len(features) - int(offsets[self._rows])
-        return min(len(y) - self._rows, free // max(width, 1))
+        free = len(features) - int(offsets[self._buffered])
+        return min(len(y) - self._buffered, free // max(width, 1))
 
     def _flush(self) -> None:
-        if self._rows:
-            sums = (self.d, self._total, self._recent, self._pairs)
-            self._n = kernels.accumulate(self._n, self._rows, *self._buffer, *sums, *self._work)
-            self._rows = 0
+        if self._buffered:
+            sums = kernels.Sums(self.d, self._total, self._recent, self._pairs)
+            buffer = (self._buffered, self._buffer)
+            self._n = kernels.accumulate(self._n, *buffer, sums, self._room)
+            self._buffered = 0
 
-    def _sum(self, start: int, stop: int | None) -> Floats:
+    def _sum(self, start: int, stop: int) -> Floats:
         self._flush()
         return self._total[start:stop] + self._recent[start:stop]
+
+    def _scalar(self, which: int) -> float:
+        self._flush()
+        return float(self._total[which] + self._recent[which])
 
     def _vector(self, which: int) -> Floats:
         start = len(self._pairs) + which * self.d
@@ -175,7 +184,7 @@ class Moments:
     @property
     def n(self) -> int:
         """How many rows were added."""
-        return self._n + self._rows
+        return self._n + self._buffered
 
     @property
     def XX(self) -> Floats:
@@ -210,12 +219,12 @@ class Moments:
     @property
     def y(self) -> float:
         """Sum of y over all rows."""
-        return float(self._sum(-2, -1)[0])
+        return self._scalar(kernels.LABEL)
 
     @property
     def yy(self) -> float:
         """Sum of y^2 over all rows."""
-        return float(self._sum(-1, None)[0])
+        return self._scalar(kernels.SQUARE)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of the rows of both; a + b and b + a are the same to the last bit."""

@@ -1,8 +1,5 @@
 """Sums of x x^T and counts of pairs over partially seen rows: three ways, the same bits.
 
-Row t has the entries offsets[t], ..., offsets[t + 1] - 1 of `features` (ascending) and `x`. `sums`
-begins with the triangle of x x^T and `pairs` is that of the counts, as in `triangle.py`.
-
 Every way adds to any one sum in the order of the rows, one product after the other (a product with
 an unseen value is a zero, and adding a zero changes no bit), so which way is taken is a matter of
 speed alone. A library's matrix product is up to twice as fast as the block here, but adds in an
@@ -11,10 +8,13 @@ order of its own, which depends on shapes, processors and threads.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.rows import Gathered, Rows, gather
 from keyhole.blocks.sums.triangle import base
 from keyhole.problem import Floats, Indices
 
@@ -31,12 +31,25 @@ _ODD, _PAIRS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 _NIBBLES, _BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 
+class Products(NamedTuple):
+    """What is added to: `sums` begins with the triangle of x x^T, `pairs` is that of the counts."""
+
+    d: int
+    sums: Floats
+    pairs: Indices
+
+
 @inner
 def _add_entry(
-    e: int, stop: int, features: NDArray[np.uint32], x: Floats, d: int, sums: Floats, pairs: Indices
+    e: int | np.signedinteger,
+    stop: int | np.signedinteger,
+    features: NDArray[np.integer],
+    x: Floats,
+    into: Products,
 ) -> None:
     # Entry e of a row that ends before `stop`, times itself and the later entries of the row.
     # Unsigned places: numba tests a signed one for being negative, which doubles the time here.
+    d, sums, pairs = into
     x_i, row = x[e], np.uint64(base(features[e], d))
     for f in range(np.uint64(e), np.uint64(stop)):
         place = row + np.uint64(features[f])
@@ -45,55 +58,20 @@ def _add_entry(
 
 
 @kernel
-def by_row(
-    first: int,
-    last: int,
-    offsets: NDArray[np.int32],
-    features: NDArray[np.uint32],
-    x: Floats,
-    d: int,
-    sums: Floats,
-    pairs: Indices,
-) -> None:
+def by_row(rows: Rows, first: int, last: int, into: Products) -> None:
     """Rows first, ..., last - 1 one after the other: O(seen^2) each, best while all is cached."""
+    offsets, features, x, _ = rows
     for t in range(first, last):
         for e in range(offsets[t], offsets[t + 1]):
-            _add_entry(e, offsets[t + 1], features, x, d, sums, pairs)
+            _add_entry(e, offsets[t + 1], features, x, into)
 
 
 @kernel
-def by_feature(
-    first: int,
-    last: int,
-    offsets: NDArray[np.int32],
-    features: NDArray[np.uint32],
-    x: Floats,
-    d: int,
-    sums: Floats,
-    pairs: Indices,
-    start: NDArray[np.int32],
-    order: NDArray[np.int32],
-) -> None:
-    """The same, gone through one row of the triangle after the other.
-
-    Jumping about in a matrix larger than the cache is what costs. A counting sort gathers the
-    entries of each feature, in the order of the rows; `start` (d + 1) and `order` (2, entries) are
-    workspace.
-    """
-    low, high = offsets[first], offsets[last]
-    start[:] = 0
-    for e in range(low, high):
-        start[features[e] + 1] += 1
-    for i in range(d):
-        start[i + 1] += start[i]
-    for t in range(first, last):
-        for e in range(offsets[t], offsets[t + 1]):
-            slot = start[features[e]]
-            order[0, slot] = e
-            order[1, slot] = offsets[t + 1]
-            start[features[e]] = slot + 1
-    for slot in range(high - low):
-        _add_entry(order[0, slot], order[1, slot], features, x, d, sums, pairs)
+def by_feature(rows: Rows, first: int, last: int, into: Products, room: Gathered) -> None:
+    """The same, gone through one row of the triangle after the other."""
+    features, x, order = rows.features, rows.x, room.order
+    for slot in range(gather(rows, first, last, room)):
+        _add_entry(order[0, slot], order[1, slot], features, x, into)
 
 
 @inner
@@ -130,27 +108,19 @@ def _add_one(a: Floats, b: Floats, place: np.signedinteger, sums: Floats) -> Non
 
 
 @kernel
-def as_block(
-    first: int,
-    last: int,
-    offsets: NDArray[np.int32],
-    features: NDArray[np.uint32],
-    x: Floats,
-    d: int,
-    sums: Floats,
-    pairs: Indices,
-) -> None:
+def as_block(rows: Rows, first: int, last: int, into: Products) -> None:
     """The same as a product of blocks with zeros where nothing was seen: O(d^2) per row.
 
     Z^T Z for CHUNK rows Z at a time, tile by tile of its columns, two rows i and i + 1 of the
     triangle at a time from column i + 2 on; what is left of it goes one by one.
     """
+    (offsets, features, x, _), (d, sums, pairs) = rows, into
     A = np.empty((d, CHUNK))  # Z^T
     Z = np.empty((CHUNK, _TILE))  # a tile of Z
     seen = np.empty(d, dtype=np.uint64)  # bit t: in row t of the chunk
     for low in range(first, last, CHUNK):
         high = min(last, low + CHUNK)
-        rows = (high - low + 3) // 4 * 4  # up to three rows of zeros at the end
+        height = (high - low + 3) // 4 * 4  # up to three rows of zeros at the end
         A[:] = 0.0
         seen[:] = 0
         for t in range(low, high):
@@ -161,42 +131,32 @@ def as_block(
         for i in range(d):
             row = base(i, d)
             _count(seen[i], seen[i:], pairs[row + i : row + d])
-            _add_one(A[i, :rows], A[i, :rows], row + i, sums)
+            _add_one(A[i, :height], A[i, :height], row + i, sums)
         for left in range(0, d, _TILE):
             right = min(d, left + _TILE)
             for j in range(left, right):
-                for t in range(rows):
+                for t in range(height):
                     Z[t, j - left] = A[j, t]
             for i in range(0, right - 1, 2):
                 row, below = base(i, d), base(i + 1, d)
                 if i >= left:
-                    _add_one(A[i, :rows], A[i + 1, :rows], row + i + 1, sums)
+                    _add_one(A[i, :height], A[i + 1, :height], row + i + 1, sums)
                 begin = max(i + 2, left)
                 p, q = sums[row + begin : row + right], sums[below + begin : below + right]
-                for t in range(0, rows, 4):
+                for t in range(0, height, 4):
                     _add_two(A[i], A[i + 1], Z, t, begin - left, p, q)
 
 
 @inner
-def add_products(
-    first: int,
-    last: int,
-    offsets: NDArray[np.int32],
-    features: NDArray[np.uint32],
-    x: Floats,
-    d: int,
-    sums: Floats,
-    pairs: Indices,
-    start: NDArray[np.int32],
-    order: NDArray[np.int32],
-) -> None:
+def add_products(rows: Rows, first: int, last: int, into: Products, room: Gathered) -> None:
     """The way that costs least for rows first, ..., last - 1."""
+    offsets, d = rows.offsets, into.d
     entries, squares = offsets[last] - offsets[first], 0
     for t in range(first, last):
         squares += (offsets[t + 1] - offsets[t]) ** 2
     if last - first >= FEW and squares > (SHARE * d + OVERHEAD) ** 2 * (last - first):
-        as_block(first, last, offsets, features, x, d, sums, pairs)
+        as_block(rows, first, last, into)
     elif d <= CACHED or entries < d:
-        by_row(first, last, offsets, features, x, d, sums, pairs)
+        by_row(rows, first, last, into)
     else:
-        by_feature(first, last, offsets, features, x, d, sums, pairs, start, order)
+        by_feature(rows, first, last, into, room)

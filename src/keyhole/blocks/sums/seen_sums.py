@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.sums.rows import Gathered, Rows, gather
 from keyhole.problem import Floats, Indices, whole_number
+
+PRODUCT, COUNT, FIRST, SECOND = range(4)  # of `pairs`, i <= j: sums of x_i x_j, 1, x_i, x_j
+LABELLED, LABEL = range(2)  # of `singles`: sums of x_i y and of y
+WEIGHT, TOTAL, SQUARE = range(3)  # of `totals`: sums of 1, y and y^2
 
 
 class SeenSums:
@@ -20,8 +25,8 @@ class SeenSums:
     so that a feature of a large mean costs no accuracy. And `scale` lowers the weight of all rows
     so far: N_ij then are effective counts.
 
-    `pairs` (the records of `kernels/seen_sums.py`), `singles` (rows: sum of x_i y and of y where i
-    was seen) and `totals` (weight, sum of y, of y^2) are all there is, and all are sums.
+    `pairs` (a record per pair, the upper triangle row after row: `place`), `singles` (over the rows
+    where i was seen) and `totals` (over all rows) are all there is, and all are sums.
 
     Parameters
     ----------
@@ -53,21 +58,22 @@ class SeenSums:
         kept, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
         n = arrived(features, values, kept, x)
         offsets, label = np.array([0, n]), np.array([y], dtype=np.float64)
-        add_rows(offsets, kept, x, label, *self._arrays())
+        add_rows(offsets, kept, x, label, *self.arrays())
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every row so far."""
-        for sums in self._arrays():
+        for sums in self.arrays():
             sums *= factor
 
     def copy(self) -> SeenSums:
         """The same sums, with a life of their own."""
         result = SeenSums(self.d)
-        for mine, its in zip(self._arrays(), result._arrays(), strict=True):
+        for mine, its in zip(self.arrays(), result.arrays(), strict=True):
             its[:] = mine
         return result
 
-    def _arrays(self) -> tuple[Floats, Floats, Floats]:
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Where a kernel adds: pairs, singles, totals."""
         return self.pairs, self.singles, self.totals
 
     @property
@@ -80,11 +86,8 @@ class SeenSums:
     @property
     def counts(self) -> Floats:
         """The weight of the rows in which each feature was seen."""
-        counts: Floats = self.diagonal[:, 1].copy()
+        counts: Floats = self.diagonal[:, COUNT].copy()
         return counts
-
-
-PRODUCT, COUNT, FIRST, SECOND = range(4)  # x_i x_j, 1, x_i, x_j
 
 
 @kernel
@@ -136,33 +139,21 @@ def add_rows(
     """
     n, d, entries = len(y), singles.shape[1], offsets[len(y)]
     for t in range(n):
-        totals[0] += 1.0
-        totals[1] += y[t]
-        totals[2] += y[t] * y[t]
+        totals[WEIGHT] += 1.0
+        totals[TOTAL] += y[t]
+        totals[SQUARE] += y[t] * y[t]
         for e in range(offsets[t], offsets[t + 1]):
-            singles[0, features[e]] += x[e] * y[t]
-            singles[1, features[e]] += y[t]
+            singles[LABELLED, features[e]] += x[e] * y[t]
+            singles[LABEL, features[e]] += y[t]
     if entries < d:
         for t in range(n):
             for e in range(offsets[t], offsets[t + 1]):
                 _add_products(e, offsets[t + 1], features, x, d, pairs)
         return
-    # Many entries: jumping about in a matrix larger than the cache is what costs, so go through it
-    # row by row. A counting sort gathers the entries of each feature, in the order of the rows.
-    start, order = np.zeros(d + 1, dtype=np.int64), np.empty(entries, dtype=np.int64)
-    end = np.empty(entries, dtype=np.int64)
-    for e in range(entries):
-        start[features[e] + 1] += 1
-    for i in range(d):
-        start[i + 1] += start[i]
-    for t in range(n):
-        for e in range(offsets[t], offsets[t + 1]):
-            q = start[features[e]]
-            order[q] = e
-            end[q] = offsets[t + 1]
-            start[features[e]] += 1
-    for q in range(entries):
-        _add_products(order[q], end[q], features, x, d, pairs)
+    room = Gathered(np.empty(d + 1, dtype=np.int64), np.empty((2, entries), dtype=np.int64))
+    order = room.order
+    for q in range(gather(Rows(offsets, features, x, y), 0, n, room)):
+        _add_products(order[0, q], order[1, q], features, x, d, pairs)
 
 
 @kernel
@@ -170,12 +161,12 @@ def add_row(
     features: Indices, x: Floats, y: float, pairs: Floats, singles: Floats, totals: Floats
 ) -> None:
     """`add_rows` for one row without absent values: the same sums, bit for bit."""
-    totals[0] += 1.0
-    totals[1] += y
-    totals[2] += y * y
+    totals[WEIGHT] += 1.0
+    totals[TOTAL] += y
+    totals[SQUARE] += y * y
     for e in range(len(features)):
-        singles[0, features[e]] += x[e] * y
-        singles[1, features[e]] += y
+        singles[LABELLED, features[e]] += x[e] * y
+        singles[LABEL, features[e]] += y
         _add_products(e, len(features), features, x, singles.shape[1], pairs)
 
 

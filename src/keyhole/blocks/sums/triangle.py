@@ -10,7 +10,7 @@ from keyhole.problem import Indices
 
 
 @kernel
-def base(i: int | np.uint32 | np.int64, d: int) -> np.int64:
+def base(i: int | np.integer, d: int) -> np.int64:
     """The entry (i, j), i <= j, of a d x d matrix is at base(i, d) + j."""
     row = np.int64(i)  # signed: a mix with d would be a float
     return row * d - row * (row + 1) // 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,22 @@ from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums import triangle as triangles
 from keyhole.blocks.sums.estimates import Estimate
 from keyhole.blocks.sums.triangle import base
-from keyhole.problem import Floats, Indices, ProblemError, nearest, whole_number
+from keyhole.errors import one_of
+from keyhole.problem import Floats, Indices, whole_number
 
 WEIGHTINGS = ("ratio", "exact")
+
+PRODUCT, WEIGHT = range(2)  # of a pair: sums of x_i x_j / P[i, j] and of 1 / P[i, j]
+LABELLED, VALUE = range(2)  # of `singles`: sums of x_i y / P[i] and of x_i / P[i]
+ROWS, LABEL, SQUARE, SINGLE, PAIR = range(5)  # of `totals`: 1, y, y^2, and the schemes' spreads
+
+
+class Arrays(NamedTuple):
+    """What kernels add to: see `WeightedSums`."""
+
+    pairs: Floats
+    singles: Floats
+    totals: Floats
 
 
 class WeightedSums:
@@ -23,8 +38,8 @@ class WeightedSums:
 
         XX_ij = sum x_i x_j / P_t[i, j],  W_ij = sum 1 / P_t[i, j],  over rounds t with both seen.
 
-    `pairs`, `singles` and `totals` (see kernels/weighted_sums.py) are all there is, and all are
-    sums.
+    `pairs` (the upper triangle, row after row), `singles` (per feature) and `totals` are all there
+    is, and all are sums.
 
     Parameters
     ----------
@@ -57,19 +72,20 @@ class WeightedSums:
     @property
     def n(self) -> int:
         """How many rows were added."""
-        return int(self.totals[0])
+        return int(self.totals[ROWS])
 
     @property
     def spread(self) -> tuple[float, float]:
         """The means over the rows of max 1/P[i] and max 1/P[i, j]; 1 before the first."""
-        rows = max(float(self.totals[0]), 1.0)
-        return max(float(self.totals[3]) / rows, 1.0), max(float(self.totals[4]) / rows, 1.0)
+        rows = max(float(self.totals[ROWS]), 1.0)
+        single, pair = (max(float(self.totals[which]) / rows, 1.0) for which in (SINGLE, PAIR))
+        return single, pair
 
     @property
     def means(self) -> Floats:
         """The mean of each feature where it was seen, 0 before that."""
-        weight = self.pairs[self._diagonal(), 1]
-        means: Floats = self.singles[1] / np.where(weight > 0.0, weight, 1.0)
+        weight = self.pairs[self._diagonal(), WEIGHT]
+        means: Floats = self.singles[VALUE] / np.where(weight > 0.0, weight, 1.0)
         return means
 
     @property
@@ -87,11 +103,11 @@ class WeightedSums:
         self, features: Indices, values: Floats, marks: Floats, spread: Floats, y: float
     ) -> None:
         """`add`, with what a ticket remembers of the scheme: its `marks` and its `spread`."""
-        add_row(features, values, marks, spread, y, *self.arrays())
+        add_row(features, values, marks, spread, y, self.arrays())
 
-    def arrays(self) -> tuple[Floats, Floats, Floats]:
+    def arrays(self) -> Arrays:
         """Where a kernel adds."""
-        return self.pairs, self.singles, self.totals
+        return Arrays(self.pairs, self.singles, self.totals)
 
     def estimate(self, weighting: str = "ratio") -> Estimate:
         """Second moments of x (G), of x y (b), of y (c).
@@ -109,30 +125,21 @@ class WeightedSums:
         consistent for rows that are independent and alike, also if values go missing at random,
         and does not depend on how often something happened to be read.
         """
-        if weighting not in WEIGHTINGS:
-            raise ProblemError(
-                f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
-                f"{nearest(weighting, WEIGHTINGS)}"
-            )
+        one_of("weighting", weighting, WEIGHTINGS)
         n, i = max(self.n, 1), self._diagonal()
         divisor = np.full(len(self.pairs), float(n))
         if weighting == "ratio":
-            weights = self.pairs[:, 1]
+            weights = self.pairs[:, WEIGHT]
             divisor = np.where(weights > 0.0, weights, 1.0)
         G = np.empty((self.d, self.d))
-        triangles.unpack(self.pairs[:, 0] / divisor, self.d, G)
+        triangles.unpack(self.pairs[:, PRODUCT] / divisor, self.d, G)
         nothing = np.zeros(self.d)
-        b = self.singles[0] / divisor[i]
-        return Estimate(G, b, float(self.totals[2]) / n, self.n, nothing, 0.0)
+        b = self.singles[LABELLED] / divisor[i]
+        return Estimate(G, b, float(self.totals[SQUARE]) / n, self.n, nothing, 0.0)
 
     def _diagonal(self) -> Indices:
         j = np.arange(self.d)
         return j * self.d - j * (j + 1) // 2 + j
-
-
-PRODUCT, WEIGHT = range(2)  # of a pair: sums of x_i x_j / P[i, j] and of 1 / P[i, j]
-LABELLED, VALUE = range(2)  # of `singles`: sums of x_i y / P[i] and of x_i / P[i]
-ROWS, LABEL, SQUARE, SINGLE, PAIR = range(5)  # of `totals`: 1, y, y^2, and the schemes' spreads
 
 
 @kernel
@@ -142,11 +149,10 @@ def add_row(
     marks: Floats,
     spread: Floats,
     y: float,
-    pairs: Floats,
-    singles: Floats,
-    totals: Floats,
+    sums: Arrays,
 ) -> None:
     """Add a row: ascending features, values (NaN: absent), q of each (-1: always read), label."""
+    pairs, singles, totals = sums
     d, v, m = singles.shape[1], len(features), 0
     for a in range(v):
         m += marks[a] >= 0.0

@@ -1,0 +1,60 @@
+"""What DS-OSLRC and DS-POSLRC of Li, Liao, Xu and Nie have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self, TypedDict, Unpack
+
+from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.solve import DantzigBasis
+from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
+from keyhole.learners.base import LearnerBase
+from keyhole.problem import Floats, Problem, Ticket
+from keyhole.saving.snapshot import State, restore
+
+
+class Program(TypedDict, total=False):
+    """Settings of the Dantzig program whose defaults are the same in both."""
+
+    noise_sd: float | None
+    failure_probability: float
+    weighting: str
+
+
+class DSLearner(LearnerBase):
+    """Sums what mixed draws have read, each divided by its probability, and solves for a model.
+
+    Sums and derived: see `keyhole.blocks.literature.weighted_dantzig.WeightedDantzig`. A subclass
+    derives from its solution, in `_derive`, what is played and how the rest is drawn.
+    """
+
+    def __init__(
+        self, problem: Problem, *, seed: int, threshold_scale: float, **program: Unpack[Program]
+    ) -> None:
+        super().__init__(problem, seed=seed)
+        self._fit = WeightedDantzig(problem.d, threshold_scale=threshold_scale, **program)
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """How the programs went."""
+        return self._fit.diagnostics
+
+    def settings(self) -> dict[str, float | str | None]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {**self._fit.settings(), **super().settings()}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = restore(cls, state, kinds=(DantzigBasis,))
+        learner._derive()
+        return learner
+
+    @abstractmethod
+    def _derive(self) -> None:
+        """From the last solution: what is played, and how the rest is drawn."""
+
+    def _add(self, ticket: Ticket, values: Floats, label: float) -> None:
+        """Add what was read to the sums, with the probabilities of its round."""
+        scheme = ticket.memo["marks"], ticket.memo["spread"]
+        self._fit.sums.add_marked(ticket.features, values, *scheme, label)
