@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import keyhole as kh
 from benchmarks.grammix import grammix
-from keyhole.blocks.auto import state as parts_of_auto
-from keyhole.blocks.auto.mixture import Mixture, mix
-from keyhole.blocks.auto.state import TAUS, new_state
 from keyhole.problem import Floats
 from keyhole.streams import AGNOSTIC_SUITE, ArrayStream, collect
 
@@ -60,18 +57,12 @@ def names_of(rows: Sequence[Row], key: str) -> list[Any]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-Change = Callable[[Mixture], None]
+USUAL = kh.AutoParts()
 
 
-@contextmanager
-def memories(taus: tuple[float, ...]) -> Iterator[None]:
-    """AutoLearner with other memories, while it lasts."""
-    before = parts_of_auto.TAUS
-    vars(parts_of_auto)["TAUS"] = taus
-    try:
-        yield
-    finally:
-        vars(parts_of_auto)["TAUS"] = before
+def without_net(problem: kh.Problem) -> kh.AutoParts:
+    """AutoLearner without its safety net: what that would read is explored."""
+    return replace(USUAL, slots=0, net=0, pool=USUAL.sizes(problem).pool)
 
 
 def losses(
@@ -81,27 +72,19 @@ def losses(
     seed: int,
     *,
     proper: bool = False,
-    taus: tuple[float, ...] = TAUS,
-    mute: Change | None = None,
+    parts: kh.AutoParts = USUAL,
     against: Floats | None = None,
-    **settings: Any,
 ) -> Floats:
     """AutoLearner's squared losses, round by round, from y or what is given as `against`.
 
     NaN throughout if the referee stopped the game: such a run has no regret, and tables say so.
     """
-    with memories(taus):
-        learner = kh.AutoLearner(problem, seed=seed, proper=proper)
-        if settings or taus != TAUS or mute is not None:
-            learner._settings = learner._settings._replace(**settings)
-            learner._state = new_state(learner._settings)
-            if mute is not None:
-                mute(learner._state.mixture)
-        try:
-            ledger = kh.play(learner, ArrayStream(X, y))
-        except kh.DataError as error:
-            print(f"seed {seed}, proper={proper}, {settings}: {error}", file=sys.stderr, flush=True)
-            return np.full(len(y), np.nan)
+    learner = kh.AutoLearner(problem, seed=seed, proper=proper, parts=parts)
+    try:
+        ledger = kh.play(learner, ArrayStream(X, y))
+    except kh.DataError as error:
+        print(f"seed {seed}, proper={proper}, {parts}: {error}", file=sys.stderr, flush=True)
+        return np.full(len(y), np.nan)
     squared: Floats = ((y if against is None else against) - ledger.predictions) ** 2
     return squared
 
@@ -183,33 +166,31 @@ def table_growth(rows: list[Row]) -> str:
 # Leave one part out.
 
 
-def muted(*experts: int, bold: bool = False) -> Change:
-    """Experts that are charged and never heard."""
-
-    def mute(mixture: Mixture) -> None:
-        heard = np.ones(len(mixture.recent))
-        heard[list(experts)] = 0.0
-        for part, fresh in zip(mixture, mix(heard), strict=True):
-            part[...] = fresh
-        if bold:
-            mixture.prior[-1] = 0.0
-
-    return mute
+def without(features: str) -> kh.AutoParts:
+    """AutoLearner without the experts on these features."""
+    return replace(
+        USUAL, experts=tuple(kind for kind in USUAL.experts if kind.features != features)
+    )
 
 
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "as it is": {},
-    "no safety net (slots = 0)": {"slots": 0, "net": 0},
-    "optimism 0": {"optimism": 0.0},
-    "optimism 1.5": {"optimism": 1.5},
-    "threshold × 0.6": {"threshold": 0.6},
-    "threshold × 1.2": {"threshold": 1.2},
-    "no experts on the best k": {"mute": muted(3, 4, 5)},
-    "no expert on everything read": {"mute": muted(9)},
-    "no bold average": {"mute": muted(bold=True)},
-    "only the memory of all rounds": {"taus": TAUS[:1]},
-    "no memory of 64 rounds": {"taus": TAUS[:2]},
-}
+def ablations(problem: kh.Problem) -> Mapping[str, kh.AutoParts]:
+    """AutoLearner with one part left out or one constant moved."""
+    threshold = USUAL.sizes(problem).threshold
+    return {
+        "as it is": USUAL,
+        "no safety net (slots = 0)": without_net(problem),
+        "optimism 0": replace(USUAL, optimism=0.0),
+        "optimism 1.5": replace(USUAL, optimism=1.5),
+        "threshold × 0.6": replace(USUAL, threshold=0.6 * threshold),
+        "threshold × 1.2": replace(USUAL, threshold=1.2 * threshold),
+        "no experts on the best k": without("best"),
+        "no expert on everything read": without("everything"),
+        "no bold average": replace(USUAL, bold=0.0),
+        "only the memory of all rounds": replace(USUAL, taus=USUAL.taus[:1]),
+        "no memory of 64 rounds": replace(USUAL, taus=USUAL.taus[:2]),
+    }
+
+
 ABLATED = ("iid", "switch", "flip", "geo", "iid300")
 
 
@@ -217,19 +198,17 @@ def run_ablation(name: str, seed: int) -> Row:
     """Regret with one part left out or one constant moved, all on the same instance."""
     X, y, problem, best = instance(name, LONG, seed)
     row: Row = {"stream": name, "seed": seed}
-    for what, changes in ABLATIONS.items():
-        change = dict(changes)
-        if "threshold" in change:
-            change["threshold"] *= kh.AutoLearner(problem)._settings.threshold
-        row[what] = float(losses(X, y, problem, seed, **change).sum()) - best
+    for what, parts in ablations(problem).items():
+        row[what] = float(losses(X, y, problem, seed, parts=parts).sum()) - best
     return row
 
 
 def table_ablation(rows: list[Row]) -> str:
     """A row per change."""
     streams = [name for name in ABLATED if pick(rows, "seed", stream=name)]
+    changes = [key for key in rows[0] if key not in ("stream", "seed")]
     lines = [
-        [what, *(mean_error(pick(rows, what, stream=s), 1) for s in streams)] for what in ABLATIONS
+        [what, *(mean_error(pick(rows, what, stream=s), 1) for s in streams)] for what in changes
     ]
     return markdown(["", *streams], lines)
 

@@ -13,16 +13,17 @@ import keyhole as kh
 from benchmarks.auto_parts import (
     LONG,
     SHORT,
+    USUAL,
     Part,
     Row,
     losses,
     markdown,
     mean_error,
     pick,
+    without_net,
 )
 from benchmarks.grammix import grammix
 from benchmarks.regret_streams import standardised
-from keyhole.blocks.auto.state import new_state
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, collect
 
@@ -46,10 +47,7 @@ def duel(
     """
     rng = np.random.default_rng([seed, candidates])
     problem = kh.Problem(FEATURES, 1, BUDGET)
-    learner = kh.AutoLearner(problem, seed=seed)
-    if not net:
-        learner._settings = learner._settings._replace(slots=0, net=0)
-        learner._state = new_state(learner._settings)
+    learner = kh.AutoLearner(problem, seed=seed, parts=USUAL if net else without_net(problem))
     used = rng.permutation(FEATURES)[:candidates]
     held, paid, products = np.zeros(FEATURES), np.empty(n), np.empty((n, candidates))
     bought = np.empty((TURN, BUDGET), dtype=np.int32)

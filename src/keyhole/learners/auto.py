@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
-from keyhole.blocks.auto.explanation import Explanation, Line, expert_names
+from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
+from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.mixture import bound, shares
+from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
-    TAUS,
+    ONLY,
     Batch,
+    Clock,
     batch_size,
     new_batch,
     new_state,
-    places,
     settings,
-    threshold_of,
 )
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
-from keyhole.blocks.greedy.minibatch import first_oversized
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.model import SparseModel
-from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, TicketError
-from keyhole.saving.serialize import fit
+from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, TicketError
+from keyhole.saving.serialize import fit, unpack
 from keyhole.saving.snapshot import State, restore, snapshot
 
 
@@ -56,14 +56,18 @@ class AutoLearner(LearnerBase):
         Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
         instead of the mixture of everything that is read. Its predictions are cut off at the range
         of the labels so far.
+    parts
+        What it is put together from, for experiments: memories, experts, shares of the budget,
+        thresholds, lengths of batches. The defaults are what was measured.
 
     Guarantee
     ---------
     Default mode, labels told in order, for every sequence: the loss exceeds that of any of its
     experts, one of which is Algorithm 2 on the net's budget with a VAW that starts anew in every
-    batch, by at most 2 Y^2 log(1/prior) plus the loss in rounds whose label is a record, 2 Y the
-    range of the labels (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing
-    is proved about the selection; the net's own parts are those of Algorithm 2 in practice.
+    batch (unless `parts` leave it out), by at most 2 Y^2 log(1/prior) plus the loss in rounds whose
+    label is a record, 2 Y the range of the labels (`blocks/auto/mixture.py`; `bound()` says how
+    much that is by now). Nothing is proved about the selection; the net's own parts are those of
+    Algorithm 2 in practice.
 
     Deviations
     ----------
@@ -83,13 +87,16 @@ class AutoLearner(LearnerBase):
     True
     """
 
-    def __init__(self, problem: Problem, *, seed: int = 0, proper: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, proper: bool = False, parts: AutoParts = USUAL
+    ) -> None:
         super().__init__(problem, seed=seed)
-        self.proper = bool(proper)
-        self._settings = settings(
-            problem.d, problem.k, problem.budget, proper=self.proper, seed=seed
-        )
-        self._state = new_state(self._settings)
+        if not isinstance(parts, AutoParts):
+            raise ProblemError(f"parts must be an AutoParts, such as AutoParts(), got {parts!r}")
+        self.proper, self.parts = bool(proper), parts
+        self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
+        self._settings = settings(problem, parts, proper=self.proper, seed=seed)
+        self._state = new_state(self._settings, parts)
         self._batches = Batches[Batch]()
 
     @property
@@ -107,10 +114,10 @@ class AutoLearner(LearnerBase):
 
         In proper mode it is the model that is played.
         """
-        share, at = self._shares(), places(len(TAUS))
+        share = self._shares()
         if not self.proper:
-            share = np.zeros(at.total)
-            share[at.best + int(choosing.leader(self._state))] = 1.0
+            share = np.zeros(len(self._experts))
+            share[expert_index(self._experts, "best", self._leader())] = 1.0
         weights, intercept = self._linear(share)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
@@ -119,9 +126,11 @@ class AutoLearner(LearnerBase):
     def bound(self) -> float:
         """What the mixture may have lost beyond the safety net, records aside.
 
-        Infinite in proper mode, which promises nothing.
+        Infinite where nothing is promised: in proper mode, and with parts that leave the safety
+        net's expert from nothing out.
         """
-        return bound(self._state.mixture, places(len(TAUS)).cold)
+        e = expert_index(self._experts, "net", NO_MEMORY)
+        return bound(self._state.mixture, e) if e >= 0 else math.inf
 
     def ask(self) -> Ticket:
         """A ticket for the features of the current batch."""
@@ -141,7 +150,8 @@ class AutoLearner(LearnerBase):
         batch = self._batch(ticket)
         row = np.array(seen.values)[np.newaxis]
         columns = np.arange(len(ticket.features))
-        self._learn(batch, row, np.array([label]), columns, np.empty(1))
+        told = (row, np.array([label]), columns, np.empty(1))
+        kernels.learn_rows(self._settings, self._state, batch, *told)
         if entry is None or self._batches.close(entry, 1):
             self._finish(batch)
 
@@ -155,10 +165,10 @@ class AutoLearner(LearnerBase):
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
         state, lines = self._state, list[Line]()
-        if self._batches.current is not None and state.label.reads[0] > 0:
+        if self._batches.current is not None and state.label.reads[ONLY] > 0:
             batch, weights = self._batches.current.content, self.weights
-            lead = int(choosing.leader(state))
-            threshold = threshold_of(self._settings, TAUS[lead])
+            lead = self._leader()
+            threshold = float(self._settings.thresholds[lead])
             found = select(state.kept, lead, self._settings.pool, threshold)
             whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -171,30 +181,30 @@ class AutoLearner(LearnerBase):
                 share, doubt = float(gain[j]) / whole, float(error[j]) / whole
                 reads = int(state.values.reads[j])
                 lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
-        named = dict(zip(expert_names(TAUS), shares(state.mixture).tolist(), strict=True))
+        names = [expert.name for expert in self._experts]
+        named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
         return Explanation(self.round, tuple(lines), named, self.bound())
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"proper": self.proper}
+        return {"proper": self.proper, "parts": self.parts}
 
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
-        batches = self._batches
-        waiting = {"begun": batches.begun, "waiting": batches.waiting, "apart": batches.apart}
         settings = {"seed": self.seed, **self.settings()}
-        return snapshot(self, settings, learnt=self._learnt(), **waiting)
+        return snapshot(self, settings, learnt=self._learnt(), **self._batches.saved())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described."""
-        learner = restore(cls, state)
+        kinds = (AutoParts, ExpertKind)
+        # Files from before there were parts have none: those were the usual ones.
+        settings = {key: unpack(value, key, kinds) for key, value in state.settings.items()}
+        learner = restore(cls, state, settings=settings)
         learnt = fit(learner._learnt(), state.part("learnt"), "learnt")
         learner._state = learner._state._replace(**learnt)
         like = Entry(0, 0, new_batch(learner._settings))
-        waiting = [fit(like, tree, "waiting") for tree in state.part("waiting")]
-        apart = None if state.part("apart") is None else fit(like, state.part("apart"), "apart")
-        learner._batches.restore(fit(0, state.part("begun"), "begun"), waiting, apart)
+        learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
         return learner
 
     def _learnt(self) -> dict[str, object]:
@@ -205,11 +215,15 @@ class AutoLearner(LearnerBase):
         names = self.problem.names
         return f"x{j}" if names is None else names[j]
 
+    def _leader(self) -> int:
+        """The memory whose kept features predicted best of late."""
+        return int(choosing.leader(self._settings.experts.judges, self._state.mixture.recent))
+
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
         if not self.proper or self._batches.current is None:
             return shares(self._state.mixture)
-        part, batch = np.empty(places(len(TAUS)).total), self._batches.current.content
+        part, batch = np.empty(len(self._experts)), self._batches.current.content
         kernels.played_shares(self._settings, self._state, batch, part)
         return part
 
@@ -226,7 +240,7 @@ class AutoLearner(LearnerBase):
             here = place < b
             weights[batch.S[place[here]]] += theta[here]
             constant += float(theta[~here].sum())
-        middle = float(np.nan_to_num(batch.label[0]))
+        middle = float(np.nan_to_num(batch.label[ONLY]))
         centres = np.nan_to_num(batch.centre)
         return weights, middle + constant - float(weights[batch.S] @ centres)
 
@@ -239,7 +253,7 @@ class AutoLearner(LearnerBase):
             batch = new_batch(self._settings)
             number = self._batches.begun + 1
             choosing.choose(self._settings, self._state, batch, number)
-            return self._batches.begin(batch_size(self.round), batch)
+            return self._batches.begin(batch_size(self._settings, self.round), batch)
         return self._batches.asking
 
     def _batch(self, ticket: Ticket) -> Batch:
@@ -253,16 +267,6 @@ class AutoLearner(LearnerBase):
         choosing.reopen(self._settings, self._state, batch, ticket.features)
         return batch
 
-    def _learn(
-        self,
-        batch: Batch,
-        X: NDArray[np.floating],
-        y: Floats,
-        columns: Indices,
-        predictions: Floats,
-    ) -> None:
-        kernels.learn_rows(self._settings, self._state, batch, X, y, columns, predictions)
-
     def _finish(self, batch: Batch) -> None:
         kernels.finish(self._settings, self._state, batch)
 
@@ -274,31 +278,17 @@ class AutoLearner(LearnerBase):
         return entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
-        _, t, X, y, bought, predictions, _ = block
-        if not self._batches.full:
-            return self._play_rest(X, y, bought, predictions)
-        batch, batches = new_batch(self._settings), self._batches
-        clock = np.array([t - 1, batches.begun, 0, 0], dtype=np.int64)
-        rows = (X, y, predictions, bought)
-        played = int(kernels.play(self._settings, self._state, batch, clock, *rows))
-        batches.resume(int(clock[1]), int(clock[2]), int(clock[3]), batch)
-        return played
-
-    def _play_rest(
-        self,
-        X: NDArray[np.floating],
-        y: Floats,
-        bought: NDArray[np.int32],
-        predictions: Floats,
-    ) -> int:
-        """Play rounds of the current batch, which has room for them."""
-        entry = self._batches.asking
-        batch = entry.content
-        fault = int(first_oversized(X, y, batch.S))
-        played = len(y) if fault < 0 else fault
-        self._learn(batch, X[:played], y[:played], batch.S, predictions[:played])
-        bought[:played] = batch.S
-        entry.asked += played
-        if played and self._batches.close(entry, played):
-            self._finish(batch)
+        batches, t = self._batches, block.first_round - 1
+        entry = None if batches.full else batches.asking
+        if entry is None:
+            batch, clock = new_batch(self._settings), Clock(t, batches.begun, 0, 0, 0)
+        else:
+            batch = entry.content
+            clock = Clock(t, entry.number, entry.size, entry.asked, entry.closed)
+        played, clock = kernels.play(self._settings, self._state, batch, clock, block)
+        if entry is None:
+            batches.resume(clock.number, clock.asked, clock.size, batch)
+        elif played:
+            entry.asked = clock.asked
+            batches.close(entry, played)
         return played

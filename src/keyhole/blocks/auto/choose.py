@@ -5,19 +5,29 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from keyhole.blocks.auto.experts import (
+    LEADING,
+    ON_BEST,
+    ON_EVERYTHING,
+    ON_KEPT,
+    ON_NET,
+    ON_NOTHING,
+)
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
+    LONGEST_MEMORY,
     NET,
+    ONLY,
+    UNREAD,
     Batch,
     Settings,
     State,
-    places,
-    threshold_of,
 )
 from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.ensemble import start
+from keyhole.blocks.fit.ensemble import Start, start
 from keyhole.blocks.fit.forward import Room, Selection, select_into
 from keyhole.blocks.fit.optimism import sampled_gains
 from keyhole.blocks.greedy.experts_kernels import (
@@ -27,10 +37,9 @@ from keyhole.blocks.greedy.experts_kernels import (
     shared_weights,
 )
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.memories import Memories
 from keyhole.blocks.sums.running import centre
-from keyhole.problem import Indices
-
-_threshold_of, places_of = kernel(threshold_of), kernel(places)
+from keyhole.problem import Floats, Indices
 
 
 @inner
@@ -47,11 +56,11 @@ def _place(S: Indices, j: int) -> int:
 
 
 @kernel
-def leader(state: State) -> int:
-    """The memory whose kept features predicted best of late."""
-    best, recent = 0, state.mixture.recent
-    for m in range(1, len(state.kept.tau)):
-        if recent[m] < recent[best]:
+def leader(judges: Indices, recent: Floats) -> int:
+    """The memory whose kept features predicted best of late, by the losses of its judge."""
+    best = 0
+    for m in range(1, len(judges)):
+        if recent[judges[m]] < recent[judges[best]]:
             best = m
     return best
 
@@ -59,22 +68,21 @@ def leader(state: State) -> int:
 @inner
 def _keep(s: Settings, state: State, most: int) -> None:
     # By rank; at the same rank the memory that did best of late comes first.
-    space, recent = state.space, state.mixture.recent
-    memories = len(state.kept.tau)
+    space, memories = state.space, len(state.kept.tau)
     order = np.empty(memories, dtype=np.int64)
-    largest(-recent[:memories], order)
+    largest(-state.mixture.recent[s.experts.judges], order)
     for m in range(memories):
         room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
-        threshold = _threshold_of(s, state.kept.tau[m])
-        space.picked[m], space.noise[m] = select_into(state.kept, m, most, threshold, room)
-    space.why[:] = -1
+        picked, noise = select_into(state.kept, m, most, s.thresholds[m], room)
+        space.picked[m], space.noise[m] = picked, noise
+    space.why[:] = UNREAD
     held = 0
     for rank in range(most):
         for q in range(memories):
             m = order[q]
             if rank < space.picked[m] and held < most:
                 j = space.chosen[m, rank]
-                if space.why[j] < 0:
+                if space.why[j] == UNREAD:
                     space.why[j] = KEPT
                     held += 1
 
@@ -104,7 +112,7 @@ def _filled(s: Settings, played: int) -> float:
 def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> None:
     space = state.space
     for half in range(2):
-        m = 0 if half == 0 else lead
+        m = LONGEST_MEMORY if half == 0 else lead
         many = free // 2 if half == 0 else free - free // 2
         if many == 0:
             continue
@@ -115,7 +123,7 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
         key = 2 * number + half
         sampled_gains(s.seed, key, found, state.values.reads, s.optimism, space.score)
         for j in range(s.d):
-            if space.why[j] >= 0:
+            if space.why[j] != UNREAD:
                 space.score[j] = -1.0
         out = np.empty(many, dtype=np.int64)
         largest(space.score, out)
@@ -126,23 +134,23 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
 @kernel
 def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
-    space, lead = state.space, leader(state)
+    space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
     # With a budget of 1 and something to choose from, every other batch explores.
     _keep(s, state, 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool)
     played, net = 0, np.empty(0, dtype=np.int64)
     if s.slots > 0:
         net, played = _cast_net(s, state, batch, number)
         for i in range(len(net)):
-            if space.why[net[i]] < 0:
+            if space.why[net[i]] == UNREAD:
                 space.why[net[i]] = NET
     free = s.budget
     for j in range(s.d):
-        if space.why[j] >= 0:
+        if space.why[j] != UNREAD:
             free -= 1
     _explore(s, state, number, lead, free)
     a = 0
     for j in range(s.d):
-        if space.why[j] >= 0:
+        if space.why[j] != UNREAD:
             batch.S[a] = j
             a += 1
     _begin(s, state, batch)
@@ -157,7 +165,7 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
     _keep(s, state, s.pool)
     batch.S[:] = S
     for j in S:
-        if state.space.why[j] < 0:
+        if state.space.why[j] == UNREAD:
             state.space.why[j] = EXPLORED
     _begin(s, state, batch)
     batch.weight[:] = 0.0
@@ -165,8 +173,8 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
     for j in range(s.d):  # only what was read can be used
         a = _place(S, j)
         if a == len(S) or S[a] != j:
-            state.space.why[j] = -1
-    _start_runs(s, state, batch, leader(state))
+            state.space.why[j] = UNREAD
+    _start_runs(s, state, batch, leader(s.experts.judges, state.mixture.recent))
 
 
 @inner
@@ -176,8 +184,8 @@ def _begin(s: Settings, state: State, batch: Batch) -> None:
         batch.why[a] = state.space.why[j]
         batch.peak[a] = state.peaks[j]
         batch.centre[a] = centre(state.values, j) if state.values.reads[j] > 0.0 else np.nan
-    batch.label[0] = centre(state.label, 0) if state.label.reads[0] > 0.0 else np.nan
-    batch.rows[0] = 0
+    batch.label[ONLY] = centre(state.label, ONLY) if state.label.reads[ONLY] > 0.0 else np.nan
+    batch.rows[ONLY] = 0
 
 
 @inner
@@ -206,51 +214,63 @@ def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -
 
 @inner
 def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
-    kept, runs, space, b = state.kept, batch.runs, state.space, s.budget
-    features = np.empty(b + 1, dtype=np.int64)
-    features[:b] = batch.S
-    features[b] = s.d
-    memories = len(kept.tau)
-    at = places_of(memories)
-    # Bold: a feature's size is its root mean square. Cautious, for the few best: its peak, because
-    # one that hardly moved so far may move, and a model of few features then has nothing else.
-    typical = np.zeros(s.d)
-    for j in batch.S:
-        if kept.n[0, j] > 0.0:
-            typical[j] = math.sqrt(kept.G[0, j, j] / kept.n[0, j])
+    kept, runs, space, experts, S = state.kept, batch.runs, state.space, s.experts, batch.S
+    typical = _typical_sizes(kept, S)
+    features = np.empty(s.budget + 1, dtype=np.int64)
+    features[: s.budget] = S
+    features[s.budget] = s.d
     for e in range(len(runs.size)):
-        v, m, ridge, sizes = 0, -1, s.ridge, typical
-        if e < at.net:
-            m = e % memories
-            if e >= at.best:
-                sizes = state.peaks
+        on, place, v = experts.features[e], runs.place[e], 0
+        m = lead if experts.memory[e] == LEADING else experts.memory[e]
+        if on in (ON_KEPT, ON_BEST):
             # In proper mode all memories share the support that is played, that of the leader; and
             # who leads is found with k features each.
-            source = lead if s.proper and e >= at.best else m
-            most = space.picked[source]
-            if s.proper or e >= at.best:
-                most = min(s.k, most)
-            for rank in range(most):
-                j = space.chosen[source, rank]
-                if space.why[j] == KEPT:
-                    runs.place[e, v] = _place(batch.S, j)
-                    v += 1
-        elif e == at.net or e == at.cold:
-            m = 0 if e == at.net else -1
-            for i in range(s.slots):
-                new = True
-                for q in range(v):
-                    new = new and runs.place[e, q] != batch.slots[i]
-                if new:
-                    runs.place[e, v] = batch.slots[i]
-                    v += 1
-        elif e == at.wide:
-            m, ridge = lead, s.wide
-            for a in range(b):
-                runs.place[e, a] = a
-            v = b
-        if e != at.mean:  # that one is the label's centre alone
-            runs.place[e, v] = b
+            source = lead if m < 0 or (s.proper and on == ON_BEST) else m
+            most = s.k if s.proper or on == ON_BEST else s.pool
+            chosen = space.chosen[source, : min(most, space.picked[source])]
+            v = _places_of_kept(chosen, space.why, S, place)
+        elif on == ON_NET:
+            v = _different(batch.slots, place)
+        elif on == ON_EVERYTHING:
+            place[:] = np.arange(s.budget + 1)
+            v = s.budget
+        if on != ON_NOTHING:  # nothing: the label's centre alone, without the constant
+            place[v] = s.budget
             v += 1
         runs.size[e] = v
-        start(runs, e, features, kept, m, sizes, ridge, space.square)
+        sizes = state.peaks if experts.by_peak[e] else typical
+        start(runs, e, features, kept, Start(m, sizes, experts.ridge[e]), space.square)
+
+
+@inner
+def _typical_sizes(kept: Memories, S: Indices) -> Floats:
+    # The root mean square of the features S; 0 elsewhere, and where nothing was read.
+    n, G = kept.n[LONGEST_MEMORY], kept.G[LONGEST_MEMORY]
+    sizes = np.zeros(len(n))
+    for j in S:
+        if n[j] > 0.0:
+            sizes[j] = math.sqrt(G[j, j] / n[j])
+    return sizes
+
+
+@inner
+def _places_of_kept(chosen: Indices, why: NDArray[np.int8], S: Indices, place: Indices) -> int:
+    v = 0
+    for j in chosen:
+        if why[j] == KEPT:
+            place[v] = _place(S, j)
+            v += 1
+    return v
+
+
+@inner
+def _different(slots: Indices, place: Indices) -> int:
+    v = 0
+    for played in slots:
+        new = True
+        for q in range(v):
+            new = new and place[q] != played
+        if new:
+            place[v] = played
+            v += 1
+    return v

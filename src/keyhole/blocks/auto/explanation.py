@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -74,12 +74,3 @@ def optimistic(gain: float, error: float) -> float:
         return error
     # error = 2 sqrt(gain) se, se that of the correlation
     return (math.sqrt(gain) + error / math.sqrt(gain)) ** 2
-
-
-def expert_names(taus: Sequence[float]) -> list[str]:
-    """What AutoLearner's experts are called, in their order."""
-    spans = ["all rounds" if math.isinf(tau) else f"{tau:g} rounds" for tau in taus]
-    kept = [f"memory of {span}" for span in spans]
-    few = [f"best k, memory of {span}" for span in spans]
-    rest = ["safety net with memory", "safety net", "mean of the labels", "everything read"]
-    return kept + few + rest

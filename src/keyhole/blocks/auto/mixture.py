@@ -12,9 +12,11 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, ProblemError
 
 RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
-BOLD = 0.9  # the prior weight of the bold average
+BOLD = 0.9  # the prior weight of the bold average, as a rule
 POWER = 5  # the scatter the bold average believes in: (1 + error^2 / (FREEDOM v))^-POWER
 FREEDOM = 2.0 * POWER - 1.0  # its degrees of freedom
+LOW, HIGH = 0, 1  # in `Mixture.span`
+LOSS, WEIGHT, ROUNDS = 0, 1, 2  # in `Mixture.noise`
 
 
 class Mixture(NamedTuple):
@@ -45,10 +47,11 @@ class Mixture(NamedTuple):
     less than the guess itself in every round but a record. The first label, a record, is charged
     to no one.
 
-    Sums: `losses`, `recent` (discounted), `noise` (of the bold average: loss and
-    count over a window of 200 rounds or a quarter of all, and the count of all).
-    Extremes: `span` = low, high; NaN before the first label. Derived, round by round: `belief`,
-    in rate r and expert e; its sum is 1.
+    Sums: `losses`, `recent` (discounted), `noise` (of the bold average: LOSS and the number of
+    rounds it is the sum of, WEIGHT, over a window of 200 rounds or a quarter of all; ROUNDS are
+    all). Extremes: `span`, the LOW and the HIGH end of the labels; NaN before the first. Derived,
+    round by round: `belief`, in rate r and expert e; its sum is 1. `prior` has the bold average in
+    the last place.
 
     Examples
     --------
@@ -67,14 +70,16 @@ class Mixture(NamedTuple):
     belief: Floats  # rates x E
 
 
-def mix(prior: ArrayLike) -> Mixture:
-    """A mixture of experts with these prior weights; `BOLD` of it all goes to the bold average."""
+def mix(prior: ArrayLike, bold: float = BOLD) -> Mixture:
+    """A mixture of experts with these prior weights; `bold` of it all goes to the bold average."""
     weights = np.array(prior, dtype=np.float64)
     if not (weights.ndim == 1 and (weights >= 0.0).all() and 0.0 < weights.sum() < np.inf):
         raise ProblemError(f"prior must be numbers >= 0, at least one positive, got {prior!r}")
+    if not 0.0 <= bold < 1.0:
+        raise ProblemError(f"bold must be a share of the prior, at least 0 and below 1, got {bold}")
     weights /= weights.sum()
     E, belief = len(weights), np.tile(weights / len(RATES), (len(RATES), 1))
-    heard = np.append((1.0 - BOLD) * weights, BOLD)
+    heard = np.append((1.0 - bold) * weights, bold)
     return Mixture(heard, np.zeros(E + 1), np.zeros(E), np.zeros(3), np.full(2, np.nan), belief)
 
 
@@ -94,7 +99,7 @@ def bold_shares(mixture: Mixture) -> Floats:
 
 def shares(mixture: Mixture) -> Floats:
     """The weights of the experts 0..E-1 in the whole, those inside the bold average included."""
-    Y = 0.5 * float(mixture.span[1] - mixture.span[0])
+    Y = 0.5 * float(mixture.span[HIGH] - mixture.span[LOW])
     least = mixture.losses[mixture.prior > 0.0].min()
     weight = mixture.prior.copy()
     if Y > 0.0:
@@ -106,7 +111,7 @@ def shares(mixture: Mixture) -> Floats:
 
 def bound(mixture: Mixture, expert: int) -> float:
     """2 Y^2 log(1/prior): what the mixture may lose beyond an expert, records aside."""
-    Y, prior = 0.5 * float(mixture.span[1] - mixture.span[0]), float(mixture.prior[expert])
+    Y, prior = 0.5 * float(mixture.span[HIGH] - mixture.span[LOW]), float(mixture.prior[expert])
     if prior == 0.0:
         return math.inf
     return 2.0 * Y * Y * math.log(1.0 / prior) if Y > 0.0 else 0.0
@@ -121,7 +126,7 @@ ANEW = 1e-6  # the chance per round that the rate of change itself is drawn agai
 @kernel
 def predict(mixture: Mixture, guesses: Floats) -> float:
     """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""
-    E, low, high = len(mixture.recent), mixture.span[0], mixture.span[1]
+    E, low, high = len(mixture.recent), mixture.span[LOW], mixture.span[HIGH]
     if np.isnan(low):
         guesses[:] = 0.0
         return 0.0
@@ -155,7 +160,7 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
 @kernel
 def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
     """Charge every expert for its guess (as `predict` left it), and widen the range."""
-    if np.isnan(mixture.span[0]):  # the first label tells the units, and is no one's fault
+    if np.isnan(mixture.span[LOW]):  # the first label tells the units, and is no one's fault
         mixture.span[:] = y
         return
     E, fade = len(mixture.recent), 1.0 - 1.0 / WINDOW
@@ -165,16 +170,17 @@ def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
         mixture.recent[e] = fade * mixture.recent[e] + loss
     loss = (y - guesses[E]) * (y - guesses[E])
     mixture.losses[E] += loss
-    mixture.span[0] = min(mixture.span[0], y)
-    mixture.span[1] = max(mixture.span[1], y)
-    # A window that grows with time: weight w becomes (1 - 1/max(WINDOW, SHARE t)) w + 1.
-    mixture.noise[1] += 1.0
-    mixture.noise[0] += loss
-    most = max(WINDOW, SHARE * mixture.noise[2])
-    mixture.noise[2] += 1.0
-    if mixture.noise[1] > most:
-        mixture.noise[0] *= most / mixture.noise[1]
-        mixture.noise[1] = most
+    mixture.span[LOW] = min(mixture.span[LOW], y)
+    mixture.span[HIGH] = max(mixture.span[HIGH], y)
+    # A window that grows with time: after it is full, the old rounds are weighted down a little.
+    noise = mixture.noise
+    noise[WEIGHT] += 1.0
+    noise[LOSS] += loss
+    most = max(WINDOW, SHARE * noise[ROUNDS])
+    noise[ROUNDS] += 1.0
+    if noise[WEIGHT] > most:
+        noise[LOSS] *= most / noise[WEIGHT]
+        noise[WEIGHT] = most
     _believe(mixture, guesses, y)
 
 
@@ -182,7 +188,7 @@ def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
 def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
     # Bayes' rule, then the chance of a change: from every expert to one drawn from the prior.
     belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
-    scale = FREEDOM * mixture.noise[0] / mixture.noise[1]
+    scale = FREEDOM * mixture.noise[LOSS] / mixture.noise[WEIGHT]
     if not scale > 0.0:  # nobody has lost anything
         return
     least, total = np.inf, 0.0
@@ -203,8 +209,8 @@ def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
         for e in range(E):
             belief[r, e] /= total
             mass += belief[r, e]
-        change = max(RATES[r], 1.0 / (mixture.noise[2] + 1.0))
+        change = max(RATES[r], 1.0 / (mixture.noise[ROUNDS] + 1.0))
         stay, move = (1.0 - ANEW) * (1.0 - change), (1.0 - ANEW) * change * mass
-        fresh = (move + ANEW / len(RATES)) / (1.0 - BOLD)
+        fresh = (move + ANEW / len(RATES)) / (1.0 - prior[E])
         for e in range(E):
             belief[r, e] = stay * belief[r, e] + fresh * prior[e]

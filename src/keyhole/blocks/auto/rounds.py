@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto.choose import choose, places_of
-from keyhole.blocks.auto.mixture import Mixture
+from keyhole.blocks.auto.choose import choose
+from keyhole.blocks.auto.mixture import HIGH, LOW, Mixture
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
-from keyhole.blocks.auto.state import FAR, Batch, Settings, State, batch_size
+from keyhole.blocks.auto.state import ONLY, Batch, Clock, Settings, State, batch_size
+from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.ensemble import Ensemble, guess, learn
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
@@ -24,7 +25,13 @@ _size = kernel(batch_size)
 
 @inner
 def _gather(
-    centre: Floats, peak: Floats, X: NDArray[np.floating], t: int, columns: Indices, x: Floats
+    X: NDArray[np.floating],
+    t: int,
+    columns: Indices,
+    centre: Floats,
+    peak: Floats,
+    far: float,
+    x: Floats,
 ) -> None:
     # Centred values; 0 where absent, or where there is no centre yet; cut off far beyond the peak.
     b = len(centre)
@@ -33,7 +40,7 @@ def _gather(
         if np.isnan(x[a]):
             x[a] = 0.0
         if peak[a] > 0.0:
-            x[a] = min(max(x[a], -FAR * peak[a]), FAR * peak[a])
+            x[a] = min(max(x[a], -far * peak[a]), far * peak[a])
     x[b] = 1.0
 
 
@@ -44,11 +51,13 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
     Those of v weights from n rounds are taken n / (n + v) times, about what VAW makes of them in
     the mean; VAW itself looks at x first.
     """
-    kept, first = state.kept, places_of(len(state.kept.tau)).best
+    kept, memory, size = state.kept, s.experts.memory, batch.runs.size
     shares[:] = state.mixture.belief.sum(axis=0)
-    for m in range(len(kept.tau)):
-        n = kept.n[m, s.d] * kept.scale[m]
-        shares[first + m] *= n / (n + batch.runs.size[first + m])
+    for e in range(len(shares)):
+        m = memory[e]
+        if m >= 0 and size[e] > 0:
+            n = kept.n[m, s.d] * kept.scale[m]
+            shares[e] *= n / (n + size[e])
 
 
 @inner
@@ -64,11 +73,11 @@ def _predict(mixture: Mixture, runs: Ensemble, label: float, x: Floats, guesses:
 @inner
 def _play_properly(s: Settings, state: State, batch: Batch) -> float:
     # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
-    value, shares = batch.label[0], np.empty(len(batch.runs.size))
+    value, shares = batch.label[ONLY], np.empty(len(batch.runs.size))
     played_shares(s, state, batch, shares)
     for e in range(len(shares)):
         value += shares[e] * batch.runs.along[e]
-    return float(min(max(value, state.mixture.span[0]), state.mixture.span[1]))
+    return float(min(max(value, state.mixture.span[LOW]), state.mixture.span[HIGH]))
 
 
 @kernel
@@ -76,9 +85,9 @@ def predict_row(s: Settings, state: State, batch: Batch, values: Floats) -> floa
     """The prediction for the values of S; nothing is learnt."""
     X, columns = values.reshape(1, -1), np.arange(len(values))
     x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
-    _gather(batch.centre, batch.peak, X, 0, columns, x)
-    prediction = _predict(state.mixture, batch.runs, batch.label[0], x, guesses)
-    if s.proper and not np.isnan(batch.label[0]):
+    _gather(X, 0, columns, batch.centre, batch.peak, s.far, x)
+    prediction = _predict(state.mixture, batch.runs, batch.label[ONLY], x, guesses)
+    if s.proper and not np.isnan(batch.label[ONLY]):
         return _play_properly(s, state, batch)
     return prediction
 
@@ -94,40 +103,40 @@ def learn_rows(
     predictions: Floats,
 ) -> None:
     """Predict and learn rows one after the other; X holds feature S[a] in column columns[a]."""
-    b, runs, mixture = len(batch.S), batch.runs, state.mixture
+    b, runs, mixture, far = len(batch.S), batch.runs, state.mixture, s.far
     offset, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
     x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
     for t in range(len(y)):
-        _gather(offset, peak, X, t, columns, x)
-        predictions[t] = _predict(mixture, runs, middle[0], x, guesses)
-        if s.proper and not np.isnan(middle[0]):
+        _gather(X, t, columns, offset, peak, far, x)
+        predictions[t] = _predict(mixture, runs, middle[ONLY], x, guesses)
+        if s.proper and not np.isnan(middle[ONLY]):
             predictions[t] = _play_properly(s, state, batch)
         charge(mixture, guesses, y[t])
-        row = batch.rows[0]
-        if np.isnan(middle[0]):
-            middle[0] = y[t]
+        row = batch.rows[ONLY]
+        if np.isnan(middle[ONLY]):
+            middle[ONLY] = y[t]
         for a in range(b):
             value = np.float64(X[t, columns[a]])
             values[row, a] = value
             if np.isnan(offset[a]):
                 offset[a] = value
         batch.labels[row] = y[t]
-        batch.rows[0] = row + 1
-        learn(runs, y[t] - middle[0])
+        batch.rows[ONLY] = row + 1
+        learn(runs, y[t] - middle[ONLY])
 
 
 @kernel
 def finish(s: Settings, state: State, batch: Batch) -> None:
     """Take a batch into all sums: centres first, then moments around them, then the net."""
-    rows, b = batch.rows[0], len(batch.S)
+    rows, b = batch.rows[ONLY], len(batch.S)
     if rows == 0:
         return
     for t in range(rows):
-        add(state.label, 0, batch.labels[t])
+        add(state.label, ONLY, batch.labels[t])
         for a in range(b):
             add(state.values, batch.S[a], batch.values[t, a])
     values, labels = np.empty((rows, b)), np.empty(rows)
-    middle = centre(state.label, 0)
+    middle = centre(state.label, ONLY)
     for a in range(b):
         offset = centre(state.values, batch.S[a])
         for t in range(rows):
@@ -160,39 +169,31 @@ def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: in
 
 
 @kernel
-def play(
-    s: Settings,
-    state: State,
-    batch: Batch,
-    clock: Indices,
-    X: NDArray[np.floating],
-    y: Floats,
-    predictions: Floats,
-    bought: NDArray[np.int32],
-) -> int:
-    """Rounds of a block, batch by batch; returns how many were played before one too large.
+def play(s: Settings, state: State, batch: Batch, clock: Clock, block: Block) -> tuple[int, Clock]:
+    """Rounds of a block, batch by batch; how many were played before one too large, and the clock.
 
-    clock: rounds asked so far, batches begun so far, rounds of the current batch, its size.
+    The current batch is gone on with, and taken into the sums once all its rounds are closed. If
+    some of those asked before are still open, the block must not go beyond its end.
     """
+    X, y, bought, predictions = block.X, block.y, block.bought, block.predictions
+    round, number, size, asked, closed = clock
     t, n = 0, len(y)
     while t < n:
-        if clock[2] == clock[3]:
-            clock[1] += 1
-            clock[2], clock[3] = 0, _size(clock[0])
-            choose(s, state, batch, clock[1])
-        many = min(n - t, clock[3] - clock[2])
+        if asked == size:
+            number += 1
+            size, asked, closed = _size(s, round), 0, 0
+            choose(s, state, batch, number)
+        many = min(n - t, size - asked)
         fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
-        stop = t + (many if fault < 0 else fault)
+        played = many if fault < 0 else fault
+        stop = t + played
         learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop])
-        if len(bought) > 0:
-            for i in range(t, stop):
-                for a in range(len(batch.S)):
-                    bought[i, a] = batch.S[a]
-        clock[0] += stop - t
-        clock[2] += stop - t
-        t = stop
+        for i in range(t, stop):
+            for a in range(len(batch.S)):
+                bought[i, a] = batch.S[a]
+        round, asked, closed, t = round + played, asked + played, closed + played, stop
         if fault >= 0:
             break
-        if clock[2] == clock[3]:
+        if closed == size:
             finish(s, state, batch)
-    return t
+    return t, Clock(round, number, size, asked, closed)

@@ -1,6 +1,7 @@
 """What AutoLearner is made of: its settings, its state, and the batch it is playing.
 
-All three are tuples of numbers and arrays, so that compiled code takes them as they are.
+All three are tuples of numbers and arrays, so that compiled code takes them as they are. A number
+that compiled code changes is an array of length 1.
 """
 
 from __future__ import annotations
@@ -10,27 +11,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
 from keyhole.blocks.auto.mixture import Mixture, mix
+from keyhole.blocks.auto.parts import AutoParts
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
-from keyhole.problem import Floats, Indices
+from keyhole.problem import Floats, Indices, Problem
 
-TAUS = (math.inf, 1024.0, 64.0)  # rounds the memories look back
-LONGEST = 16  # rounds of a batch, once it is no longer the beginning
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
-FAR = 2.0  # times the peak: beyond it a value is taken for a fault (a code for missing, say)
-BOLDER = 0.8  # standard errors by which a memory that forgets may be bolder
+UNREAD = -1
+ONLY = 0  # the place of the number in an array of length 1
+LONGEST_MEMORY = 0
 
 
 class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
-    `pool`: features kept at most; `slots`: runs of the safety net's experts (0: no net); `net`:
-    the features it reads; `threshold`: standard errors that make a feature significant; `ridge`:
-    of a VAW, in squares of a feature's size, and `wide`: of the one on everything that is read;
-    `optimism`: standard errors by which exploration lets a correlation be off.
+    `pool`: features kept at most; `slots`: those the safety net plays (0: no net); `net`: those it
+    reads; `thresholds`: the standard errors that make a feature significant, by memory. The rest
+    is as in `AutoParts`.
     """
 
     d: int
@@ -39,34 +40,45 @@ class Settings(NamedTuple):
     pool: int
     slots: int
     net: int
-    threshold: float
-    ridge: float
-    wide: float
+    thresholds: Floats
     optimism: float
+    far: float
+    shortest: int
+    longest: int
+    growth: int
     proper: bool
     seed: np.uint64
+    experts: ExpertTable
 
 
-def settings(d: int, k: int, budget: int, *, proper: bool, seed: int) -> Settings:
-    """Who gets how much of the budget: explored at least an eighth, the net a sixth, the rest kept.
+def settings(problem: Problem, parts: AutoParts, *, proper: bool, seed: int) -> Settings:
+    """The settings of an AutoLearner put together from these parts.
 
-    Half of the net's share plays, the other half reads uniformly. Below a budget of 6, where it
-    would take more than a third, there is no net; below 8 kept and explored features share what it
-    leaves. Where everything is read, everything may be kept.
-
-    >>> settings(100, 4, 24, proper=False, seed=0)[:6]
-    (100, 4, 24, 17, 2, 4)
-    >>> settings(100, 1, 2, proper=False, seed=0)[:6]
-    (100, 1, 2, 1, 0, 0)
+    A memory that forgets may be bolder: what it chose wrongly it forgets too. Not in proper mode,
+    where its choice is all that is played, and not where there is little room, because what it
+    chose wrongly would take the place of something better.
     """
-    slots = max(1, budget // 12) if budget >= 6 else 0
-    net, explored = 2 * slots, budget // 8
-    pool = budget - net - explored if slots else max(1, budget - 1)
-    if budget == d:
-        pool, net = budget, d if slots else 0
-    threshold = math.sqrt(2.0 * math.log(max(d, 2)))
+    pool, slots, net, threshold = parts.sizes(problem)
+    cautious = proper or pool < 2 * problem.k
+    thresholds = [
+        threshold if cautious or tau == math.inf else threshold - parts.bolder for tau in parts.taus
+    ]
     return Settings(
-        d, k, budget, pool, slots, net, threshold, 1.0, 10.0, 0.35, bool(proper), np.uint64(seed)
+        problem.d,
+        problem.k,
+        problem.budget,
+        pool,
+        slots,
+        net,
+        np.array(thresholds),
+        parts.optimism,
+        parts.far,
+        parts.shortest,
+        parts.longest,
+        parts.growth,
+        proper,
+        np.uint64(seed),
+        table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),
     )
 
 
@@ -79,7 +91,11 @@ class Net(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Room to work in; nothing here outlives a call."""
+    """Room to work in; nothing here outlives a call.
+
+    `picked[m]` features, `chosen[m]` in order, are what memory m finds significant; `r`, `D`,
+    `noise`, `gains` are those of `Selection`. `why`: KEPT, NET, EXPLORED or UNREAD, by feature.
+    """
 
     L: Floats  # pool + 3 x d
     r: Floats  # memory x d
@@ -87,12 +103,12 @@ class Space(NamedTuple):
     noise: Floats
     chosen: Indices  # memory x pool
     gains: Floats
-    picked: Indices  # how many each memory chose
+    picked: Indices
     ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]  # of each feature, -1: not read
+    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
     score: Floats
     p: Floats  # slots x d
-    draw: Indices  # for `kernels.sampling.subset`
+    draw: Indices  # for `draw.keyed.subset`
     square: Floats  # places x places
 
 
@@ -114,8 +130,8 @@ class Batch(NamedTuple):
     """A few rounds that read the same features S (ascending), place by place.
 
     `why`: KEPT, NET or EXPLORED. `centre`, `label`: what is subtracted, NaN before any value was
-    seen. `peak`: the largest centred value so far; one beyond `FAR` times that is cut off there
-    before it is used to predict. `values`, `labels`: the rounds told, `rows[0]` of them. `slots`,
+    seen. `peak`: the largest centred value so far; one beyond `far` times that is cut off there
+    before it is used to predict. `values`, `labels`: the rounds told, `rows` of them. `slots`,
     `p`, `weight`: the draw of the net's experts: the place each plays, with which probability they
     play each place, and what its loss counts.
     """
@@ -134,41 +150,22 @@ class Batch(NamedTuple):
     weight: Floats
 
 
-class Places(NamedTuple):
-    """Where the experts stand: first, for each memory, the one on its kept features; then these."""
+class Clock(NamedTuple):
+    """Where the game stands: rounds asked in all, and the current batch.
 
-    best: int  # the first of those on the best k, one for each memory
-    net: int  # on what the safety net plays, with all that was ever read
-    cold: int  # the same from nothing: Algorithm 2
-    mean: int  # of the labels
-    wide: int  # on everything that is read
-    total: int
-
-
-def places(memory_count: int) -> Places:
-    """Where the experts stand when there are so many memories."""
-    net = 2 * memory_count
-    return Places(memory_count, net, net + 1, net + 2, net + 3, net + 4)
-
-
-def prior(memory_count: int, *, proper: bool) -> Floats:
-    """Of the experts: equal; in proper mode only of the best k by each memory, and of the mean.
-
-    >>> prior(2, proper=True)
-    array([0., 0., 1., 1., 0., 0., 1., 0.])
+    Of the batch: its number, how many rounds it has, how many of them were asked and are closed.
     """
-    at = places(memory_count)
-    weight = np.ones(at.total)
-    if proper:
-        weight[:] = 0.0
-        weight[at.best : at.best + memory_count] = 1.0
-        weight[at.mean] = 1.0
-    return weight
+
+    round: int
+    number: int
+    size: int
+    asked: int
+    closed: int
 
 
-def new_state(s: Settings) -> State:
+def new_state(s: Settings, parts: AutoParts) -> State:
     """Nothing learnt yet."""
-    m, d, room = len(TAUS), s.d, s.budget + 1
+    m, d, room = len(parts.taus), s.d, s.budget + 1
     space = Space(
         np.empty((s.pool + 3, d)),
         np.empty((m, d)),
@@ -185,22 +182,23 @@ def new_state(s: Settings) -> State:
         np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
-    mixture = mix(prior(m, proper=s.proper))
-    return State(memories(d, TAUS), running(d), running(1), np.zeros(d), mixture, net, space)
+    experts = list_experts(parts.experts, parts.taus, proper=s.proper)
+    mixture = mix([float(expert.heard) for expert in experts], parts.bold)
+    return State(memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net, space)
 
 
 def new_batch(s: Settings) -> Batch:
-    """An empty batch, to be filled by `kernels.auto.choose`."""
+    """An empty batch, to be filled by `choose`."""
     b = s.budget
     return Batch(
         np.zeros(b, dtype=np.int64),
         np.zeros(b, dtype=np.int8),
-        ensemble(places(len(TAUS)).total, b + 1),
+        ensemble(len(s.experts.features), b + 1),
         np.zeros(b),
         np.zeros(b),
         np.zeros(1),
-        np.zeros((LONGEST, b)),
-        np.zeros(LONGEST),
+        np.zeros((s.longest, b)),
+        np.zeros(s.longest),
         np.zeros(1, dtype=np.int64),
         np.zeros(s.slots, dtype=np.int64),
         np.zeros((s.slots, b)),
@@ -208,20 +206,6 @@ def new_batch(s: Settings) -> Batch:
     )
 
 
-def threshold_of(s: Settings, tau: float) -> float:
-    """A memory that forgets may be bolder: what it chose wrongly it forgets too.
-
-    Not in proper mode, where its choice is all that is played, and not where there is little room,
-    because what it chose wrongly would take the place of something better.
-    """
-    cautious = tau == math.inf or s.proper or s.pool < 2 * s.k
-    return s.threshold if cautious else s.threshold - BOLDER
-
-
-def batch_size(t: int) -> int:
-    """Rounds of a batch that begins after t rounds: a sixty-fourth of them, from 4 to 16.
-
-    >>> [batch_size(t) for t in (0, 400, 512, 1024, 10**6)]
-    [4, 6, 8, 16, 16]
-    """
-    return min(LONGEST, max(4, t // 64))
+def batch_size(s: Settings, t: int) -> int:
+    """Rounds of a batch that begins after t rounds."""
+    return min(s.longest, max(s.shortest, t // s.growth))

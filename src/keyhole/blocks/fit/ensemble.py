@@ -70,23 +70,27 @@ def invert(A: Floats) -> None:
             A[j, i] = A[i, j]
 
 
+class Start(NamedTuple):
+    """What a run starts from: the number of a memory (below 0: nothing) and a ridge.
+
+    The ridge counts examples that show a feature at its size, and 1 round of the constant. A
+    feature of size 0, whose units are unknown, keeps the weight 0.
+    """
+
+    memory: int
+    sizes: Floats
+    ridge: float
+
+
 @kernel
 def start(
-    runs: Ensemble,
-    e: int,
-    features: Indices,
-    kept: Memories,
-    memory: int,
-    sizes: Floats,
-    ridge: float,
-    room: Floats,
+    runs: Ensemble, e: int, features: Indices, kept: Memories, origin: Start, room: Floats
 ) -> None:
     """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
 
-    `memory` < 0: from nothing. The ridge counts examples that show a feature at its size, and 1
-    round of the constant. A feature of size 0, whose units are unknown, keeps the weight 0.
     room: v x v.
     """
+    memory, sizes, ridge = origin
     v, d = runs.size[e], kept.c.shape[1] - 1
     A, unit, root, b = room[:v, :v], np.empty(v), np.empty(v), np.zeros(v)
     source = max(memory, 0)
