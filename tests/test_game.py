@@ -9,8 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import Floats
 from keyhole.testing.tools import RowsOnly
+from tests.helpers.one_by_one import OneByOne
 
 PROBLEM = kh.Problem(d=5, k=1, budget=2)
 X = np.arange(40.0).reshape(8, 5)
@@ -192,3 +194,143 @@ def test_the_progress_line_is_for_terminals_and_patient() -> None:
     assert "8 of 8 rounds" in screen.getvalue()
     assert screen.getvalue().endswith("\n")
     assert file.getvalue() == ""
+
+
+class Diary(Observer):
+    """Writes down everything it is told, and how the learner was at the time."""
+
+    def __init__(self, rooms: list[int | None], enough_after: int = 10**9) -> None:
+        self.rooms = rooms
+        self.enough_after = enough_after
+        self.entries: list[PlayedBlock] = []
+        self.weights: list[Floats] = []
+        self.finished = 0
+
+    @property
+    def room(self) -> int | None:
+        return self.rooms[len(self.entries) % len(self.rooms)]
+
+    @property
+    def played(self) -> int:
+        return sum(len(entry.y) for entry in self.entries)
+
+    def enough(self) -> bool:
+        return self.played >= self.enough_after
+
+    def after_block(self, played: PlayedBlock, learner: kh.Learner) -> None:
+        rows = (played.X.copy(), played.y.copy(), played.y_hat.copy(), played.bought.copy())
+        self.entries.append(PlayedBlock(played.first_round, *rows))
+        self.weights.append(learner.weights.copy())
+
+    def finish(self, learner: kh.Learner) -> None:
+        self.finished += 1
+
+
+def observed(learner: kh.Learner, stream: kh.Stream, *diaries: Diary) -> kh.Ledger:
+    return kh.play(learner, stream, observers=diaries)
+
+
+def same(a: Diary, b: Diary) -> None:
+    """Both were told the same, in the same pieces, to the last bit."""
+    assert [e.first_round for e in a.entries] == [e.first_round for e in b.entries]
+    for ours, theirs in zip(a.entries, b.entries, strict=True):
+        for mine, yours in zip(ours[1:], theirs[1:], strict=True):
+            assert np.asarray(mine).tobytes() == np.asarray(yours).tobytes()
+    assert [w.tobytes() for w in a.weights] == [w.tobytes() for w in b.weights]
+
+
+# Blocks of 100 rows, checkpoints everywhere: rooms that fall on neither and on both.
+ROOMS: list[list[int | None]] = [[None], [7], [1, 2, 50, None, 3], [100], [0]]
+
+
+@pytest.mark.parametrize("rooms", ROOMS, ids=str)
+def test_observers_are_told_the_same_of_blocks_and_of_single_rounds(
+    rooms: list[int | None],
+) -> None:
+    stream, _ = kh.streams.realizable(d=12, k=2, n=350, seed=2)
+    hundreds = kh.streams.GeneratedStream(12, 350, lambda: stream.blocks(100))
+    problem = kh.Problem(d=12, k=2, budget=5)
+    alone, learner = kh.RandomSubset(problem, seed=4), kh.RandomSubset(problem, seed=4)
+    plain = kh.play(alone, hundreds)
+    blocks, beside, singles, rows = Diary(rooms), Diary([13]), Diary(rooms), Diary(rooms)
+    ledger = observed(learner, hundreds, blocks, beside)
+    observed(OneByOne(kh.RandomSubset(problem, seed=4)), hundreds, singles)
+    observed(kh.RandomSubset(problem, seed=4), RowsOnly(hundreds), rows)
+    same(blocks, singles)
+
+    # Looking changes nothing.
+    assert ledger.loss == plain.loss
+    assert ledger.predictions.tobytes() == plain.predictions.tobytes()
+    assert [(c.round, c.loss, c.support) for c in ledger.checkpoints] == [
+        (c.round, c.loss, c.support) for c in plain.checkpoints
+    ]
+    assert learner.weights.tobytes() == alone.weights.tobytes()
+
+    # And what is told is what happened, however it is cut; a stream of rows is told row by row.
+    X, y = kh.streams.collect(stream)
+    assert {len(entry.y) for entry in rows.entries} == {1}
+    for diary in (blocks, beside, singles, rows):
+        whole = [np.concatenate(part) for part in zip(*(e[1:] for e in diary.entries), strict=True)]
+        assert diary.entries[0].first_round == 1
+        assert whole[0].tobytes() == X.tobytes()
+        assert whole[1].tobytes() == y.tobytes()
+        assert whole[2].tobytes() == plain.predictions.tobytes()
+        assert np.bincount(whole[3][whole[3] >= 0], minlength=12).tolist() == plain.reads.tolist()
+        assert diary.finished == 1
+
+
+def test_an_observer_without_wishes_is_told_of_blocks_as_the_stream_has_them() -> None:
+    stream = kh.streams.GeneratedStream(5, 8, lambda: iter([(X[:5], Y[:5]), (X[5:], Y[5:])]))
+    calm, hurried = Diary([None]), Diary([2])
+    observed(kh.RunningMean(PROBLEM), stream, calm, hurried)
+    assert [len(entry.y) for entry in calm.entries] == [5, 3]
+    assert [len(entry.y) for entry in hurried.entries] == [2, 2, 1, 2, 1]
+    limited = Diary([None])
+    kh.play(kh.RunningMean(PROBLEM), stream, rounds=6, observers=[limited])
+    assert [len(entry.y) for entry in limited.entries] == [5, 1]
+
+
+def test_observers_see_the_learner_as_it_was_after_their_rounds() -> None:
+    stream, _ = kh.streams.realizable(d=6, k=2, n=64, seed=2)
+    problem = kh.Problem(d=6, k=2, budget=3)
+    diary = Diary([10])
+    observed(kh.FixedSubset(problem, support=[1, 4]), stream, diary)
+    for entry, weights in zip(diary.entries, diary.weights, strict=True):
+        learner = kh.FixedSubset(problem, support=[1, 4])
+        kh.play(learner, stream, rounds=entry.first_round + len(entry.y) - 1)
+        assert learner.weights.tobytes() == weights.tobytes()
+
+
+@pytest.mark.parametrize("rows_only", [False, True])
+def test_an_observer_can_end_the_game_between_two_blocks(rows_only: bool) -> None:
+    stream = kh.streams.GeneratedStream(5, 8, lambda: iter([(X[:5], Y[:5]), (X[5:], Y[5:])]))
+    for enough_after, in_blocks in ((0, 0), (1, 5), (5, 5), (6, 8), (8, 8)):
+        diary = Diary([1], enough_after)
+        learner = kh.RunningMean(PROBLEM)
+        ledger = observed(learner, RowsOnly(stream) if rows_only else stream, diary)
+        expected = enough_after if rows_only else in_blocks
+        assert ledger.rounds == learner.round == diary.played == expected
+        assert diary.finished == 1
+
+
+@pytest.mark.parametrize("stream", [STREAM, RowsOnly(STREAM)], ids=["blocks", "rows"])
+def test_the_ledger_says_how_long_the_learner_took(
+    stream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+
+    class Slow(kh.Zero):
+        def predict(self, seen: kh.Observation) -> float:
+            nonlocal now
+            now += 1.0
+            return 0.0
+
+    class Slower(Observer):
+        def after_block(self, played: PlayedBlock, learner: kh.Learner) -> None:
+            nonlocal now
+            now += 100.0
+
+    ledger = kh.play(OneByOne(Slow(PROBLEM)), stream, observers=[Slower()])
+    assert ledger.seconds == 8.0, "observers take their time, not the learner's"
+    assert (ledger + kh.Ledger(PROBLEM)).seconds == 8.0

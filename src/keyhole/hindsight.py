@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.sums.gram import Gram
+from keyhole.blocks.sums.gram import Gram, LeastSquares
 from keyhole.ledger import Ledger
 from keyhole.problem import (
     BlockStream,
@@ -98,7 +98,7 @@ def hindsight(
         gram.add(X, y)
     if gram.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
-    return _best(gram, k, intercept, seconds, None)
+    return Prefix.of(gram, intercept).best(k, seconds)
 
 
 def hindsight_curve(
@@ -118,47 +118,69 @@ def hindsight_curve(
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
         raise ProblemError(f"rounds must be ascending, got {ends}")
-    gram = Gram(stream.d)
+    return best_of_each(_prefixes(stream, ends, intercept), len(ends), k, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What the best model of the first rounds is worked out from: how many, and second moments."""
+
+    rounds: int
+    squares: LeastSquares
+
+    @classmethod
+    def of(cls, gram: Gram, intercept: bool) -> Prefix:
+        """The prefix whose rows were added up, for models with or without an intercept."""
+        return cls(gram.n, gram.centred() if intercept else gram.raw())
+
+    def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
+        """The best k-sparse model; the search begins with the features `start`."""
+        squares = self.squares
+        found = best_subset(
+            squares.G, squares.c, squares.yy, k, seconds=max(seconds, 0.0), start=start
+        )
+        weights = np.zeros(len(squares.c))
+        weights[found.support] = found.weights
+        return Hindsight(
+            rounds=self.rounds,
+            k=k,
+            loss=Interval(found.lower, found.rss, found.how),
+            weights=weights,
+            intercept=squares.mean_y - float(squares.mean_x @ weights),
+            empty_loss=squares.yy,
+        )
+
+
+def best_of_each(prefixes: Iterable[Prefix], count: int, k: int, seconds: float) -> list[Hindsight]:
+    """The best models of so many prefixes, ascending; each search starts from the model before.
+
+    All of them share the time of searching; what it takes to make the prefixes does not count.
+    """
     found: list[Hindsight] = []
-    left = seconds  # of searching; reading the stream does not count
+    left = seconds
+    for prefix in prefixes:
+        began = time.monotonic()
+        start = found[-1].support if found else None
+        found.append(prefix.best(k, left / (count - len(found)), start))
+        left -= time.monotonic() - began
+    return found
+
+
+def _prefixes(stream: BlockStream, ends: Sequence[int], intercept: bool) -> Iterator[Prefix]:
+    gram = Gram(stream.d)
+    waiting = list(reversed(ends))
     for X, y in stream.blocks():
         start = 0
-        while len(found) < len(ends) and ends[len(found)] - gram.n <= len(y) - start:
-            stop = start + ends[len(found)] - gram.n
+        while waiting and waiting[-1] - gram.n <= len(y) - start:
+            stop = start + waiting.pop() - gram.n
             gram.add(X[start:stop], y[start:stop])
             start = stop
-            began = time.monotonic()
-            share = left / (len(ends) - len(found))
-            found.append(_best(gram, k, intercept, share, found[-1] if found else None))
-            left -= time.monotonic() - began
-        if len(found) == len(ends):
-            return found
+            yield Prefix.of(gram, intercept)
+        if not waiting:
+            return
         gram.add(X[start:], y[start:])
-    raise DataError(f"the stream has {gram.n} rounds, a prefix of {ends[-1]} was asked for")
-
-
-def _best(
-    gram: Gram, k: int, intercept: bool, seconds: float, before: Hindsight | None
-) -> Hindsight:
-    problem = gram.centred() if intercept else gram.raw()
-    best = best_subset(
-        problem.G,
-        problem.c,
-        problem.yy,
-        k,
-        seconds=max(seconds, 0.0),
-        start=None if before is None else before.support,
-    )
-    weights = np.zeros(gram.d)
-    weights[best.support] = best.weights
-    return Hindsight(
-        rounds=gram.n,
-        k=k,
-        loss=Interval(best.lower, best.rss, best.how),
-        weights=weights,
-        intercept=problem.mean_y - float(problem.mean_x @ weights),
-        empty_loss=problem.yy,
-    )
+    if waiting:
+        raise DataError(f"the stream has {gram.n} rounds, a prefix of {ends[-1]} was asked for")
 
 
 def regret(ledger: Ledger, best: Hindsight) -> Interval:

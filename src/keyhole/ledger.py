@@ -40,8 +40,9 @@ class Checkpoint:
 class Ledger:
     """The books of one game, kept by the referee and never shown to the learner.
 
-    Sums: `rounds`, `loss`, `reads` (how often each feature was bought). Maximum: `most_reads`.
-    Lists: `predictions`, `checkpoints`. All of them add, so ledgers of consecutive parts do.
+    Sums: `rounds`, `loss`, `reads` (how often each feature was bought), `seconds` (that the learner
+    took). Maximum: `most_reads`. Lists: `predictions`, `checkpoints`. All of them add, so ledgers
+    of consecutive parts do.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ class Ledger:
         self.first_round = 1
         self.rounds = 0
         self.loss = 0.0
+        self.seconds = 0.0
         self.most_reads = 0
         self.reads: Indices = np.zeros(problem.d, dtype=np.int64)
         self.checkpoints: list[Checkpoint] = []
@@ -143,6 +145,7 @@ class Ledger:
         both.first_round = self.first_round if self.rounds else later.first_round
         both.rounds = self.rounds + later.rounds
         both.loss = self.loss + later.loss
+        both.seconds = self.seconds + later.seconds
         both.most_reads = max(self.most_reads, later.most_reads)
         both.reads = self.reads + later.reads
         both.checkpoints = self.checkpoints + [

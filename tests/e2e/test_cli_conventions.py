@@ -17,7 +17,8 @@ COMMANDS = ("run", "compare", "diagnose", "predict", "simulate", "theory", "lear
 IMPATIENT = """
 import os, signal, sys, time
 import keyhole as kh
-from keyhole.cli.shell import run
+from keyhole.cli.app import run
+from keyhole.learners.registry import LearnerRow
 
 class Impatient(kh.RandomSubset):
     games = presses = 0
@@ -30,7 +31,11 @@ class Impatient(kh.RandomSubset):
             os.kill(os.getpid(), signal.SIGINT)
         return super().advance(X, y, bought)
 
-kh.LEARNERS["impatient"] = Impatient
+class Row(LearnerRow):
+    def __call__(self, problem, *, seed=0):
+        return Impatient(problem, seed=seed)
+
+kh.LEARNERS["impatient"] = Row("impatient", "baselines:RandomSubset", "", "baseline")
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -15,7 +15,7 @@ import keyhole as kh
 from keyhole import plots
 from keyhole.report import Run, record
 
-ALL = [plots.cumulative_loss, plots.regret, plots.purchases, plots.supports, plots.weights]
+ALL = [plots.cumulative_loss, plots.regret, plots.reads, plots.supports, plots.weights]
 
 
 def axes_of(figure: Figure) -> Axes:
@@ -81,14 +81,14 @@ def test_regret_is_that_of_the_run_and_a_band_is_drawn_where_it_is_open(run: Run
     assert "what is not known of the best" in legend_of(figure)
 
 
-def test_purchases_are_shares_of_rounds(run: Run) -> None:
-    figure = plots.purchases(run)
+def test_reads_are_shares_of_rounds(run: Run) -> None:
+    figure = plots.reads(run)
     rows = plots.bought_most(run)
     shares = axes_of(figure).images[0].get_array()
     assert isinstance(shares, np.ma.MaskedArray)
     drawn = shares.filled(0.0)
     lengths = np.diff(run.ends, prepend=0)
-    assert (drawn * lengths).round().astype(int).tolist() == run.purchases[rows].tolist()
+    assert (drawn * lengths).round().astype(int).tolist() == run.reads[rows].tolist()
     assert drawn.max() <= 1
     assert run.ledger.reads[rows].tolist() == sorted(run.ledger.reads.tolist(), reverse=True)
     assert names_of(figure)[0] == plots.shown(run.problem.label(int(rows[0])))
@@ -124,10 +124,10 @@ def test_bars_are_effects_of_one_standard_deviation(run: Run) -> None:
 
 
 def test_many_features_are_cut_and_counted(wide: Run) -> None:
-    figure = plots.purchases(wide)
+    figure = plots.reads(wide)
     assert len(names_of(figure)) == 30
     assert axes_of(figure).get_title(loc="left") == "70 of 100 features are not shown"
-    assert len(names_of(plots.purchases(wide, most=5))) == 5
+    assert len(names_of(plots.reads(wide, most=5))) == 5
     ever = int((wide.models != 0).any(axis=1).sum())
     title = axes_of(plots.supports(wide, most=3)).get_title(loc="left")
     assert title == f"{ever - 3} of {ever} features that ever had a weight are not shown"
@@ -143,7 +143,7 @@ def test_a_model_of_nothing_can_be_drawn() -> None:
 
 
 def test_names_are_never_formulas_nor_lines(run: Run) -> None:
-    text = plots.svg(plots.purchases(run), "p")
+    text = plots.svg(plots.reads(run), "p")
     assert "cost $x^2$ in $" in text
     assert "<script>" not in text
     assert "&lt;script&gt;" in text

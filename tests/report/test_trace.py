@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.report.trace import Trace, traced
+from keyhole.report.trace import Trace
+from tests.helpers.one_by_one import OneByOne
 
 
 @given(
@@ -28,7 +29,7 @@ def test_a_trace_is_the_whole_game_in_bins(rounds: int, bins: int, seed: int, mo
         after = functools.partial(np.full, 5, float(stop))
         trace.add(bought[start:stop], losses[start:stop], after)
         start = stop
-    trace.finish(np.full(5, float(rounds)))
+    trace.close(np.full(5, float(rounds)))
     ends = trace.ends
     most_bins = bins + bins % 2
     assert trace.rounds == rounds
@@ -37,9 +38,15 @@ def test_a_trace_is_the_whole_game_in_bins(rounds: int, bins: int, seed: int, mo
     assert ends.tolist() == sorted({*range(trace.width, rounds + 1, trace.width), rounds} - {0})
     starts = [0, *ends[:-1]]
     expected = [np.bincount(bought[a:b], minlength=5) for a, b in zip(starts, ends, strict=False)]
-    assert trace.purchases.T.tolist() == [counts.tolist() for counts in expected]
+    assert trace.reads.T.tolist() == [counts.tolist() for counts in expected]
     assert trace.loss.tolist() == [float(np.cumsum(losses)[end - 1]) for end in ends]
     assert (trace.models == ends).all()
+
+
+def traced(learner: kh.Learner, stream: kh.Stream, bins: int) -> tuple[kh.Ledger, Trace]:
+    """The books of a game and its trace."""
+    trace = Trace(learner.problem.d, bins)
+    return kh.play(learner, stream, keep_predictions=False, observers=[trace]), trace
 
 
 @pytest.mark.parametrize("name", ["auto", "online-greedy", "random", "mean"])
@@ -58,7 +65,7 @@ def test_looking_over_the_shoulder_changes_nothing(name: str, blocks: bool) -> N
     assert (ledger.rounds, ledger.most_reads) == (plain.rounds, plain.most_reads)
     assert np.array_equal(ledger.reads, plain.reads)
     assert [c.support for c in ledger.checkpoints] == [c.support for c in plain.checkpoints]
-    assert np.array_equal(trace.purchases.sum(axis=1), plain.reads)
+    assert np.array_equal(trace.reads.sum(axis=1), plain.reads)
     assert np.array_equal(trace.models[:, -1], alone.weights)
     marks = {c.round: c for c in plain.checkpoints}
     common = [i for i, end in enumerate(trace.ends.tolist()) if end in marks]
@@ -66,7 +73,7 @@ def test_looking_over_the_shoulder_changes_nothing(name: str, blocks: bool) -> N
     for i in common:
         mark = marks[int(trace.ends[i])]
         assert trace.loss[i] == mark.loss
-        assert np.array_equal(trace.purchases[:, : i + 1].sum(axis=1), mark.reads)
+        assert np.array_equal(trace.reads[:, : i + 1].sum(axis=1), mark.reads)
         assert tuple(np.flatnonzero(trace.models[:, i])) == mark.support
 
 
@@ -82,28 +89,3 @@ def test_a_cheat_is_still_caught() -> None:
     stream, _ = kh.streams.realizable(d=4, k=1, n=50, seed=0)
     with pytest.raises(kh.BudgetError, match="bought"):
         traced(Cheat(kh.Problem(4, 1, 2)), stream, bins=10)
-
-
-class OneByOne:
-    """A learner without its `advance`."""
-
-    def __init__(self, learner: kh.Learner) -> None:
-        self._learner = learner
-        self.ask, self.predict = learner.ask, learner.predict
-        self.tell, self.drop = learner.tell, learner.drop
-
-    @property
-    def problem(self) -> kh.Problem:
-        return self._learner.problem
-
-    @property
-    def round(self) -> int:
-        return self._learner.round
-
-    @property
-    def weights(self) -> Floats:
-        return self._learner.weights
-
-    @property
-    def intercept(self) -> float:
-        return self._learner.intercept

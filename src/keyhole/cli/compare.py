@@ -9,9 +9,19 @@ import typer
 from keyhole.cli import options
 
 
+class _Compared(str):
+    """The learners that are compared by default, found out when they are shown."""
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        return ", ".join(options.compared())
+
+
+@options.flat
 def compare(
-    file: options.File = None,
-    target: options.Target = None,
+    *,
+    file: options.FileOptions,
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -19,24 +29,18 @@ def compare(
             "-l",
             metavar="NAME",
             help="May be repeated; `keyhole learners` lists them.",
-            show_default=", ".join(options.compared()),
+            show_default=_Compared(),
             autocompletion=options.complete_learner,
         ),
     ] = None,
-    budget: options.Budget = None,
-    sparsity: options.Sparsity = None,
+    size: options.SizeOptions,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, metavar="N", help="Games of each learner.")
     ] = 3,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: one for each core.")
     ] = -1,
-    rounds: options.Rounds = None,
-    ignore: options.Ignore = None,
-    categorical: options.Categorical = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
+    reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
     """Play several learners on one file with the same budget, several seeds each.
@@ -55,17 +59,8 @@ def compare(
     from keyhole.cli.source import make_problem, open_source
     from keyhole.learners.registry import make_learner
 
-    source = open_source(
-        file,
-        target,
-        rounds=rounds,
-        ignore=ignore,
-        categorical=categorical,
-        separator=separator,
-        decimal=decimal,
-        missing=missing,
-    )
-    problem = make_problem(source, budget, sparsity)
+    source = open_source(file, reading)
+    problem = make_problem(source, size)
     names = list(dict.fromkeys(learner or options.compared()))
     for name in names:
         make_learner(name, problem, 0)  # one that cannot play says so before any has played

@@ -5,17 +5,12 @@ from __future__ import annotations
 from keyhole.cli import options
 
 
+@options.flat
 def diagnose(
-    file: options.File = None,
-    target: options.Target = None,
-    budget: options.Budget = None,
-    sparsity: options.Sparsity = None,
-    rounds: options.Rounds = None,
-    ignore: options.Ignore = None,
-    categorical: options.Categorical = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
+    *,
+    file: options.FileOptions,
+    size: options.SizeOptions,
+    reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
     """Look at a whole file: what to mend, what to expect, which guarantees apply, what to use.
@@ -29,17 +24,8 @@ def diagnose(
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.source import make_problem, open_source
 
-    source = open_source(
-        file,
-        target,
-        rounds=rounds,
-        ignore=ignore,
-        categorical=categorical,
-        separator=separator,
-        decimal=decimal,
-        missing=missing,
-    )
-    problem = make_problem(source, budget, sparsity)
+    source = open_source(file, reading)
+    problem = make_problem(source, size)
     found = kh.diagnose(source.stream, problem.k, problem.budget)
     if as_json:
         emit({"source": source.title, "target": source.target, **plain(found)})

@@ -1,17 +1,79 @@
-"""The options that several commands share."""
+"""The options that several commands share, in records: a command takes one record for many options.
+
+`flat` turns such a command into the one that typer knows, with an option for every field.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, get_args
 
 import typer
 
 
+def flat(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command with the fields of records instead of the records, in their places.
+
+    >>> @dataclasses.dataclass
+    ... class Size:
+    ...     d: int
+    ...     k: int = 2
+    >>> @flat
+    ... def area(size: Size, unit: str = "m") -> None:
+    ...     print(size, unit)
+    >>> inspect.signature(area)
+    <Signature (*, d: int, k: int = 2, unit: str = 'm') -> None>
+    >>> area(d=3, k=1, unit="km")
+    Size(d=3, k=1) km
+    """
+    whole = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def flattened(**given: Any) -> None:
+        command(**_gathered(whole, given))
+
+    fields = [p.replace(kind=p.KEYWORD_ONLY) for p in _fields(whole)]
+    flattened.__dict__["__signature__"] = whole.replace(parameters=fields)
+    return flattened
+
+
+def _fields(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
+    """The parameters, but of records their fields."""
+    for parameter in signature.parameters.values():
+        record = _record(parameter)
+        if record is None:
+            yield parameter
+        else:
+            yield from _fields(inspect.signature(record, eval_str=True))
+
+
+def _gathered(signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the parameters are given, records put together from what their fields are given."""
+    arguments = {}
+    for name, parameter in signature.parameters.items():
+        record = _record(parameter)
+        if record is None:
+            arguments[name] = given[name]
+        else:
+            arguments[name] = record(**_gathered(inspect.signature(record, eval_str=True), given))
+    return arguments
+
+
+def _record(parameter: inspect.Parameter) -> type[Any] | None:
+    kind = parameter.annotation
+    return kind if isinstance(kind, type) and dataclasses.is_dataclass(kind) else None
+
+
 def compared() -> list[str]:
     """Names of the learners that `keyhole compare` plays unless told otherwise."""
-    from keyhole.learners.registry import LEARNERS
+    from keyhole.learners.registry import LEARNERS, Group
 
-    return [name for name, row in LEARNERS.items() if row.compared]
+    order = get_args(Group)
+    rows = sorted(LEARNERS.values(), key=lambda row: order.index(row.group))
+    return [row.name for row in rows if row.compared]
 
 
 def complete_learner(incomplete: str) -> list[str]:
@@ -21,67 +83,95 @@ def complete_learner(incomplete: str) -> list[str]:
     return [name for name in LEARNERS if name.startswith(incomplete)]
 
 
-File = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV (also .gz), Parquet or Arrow; - for standard input. Without it: the simulated "
-        "clinic.",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict."),
-]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        "-b",
-        min=1,
-        metavar="N",
-        show_default="8",
-        help="Features that may be read of one example, everything included.",
-    ),
-]
-Sparsity = Annotated[
-    int | None,
-    typer.Option(
-        "--sparsity",
-        "-k",
-        min=1,
-        metavar="K",
-        show_default="4",
-        help="Features of the models to compare with.",
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option("--rounds", min=1, metavar="N", help="Only the first N rows."),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="COLUMN", help="A column to leave out; may be repeated."),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categorical", metavar="COLUMN", help="A column of codes, not numbers; may be repeated."
-    ),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option("--separator", metavar="TEXT", help="Between the cells of a CSV.  [default: ,]"),
-]
-Decimal = Annotated[
-    str,
-    typer.Option("--decimal", metavar="TEXT", help="The decimal point of a CSV."),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing", metavar="TEXT", help="What else means no value in a CSV; may be repeated."
-    ),
-]
+@dataclasses.dataclass(frozen=True)
+class FileOptions:
+    """Which file, and what to predict."""
+
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help="CSV (also .gz), Parquet or Arrow; - for standard input. Without it: the "
+            "simulated clinic.",
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict."),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class CsvOptions:
+    """How cells of text become values."""
+
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator", metavar="TEXT", help="Between the cells of a CSV.  [default: ,]"
+        ),
+    ] = None
+    decimal: Annotated[
+        str, typer.Option("--decimal", metavar="TEXT", help="The decimal point of a CSV.")
+    ] = "."
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--missing", metavar="TEXT", help="What else means no value in a CSV; may be repeated."
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadOptions:
+    """What of the file is read, and how."""
+
+    rounds: Annotated[
+        int | None,
+        typer.Option("--rounds", min=1, metavar="N", help="Only the first N rows."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="COLUMN", help="A column to leave out; may be repeated."),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categorical",
+            metavar="COLUMN",
+            help="A column of codes, not numbers; may be repeated.",
+        ),
+    ] = None
+    csv: CsvOptions = CsvOptions()
+
+
+@dataclasses.dataclass(frozen=True)
+class SizeOptions:
+    """How many features are read, and how many a model has."""
+
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget",
+            "-b",
+            min=1,
+            metavar="N",
+            show_default="8",
+            help="Features that may be read of one example, everything included.",
+        ),
+    ] = None
+    sparsity: Annotated[
+        int | None,
+        typer.Option(
+            "--sparsity",
+            "-k",
+            min=1,
+            metavar="K",
+            show_default="4",
+            help="Features of the models to compare with.",
+        ),
+    ] = None
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]

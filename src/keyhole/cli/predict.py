@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keyhole.cli import options
 
+if TYPE_CHECKING:
+    from keyhole.model import SparseModel
+    from keyhole.problem import Floats
 
+
+@options.flat
 def predict(
+    *,
     model: Annotated[
         str, typer.Argument(metavar="MODEL.npz", help="What `keyhole run --save` wrote.")
     ],
@@ -22,9 +28,7 @@ def predict(
             "--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for standard output."
         ),
     ] = "-",
-    separator: options.Separator = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
+    csv: options.CsvOptions,
     as_json: options.Json = False,
 ) -> None:
     """Predict the rows of a file, reading only the columns that the model uses.
@@ -38,29 +42,12 @@ def predict(
     """
     import numpy as np
 
-    from keyhole import streams
     from keyhole.cli.files import refuse_two, write
     from keyhole.cli.output import emit, say
-    from keyhole.model import sparse_model
-    from keyhole.problem import DataError
-    from keyhole.saving import api as state
 
     refuse_two(out, as_json)
-    sparse = sparse_model(state.load(model))
-    if not sparse.names:
-        raise DataError(
-            f"{model}: its model uses no feature, it says {sparse.intercept:.6g} always"
-        )
-    rows = streams.read(
-        file,
-        target=None,
-        features=sparse.names,
-        separator=separator,
-        decimal=decimal,
-        missing=missing or (),
-    )
-    parts = [sparse.predict(X) for X, _ in rows.blocks()]
-    predictions = np.concatenate(parts) if parts else np.empty(0)
+    sparse = _model(model)
+    predictions = _predictions(sparse, file, csv)
     write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
     if out == "-":
         return
@@ -80,3 +67,31 @@ def predict(
     say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
     if lacking:
         say(f"{lacking:,} of them are empty: a value is missing in their rows")
+
+
+def _model(path: str) -> SparseModel:
+    from keyhole.model import sparse_model
+    from keyhole.problem import DataError
+    from keyhole.saving.api import load
+
+    sparse = sparse_model(load(path))
+    if not sparse.names:
+        raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
+    return sparse
+
+
+def _predictions(model: SparseModel, file: str, csv: options.CsvOptions) -> Floats:
+    import numpy as np
+
+    from keyhole import streams
+
+    rows = streams.read(
+        file,
+        target=None,
+        features=model.names,
+        separator=csv.separator,
+        decimal=csv.decimal,
+        missing=csv.missing or (),
+    )
+    parts = [model.predict(X) for X, _ in rows.blocks()]
+    return np.concatenate(parts) if parts else np.empty(0)

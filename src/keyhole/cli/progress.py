@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from keyhole.cli.interruptible import Watched
+from keyhole.cli.output import number
 from keyhole.ledger import Ledger
 from keyhole.model import sparse_model
 from keyhole.problem import Learner
@@ -39,11 +39,21 @@ class Board:
     """What is going on in a run: the stage; rounds, rate, loss against the mean, the support.
 
     Give it to `play` as `progress`, and its `stage` to `record`. Used in a with statement.
+
+    Parameters
+    ----------
+    learner
+        Who plays.
+    total
+        How many rounds there are, None if not known.
+    mean
+        The books of the running mean of the labels.
     """
 
-    def __init__(self, learner: Learner, stream: Watched) -> None:
+    def __init__(self, learner: Learner, total: int | None, mean: Ledger) -> None:
         self._learner = learner
-        self._stream = stream
+        self._total = total
+        self._mean = mean
         self._stage = ""
         self._lines: list[str] = []
         self._live: Live | None = None
@@ -81,13 +91,13 @@ class Board:
         if self._live is None or now - self._last < 1 / A_SECOND:
             return
         self._last = now
-        stream, mean = self._stream, self._stream.mean_loss
-        of = f" of {stream.rounds:,}" if stream.rounds else ""
+        mean = self._mean.mean_loss
+        of = f" of {self._total:,}" if self._total else ""
         rate = ledger.rounds / (now - self._start)
         r2 = f", R2 {1 - ledger.mean_loss / mean:.3f}" if mean > 0 else ""
         names = sparse_model(self._learner).names
         self._lines = [
             f"{ledger.rounds:,}{of} rounds, {rate:,.0f} a second",
-            f"loss {ledger.mean_loss:.4g} per round, {mean:.4g} by the mean so far{r2}",
+            f"loss {number(ledger.mean_loss)} per round, {number(mean)} by the mean so far{r2}",
             f"model of {', '.join(names[:8]) or 'nothing yet'}",
         ]

@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyhole import report as reports
-from keyhole.cli.interruptible import Watched, ends_on_interrupt
+from keyhole.cli.interrupt import Interrupt
 from keyhole.cli.progress import Board
+from keyhole.cli.run import KeepOptions, LearnerOptions
 from keyhole.cli.source import Source
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Learner
-from keyhole.report import Run
+from keyhole.report import About, Recorder, Run, Scope, write
 from keyhole.saving import api as state
 
 SEARCH = 5.0  # seconds for the best models in hindsight
@@ -21,56 +21,51 @@ SEARCH = 5.0  # seconds for the best models in hindsight
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run, the learner that played it, the source, and what was written where."""
+    """A run, the learner that played it, the source, and the files that were written."""
 
     run: Run
     learner: Learner
     source: Source
+    files: KeepOptions
     interrupted: bool
-    report: str | None
-    save: str | None
 
 
 def recorded(
-    learner: Learner,
-    source: Source,
-    *,
-    name: str,
-    seed: int,
-    report: str | None,
-    save: str | None,
+    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions
 ) -> Recorded:
     """Play, record, write the report and the learner where that is asked for."""
-    for path in (report, save):
-        if path is not None and not Path(path).parent.is_dir():
-            raise DataError(f"cannot write {path}: there is no directory {Path(path).parent}")
-    if report is not None:  # what a page needs should not be found missing after the game
-        extra("matplotlib", "report")
-        extra("jinja2", "report")
-    stream = Watched(source.stream)
-    with Board(learner, stream) as board, ends_on_interrupt(stream):
+    _check_places(keep)
+    reported = keep.report is not None
+    about = About(
+        name=player.learner,
+        seed=player.seed,
+        title=source.title,
+        target=source.target,
+        command=shlex.join(["keyhole", *sys.argv[1:]]),
+    )
+    scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported)
+    recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
+    total, mean = source.stream.rounds, recorder.mean.ledger
+    with Board(learner, total, mean) as board, interrupt.on_ctrl_c():
         try:
-            run = reports.record(
-                learner,
-                stream,
-                name=name,
-                seed=seed,
-                title=source.title,
-                target=source.target,
-                command=shlex.join(["keyhole", *sys.argv[1:]]),
-                seconds=SEARCH,
-                full=report is not None,
-                diagnosed=report is not None,
-                progress=board,
-                stage=board.stage,
-            )
-            if report is not None:
+            run = recorder.record(board, board.stage, [interrupt])
+            if keep.report is not None:
                 board.stage("report")
-                reports.write(run, report)
+                write(run, keep.report)
         except KeyboardInterrupt:
             if board.ledger is not None:
                 sys.stdout.write(f"{board.ledger}\n")
             raise
-    if save is not None:
-        state.save(learner, save)
-    return Recorded(run, learner, source, stream.stopped, report, save)
+    if keep.save is not None:
+        state.save(learner, keep.save)
+    return Recorded(run, learner, source, keep, interrupt.pressed)
+
+
+def _check_places(keep: KeepOptions) -> None:
+    """What is needed to write the files should not be found missing after the game."""
+    for path in (keep.report, keep.save):
+        if path is not None and not Path(path).parent.is_dir():
+            raise DataError(f"cannot write {path}: there is no directory {Path(path).parent}")
+    if keep.report is not None:
+        extra("matplotlib", "report")
+        extra("jinja2", "report")

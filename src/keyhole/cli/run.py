@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -10,11 +11,10 @@ import typer
 from keyhole.cli import options
 
 
-def run(
-    file: options.File = None,
-    target: options.Target = None,
-    budget: options.Budget = None,
-    sparsity: options.Sparsity = None,
+@dataclass(frozen=True)
+class LearnerOptions:
+    """Who plays."""
+
     learner: Annotated[
         str,
         typer.Option(
@@ -24,22 +24,32 @@ def run(
             help="`keyhole learners` lists them.",
             autocompletion=options.complete_learner,
         ),
-    ] = "auto",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0,
+    ] = "auto"
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0
+
+
+@dataclass(frozen=True)
+class KeepOptions:
+    """What is kept of the run, and in which files."""
+
     report: Annotated[
         str | None,
         typer.Option("--report", metavar="FILE.html", help="Write a page with pictures too."),
-    ] = None,
+    ] = None
     save: Annotated[
         str | None,
         typer.Option("--save", metavar="FILE.npz", help="Keep the learner, for `keyhole predict`."),
-    ] = None,
-    rounds: options.Rounds = None,
-    ignore: options.Ignore = None,
-    categorical: options.Categorical = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = ".",
-    missing: options.Missing = None,
+    ] = None
+
+
+@options.flat
+def run(
+    *,
+    file: options.FileOptions,
+    size: options.SizeOptions,
+    player: LearnerOptions,
+    keep: KeepOptions,
+    reading: options.ReadOptions,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say too what is bought at the end, and why.")
     ] = False,
@@ -63,18 +73,9 @@ def run(
     from keyhole.cli.summary import facts, show
     from keyhole.learners.registry import make_learner
 
-    source = open_source(
-        file,
-        target,
-        rounds=rounds,
-        ignore=ignore,
-        categorical=categorical,
-        separator=separator,
-        decimal=decimal,
-        missing=missing,
-    )
-    player = make_learner(learner, make_problem(source, budget, sparsity), seed)
-    done = recorded(player, source, name=learner, seed=seed, report=report, save=save)
+    source = open_source(file, reading)
+    learner = make_learner(player.learner, make_problem(source, size), player.seed)
+    done = recorded(learner, source, player, keep)
     if as_json:
         emit(facts(done))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,21 +30,30 @@ class Kind(StrEnum):
     leaders = "leaders"
 
 
+@dataclass(frozen=True)
+class SimulateOptions:
+    """What to simulate."""
+
+    kind: Annotated[Kind, typer.Argument(help="What to simulate.")] = Kind.realizable
+    features: Annotated[
+        int, typer.Option("--features", "-d", min=1, metavar="D", help="Not for the clinic.")
+    ] = 64
+    sparsity: Annotated[
+        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
+    ] = 4
+    rows: Annotated[int, typer.Option("--rows", "-n", min=1, metavar="N")] = 10_000
+    noise_sd: Annotated[float | None, typer.Option(min=0.0, help="Of the labels.")] = None
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+
+
+@options.flat
 def simulate(
+    *,
     out: Annotated[
         str,
         typer.Option("--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for output."),
     ],
-    kind: Annotated[Kind, typer.Argument(help="What to simulate.")] = Kind.realizable,
-    features: Annotated[
-        int, typer.Option("--features", "-d", min=1, metavar="D", help="Not for the clinic.")
-    ] = 64,
-    sparsity: Annotated[
-        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
-    ] = 4,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=1, metavar="N")] = 10_000,
-    noise_sd: Annotated[float | None, typer.Option(min=0.0, help="Of the labels.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    what: SimulateOptions,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="What to call the label.")] = "y",
     as_json: options.Json = False,
 ) -> None:
@@ -56,46 +66,60 @@ def simulate(
       keyhole simulate needle -d 300 --out - | keyhole run - --target y
     """
     from keyhole.cli.files import refuse_two, write
-    from keyhole.cli.output import columns, emit, heading, number, say
+    from keyhole.cli.output import emit
 
     refuse_two(out, as_json)
-    stream, truth = _make(kind, features, sparsity, rows, noise_sd, seed)
-    write(stream, out, target=target)
+    made = _make(what)
+    write(made.stream, out, target=target)
     if out == "-":
         return
-    names = stream.names or tuple(f"x{i}" for i in range(stream.d))
-    weights = {names[j]: float(truth.weights[j]) for j in truth.support}
     if as_json:
         emit(
             {
-                "kind": kind.value,
+                "kind": what.kind.value,
                 "file": out,
-                "rows": rows,
-                "features": stream.d,
+                "rows": what.rows,
+                "features": made.stream.d,
                 "target": target,
-                "seed": seed,
-                "intercept": truth.intercept,
-                "noise_sd": truth.noise_sd,
-                "weights": weights,
-                "changes": max(0, len(truth.path) - 1),
+                "seed": what.seed,
+                "intercept": made.truth.intercept,
+                "noise_sd": made.truth.noise_sd,
+                "weights": _weights(made),
+                "changes": max(0, len(made.truth.path) - 1),
             }
         )
-        return
-    say(f"{out}: {rows:,} rows, {stream.d} features, label {target!r}, seed {seed}")
+    else:
+        _show(made, what, out, target)
+
+
+def _weights(made: Simulated) -> dict[str, float]:
+    """The weights that are not 0, by the names of their features."""
+    stream, truth = made
+    names = stream.names or tuple(f"x{i}" for i in range(stream.d))
+    return {names[j]: float(truth.weights[j]) for j in truth.support}
+
+
+def _show(made: Simulated, what: SimulateOptions, out: str, target: str) -> None:
+    from keyhole.cli.output import columns, heading, number, say
+
+    stream, truth = made
+    say(f"{out}: {what.rows:,} rows, {stream.d} features, label {target!r}, seed {what.seed}")
     changes = len(truth.path) - 1
     heading(f"What is true, as a mean over {changes:,} changes" if changes > 0 else "What is true")
-    shown = sorted(weights.items(), key=lambda item: -abs(item[1]))
+    shown = sorted(_weights(made).items(), key=lambda item: -abs(item[1]))
     say(*columns([(name, f"{w:+.4g}") for name, w in shown[:20]], "<>"))
     if len(shown) > 20:
         say(f"  and {len(shown) - 20} more")
     say(f"  intercept {number(truth.intercept)}, noise of sd {number(truth.noise_sd)}")
 
 
-def _make(kind: Kind, d: int, k: int, n: int, noise_sd: float | None, seed: int) -> Simulated:
+def _make(what: SimulateOptions) -> Simulated:
     from keyhole import streams
     from keyhole.problem import ProblemError
 
-    noise: dict[str, Any] = {} if noise_sd is None else {"noise_sd": noise_sd}
+    kind, seed = what.kind, what.seed
+    d, k, n = what.features, what.sparsity, what.rows
+    noise: dict[str, Any] = {} if what.noise_sd is None else {"noise_sd": what.noise_sd}
     if noise and kind in (Kind.clinic, Kind.needle):
         raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
     hard = max(1, n // 4)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 from keyhole import streams
+from keyhole.cli.options import FileOptions, ReadOptions, SizeOptions
 from keyhole.problem import BlockStream, DataError, Problem, ProblemError
 
 
@@ -19,47 +19,41 @@ class Source:
     left_out: int = 0
 
 
-def open_source(
-    file: str | None,
-    target: str | None,
-    *,
-    rounds: int | None = None,
-    ignore: Sequence[str] | None = None,
-    categorical: Sequence[str] | None = None,
-    separator: str | None = None,
-    decimal: str = ".",
-    missing: Sequence[str] | None = None,
-) -> Source:
+def open_source(file: FileOptions, reading: ReadOptions) -> Source:
     """The stream of a file, or the clinic if there is none."""
-    if file is None:
-        if target is not None:
-            raise DataError(f"--target {target} is for a file, and none was named")
-        patients, _ = streams.clinic()
-        source = Source(patients, "the simulated clinic", "days in hospital")
-    elif target is None:
-        raise DataError(f"which column of {file} is to be predicted? Say --target COLUMN")
-    else:
-        table = streams.read(
-            file,
-            target=target,
-            ignore=ignore or (),
-            categorical=categorical or (),
-            separator=separator,
-            decimal=decimal,
-            missing=missing or (),
-        )
-        if not table.rounds:
-            raise DataError(f"{file} has no row with a value in {target!r}")
-        title = "standard input" if file == "-" else file
-        source = Source(table, title, target, table.left_out)
-    if rounds is None:
+    source = _clinic(file) if file.file is None else _table(file.file, file.target, reading)
+    if reading.rounds is None:
         return source
-    return dataclasses.replace(source, stream=streams.take(source.stream, rounds))
+    return dataclasses.replace(source, stream=streams.take(source.stream, reading.rounds))
 
 
-def make_problem(source: Source, budget: int | None, sparsity: int | None) -> Problem:
+def _clinic(file: FileOptions) -> Source:
+    if file.target is not None:
+        raise DataError(f"--target {file.target} is for a file, and none was named")
+    return Source(streams.clinic().stream, "the simulated clinic", "days in hospital")
+
+
+def _table(path: str, target: str | None, reading: ReadOptions) -> Source:
+    if target is None:
+        raise DataError(f"which column of {path} is to be predicted? Say --target COLUMN")
+    table = streams.read(
+        path,
+        target=target,
+        ignore=reading.ignore or (),
+        categorical=reading.categorical or (),
+        separator=reading.csv.separator,
+        decimal=reading.csv.decimal,
+        missing=reading.csv.missing or (),
+    )
+    if not table.rounds:
+        raise DataError(f"{path} has no row with a value in {target!r}")
+    title = "standard input" if path == "-" else path
+    return Source(table, title, target, table.left_out)
+
+
+def make_problem(source: Source, size: SizeOptions) -> Problem:
     """The problem of a stream; without a word about them 8 features are read, models have 4."""
-    d = source.stream.d
+    d, budget, sparsity = source.stream.d, size.budget, size.sparsity
     if budget is not None and budget > d:
         raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")
     most = min(8, d) if budget is None else budget

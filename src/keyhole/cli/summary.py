@@ -10,7 +10,7 @@ from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import Recorded
 from keyhole.model import sparse_model
 
-SHOWN = 12  # features in the list of purchases
+SHOWN = 12  # features in the list of what was bought
 BAR = 24  # characters
 
 
@@ -33,8 +33,8 @@ def facts(done: Recorded) -> dict[str, object]:
         },
         "rows_without_target": done.source.left_out,
         "interrupted": done.interrupted,
-        "report": done.report,
-        "save": done.save,
+        "report": done.files.report,
+        "save": done.files.save,
     }
 
 
@@ -65,15 +65,16 @@ def show(done: Recorded, *, explain: bool) -> None:
     ]
     say(*columns(rows, "<><"))
     _model(done)
-    _purchases(done)
+    _reads(done)
     if explain:
         _explanation(done)
     if run.notes:
         say("", *run.notes)
-    if done.report is not None:
-        say("", f"Report: {done.report}")
-    if done.save is not None:
-        say("", f"Learner: {done.save} (keyhole predict {done.save} FILE --out predictions.csv)")
+    report, save = done.files.report, done.files.save
+    if report is not None:
+        say("", f"Report: {report}")
+    if save is not None:
+        say("", f"Learner: {save} (keyhole predict {save} FILE --out predictions.csv)")
 
 
 def _model(done: Recorded) -> None:
@@ -89,7 +90,7 @@ def _model(done: Recorded) -> None:
     say(*columns(rows, "><<"))
 
 
-def _purchases(done: Recorded) -> None:
+def _reads(done: Recorded) -> None:
     run = done.run
     share = run.ledger.reads / run.ledger.rounds
     order = np.argsort(-share, kind="stable")

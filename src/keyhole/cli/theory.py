@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,28 +15,33 @@ if TYPE_CHECKING:
     from keyhole.theory import Bound
 
 
-def theory(
+@dataclass(frozen=True)
+class TheoryOptions:
+    """The numbers that bounds are made of."""
+
     features: Annotated[
         int, typer.Option("--features", "-d", min=1, metavar="D", help="Features of an example.")
-    ] = 64,
+    ] = 64
     sparsity: Annotated[
         int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
-    ] = 4,
+    ] = 4
     budget: Annotated[
         int,
         typer.Option("--budget", "-b", min=1, metavar="N", help="Features read of one example."),
-    ] = 12,
-    rounds: Annotated[
-        int, typer.Option("--rounds", "-T", min=2, metavar="T", help="Examples.")
-    ] = 100_000,
-    noise_sd: Annotated[float, typer.Option(min=0.0, help="Of the labels.")] = 0.1,
+    ] = 12
+    rounds: Annotated[int, typer.Option("--rounds", "-T", min=2, metavar="T", help="Examples.")] = (
+        100_000
+    )
+    noise_sd: Annotated[float, typer.Option(min=0.0, help="Of the labels.")] = 0.1
     kappa: Annotated[
         float, typer.Option(min=1.0, help="Restricted condition number of the features.")
-    ] = 1.2,
-    failure_probability: Annotated[float, typer.Option(help="delta of the bounds.")] = 0.05,
-    constant: Annotated[float, typer.Option(help="C, where the paper leaves it open.")] = 1.0,
-    as_json: options.Json = False,
-) -> None:
+    ] = 1.2
+    failure_probability: Annotated[float, typer.Option(help="delta of the bounds.")] = 0.05
+    constant: Annotated[float, typer.Option(help="C, where the paper leaves it open.")] = 1.0
+
+
+@options.flat
+def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
     """Print the paper's constants and bounds, each with its label and formula.
 
     Where a bound is O(...), C is a placeholder: compare bounds with each other, do not take them
@@ -49,32 +56,13 @@ def theory(
     from keyhole.cli.output import columns, emit, heading, number, say
     from keyhole.problem import Problem
 
-    problem, T = Problem(features, sparsity, budget), rounds
-    d, k, k0 = problem.d, problem.k, problem.exploration
-    small = {"failure_probability": failure_probability}
-    free = {**small, "constant": constant}
-    burn_in = bounds.t0(d, k, T, constant=constant)
-    realizable: dict[str, Bound] = {"rounds before weights are played": burn_in}
-    if k0 > 0:
-        realizable |= {
-            "threshold of the program at T": bounds.threshold(T, d, k0, noise_sd=noise_sd, **free),
-            "regret, short form": bounds.realizable_regret(T, d, k, k0, **free),
-            "regret, all terms": bounds.realizable_regret_full(
-                T, d, k, k0, noise_sd=noise_sd, burn_in=burn_in.value, **free
-            ),
-        }
-    realizable["the truth's own regret"] = bounds.wstar_regret(d, k, noise_sd=noise_sd, **small)
-    sizes = bounds.agnostic_parameters(T, d, k, budget, kappa=kappa)
+    T, problem = given.rounds, Problem(given.features, given.sparsity, given.budget)
+    d, k, k0, budget = problem.d, problem.k, problem.exploration, problem.budget
+    realizable = _realizable(given, k0)
+    sizes = bounds.agnostic_parameters(T, d, k, budget, kappa=given.kappa)
     B, k1 = max(1, math.ceil(sizes.batch_size)), max(1, math.ceil(sizes.slots))
-    agnostic = {
-        "regret, short form": bounds.agnostic_regret(
-            T, d, k, budget, kappa=kappa, constant=constant
-        ),
-        "regret, all terms": bounds.agnostic_regret_full(
-            T, d, k, budget, slots=k1, batch_size=B, kappa=kappa
-        ),
-    }
-    lower = bounds.lower_bounds(T, d, k, constant=constant)
+    agnostic = _agnostic(given, k1, B)
+    lower = bounds.lower_bounds(T, d, k, constant=given.constant)
     if as_json:
         emit(
             {
@@ -86,19 +74,51 @@ def theory(
             }
         )
         return
-
-    def lines(named: dict[str, Bound]) -> list[str]:
-        return columns(
-            [(name, number(b.value), b.label, b.formula) for name, b in named.items()], "<><<"
-        )
-
     say(f"{d} features, models of {k}, {budget} read per example, {T:,} rounds")
     heading(f"Algorithm 1, labels that follow a model: {k0} features to explore with")
-    say(*lines(realizable))
+    say(*_lines(realizable))
     if k0 == 0:
         say("  No feature is left to explore with: raise --budget above --sparsity.")
     heading(f"Algorithm 2, any labels: batches of B = {number(B)}, k1 = {number(k1)} slots")
-    say(*lines(agnostic))
+    say(*_lines(agnostic))
     say(*(f"  Cannot be used: {reason}." for reason in sizes.reasons))
     heading("What no learner can beat, up to C")
     say(*columns([(number(b.value), b.label, b.formula) for b in lower], "><<"))
+
+
+def _realizable(given: TheoryOptions, k0: int) -> dict[str, Bound]:
+    """Bounds of Algorithm 1 by what to call them; without exploration there are few."""
+    from keyhole import theory as bounds
+
+    d, k, T, noise_sd = given.features, given.sparsity, given.rounds, given.noise_sd
+    small = {"failure_probability": given.failure_probability}
+    free = {**small, "constant": given.constant}
+    burn_in = bounds.t0(d, k, T, constant=given.constant)
+    found = {"rounds before weights are played": burn_in}
+    if k0 > 0:
+        found |= {
+            "threshold of the program at T": bounds.threshold(T, d, k0, noise_sd=noise_sd, **free),
+            "regret, short form": bounds.realizable_regret(T, d, k, k0, **free),
+            "regret, all terms": bounds.realizable_regret_full(
+                T, d, k, k0, noise_sd=noise_sd, burn_in=burn_in.value, **free
+            ),
+        }
+    return found | {"the truth's own regret": bounds.wstar_regret(d, k, noise_sd=noise_sd, **small)}
+
+
+def _agnostic(given: TheoryOptions, k1: int, B: int) -> dict[str, Bound]:
+    """Bounds of Algorithm 2 by what to call them."""
+    from keyhole import theory as bounds
+
+    sizes = given.rounds, given.features, given.sparsity, given.budget
+    short = bounds.agnostic_regret(*sizes, kappa=given.kappa, constant=given.constant)
+    full = bounds.agnostic_regret_full(*sizes, slots=k1, batch_size=B, kappa=given.kappa)
+    return {"regret, short form": short, "regret, all terms": full}
+
+
+def _lines(named: Mapping[str, Bound]) -> list[str]:
+    from keyhole.cli.output import columns, number
+
+    return columns(
+        [(name, number(b.value), b.label, b.formula) for name, b in named.items()], "<><<"
+    )

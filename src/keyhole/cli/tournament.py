@@ -15,10 +15,13 @@ from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.progress import counted
 from keyhole.cli.source import Source
 from keyhole.game import play as play_game
-from keyhole.hindsight import Hindsight, hindsight, regret
+from keyhole.hindsight import Hindsight, regret
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.optional_imports import extra
-from keyhole.problem import BlockStream, Interval, Problem
+from keyhole.problem import BlockStream, DataError, Interval, Problem
+from keyhole.report.observers import PrefixObserver
+
+SEARCH = 10.0  # seconds for the best model in hindsight
 
 
 @dataclass(frozen=True)
@@ -128,9 +131,8 @@ def play(
 ) -> Tournament:
     """Play every learner with seeds 0, 1, ... in `jobs` processes; Ctrl-C ends it early."""
     joblib = extra("joblib", "cli")
-    best = hindsight(source.stream, problem.k, intercept=True)
-    mean = play_game(make_learner("mean", problem, 0), source.stream, keep_predictions=False)
-    found = Tournament(source, problem, learners, best, mean.loss)
+    best, mean_loss = _yardsticks(source.stream, problem)
+    found = Tournament(source, problem, learners, best, mean_loss)
     tasks = [(name, seed) for seed in range(seeds) for name in learners]
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     call = joblib.delayed(_game)
@@ -147,6 +149,16 @@ def play(
         found.interrupted = True
     found.games.sort(key=lambda g: (learners.index(g.learner), g.seed))
     return found
+
+
+def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, float]:
+    """The best model in hindsight, and what the running mean lost: from one pass."""
+    whole = PrefixObserver(stream.d, intercept=True)
+    mean = make_learner("mean", problem, 0)
+    ledger = play_game(mean, stream, keep_predictions=False, observers=[whole])
+    if not whole.prefixes:
+        raise DataError("the stream is empty: there is nothing to compare")
+    return whole.prefixes[-1].best(problem.k, SEARCH), ledger.loss
 
 
 def _game(stream: BlockStream, problem: Problem, best: Hindsight, learner: str, seed: int) -> Game:

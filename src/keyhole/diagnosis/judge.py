@@ -11,15 +11,14 @@ import numpy as np
 from keyhole import theory
 from keyhole.blocks.draw.sampling import inclusion_uniform
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.sums.column_sums import ColumnSums
 from keyhole.blocks.sums.estimates import available_case
-from keyhole.blocks.sums.gram import Gram
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.redundancy import Dependence, dependence
 from keyhole.blocks.sums.second_moments import second_moments
 from keyhole.conditions import restricted_condition_number, rip
 from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
+from keyhole.diagnosis.sums import StreamSums
 from keyhole.learners.dantzig import default_burn_in
 from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem
 
@@ -64,16 +63,18 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     ['not refuted', 'open']
     """
     problem = Problem(stream.d, k, budget, stream.names)
-    gram, sums = Gram(stream.d), ColumnSums(stream.d)
-    low, high = math.inf, -math.inf
+    sums = StreamSums(stream.d)
     for X, y in stream.blocks():
-        gram.add(X, y)
-        sums.add(X)
-        if len(y):
-            low, high = min(low, float(y.min())), max(high, float(y.max()))
+        sums.add(X, y)
+    return diagnose_sums(sums, problem, seconds=seconds)
+
+
+def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -> Diagnosis:
+    """The same from sums over complete rows, such as those of a game that was observed."""
+    gram = sums.gram
     if gram.n == 0:
         raise DataError("the stream is empty: there is nothing to diagnose")
-    least, columns = gram.centred(), sums.facts()
+    least, columns = gram.centred(), sums.columns.facts()
     facts = Facts(
         problem,
         gram.n,
@@ -81,7 +82,7 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
         least.c / gram.n,
         least.yy / gram.n,
         least.mean_y,
-        (low, high),
+        (sums.lowest, sums.highest),
         columns,
         columns.mean,
     )

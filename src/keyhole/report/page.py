@@ -217,7 +217,7 @@ def _pictures(run: Run) -> list[Picture]:
             "Which features were bought when",
             "A row per feature, those bought most at the top. Full colour: bought in every round; "
             "none: never.",
-            plots.purchases(run),
+            plots.reads(run),
         ),
         (
             "Life lines of the model",

@@ -79,12 +79,12 @@ def regret(run: Run) -> Figure:
         return figure
 
 
-def purchases(run: Run, most: int = MOST) -> Figure:
+def reads(run: Run, most: int = MOST) -> Figure:
     """Which features were bought when: a row per feature, those bought most at the top."""
     rows = bought_most(run, most)
     width = int(run.ends[0])
     rounds = np.diff(run.ends, prepend=0)
-    share = np.ma.masked_equal(run.purchases[rows] / rounds, 0.0)
+    share = np.ma.masked_equal(run.reads[rows] / rounds, 0.0)
     with _style():
         figure, axes = _figure(0.9 + 0.19 * len(rows))
         colours = extra("matplotlib.colors", "report")

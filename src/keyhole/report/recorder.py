@@ -1,22 +1,19 @@
-"""Recording a run: the learner, the best model in hindsight, the baselines, the diagnosis."""
+"""Recording a run: a learner plays, and all that the report asks about is seen in the same pass."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keyhole.blocks.sums.column_sums import ColumnSums
-from keyhole.diagnosis import diagnose
-from keyhole.game import Progress
-from keyhole.hindsight import Hindsight, RegretCurve, hindsight, hindsight_curve
-from keyhole.learners.baselines import FullInformation, RunningMean
+from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
+from keyhole.game import Observer, Progress, play
+from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
+from keyhole.learners.baselines import FullInformation, RunningMean, Zero
+from keyhole.ledger import Ledger
 from keyhole.problem import (
     BlockStream,
     DataError,
-    Floats,
     Indices,
     Learner,
     Problem,
@@ -24,14 +21,16 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
+from keyhole.report.observers import PrefixObserver, Rival
+from keyhole.report.options import About, Scope
 from keyhole.report.run import Baseline, Run
-from keyhole.report.trace import traced
+from keyhole.report.trace import Trace, bin_ends
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
-PREFIXES = (
-    6,
-    24,
-)  # at which regret is worked out: each is a search, and those of wide data are slow
+# At how many ends of bins regret is worked out: each is a search, and those of wide data are slow.
+FEWEST_ENDS, MOST_ENDS = 6, 24
+
+Stage = Callable[[str], None]
 
 
 def record(
@@ -51,12 +50,12 @@ def record(
     full: bool = True,
     diagnosed: bool = True,
     progress: Progress | None = None,
-    stage: Callable[[str], None] | None = None,
+    stage: Stage | None = None,
 ) -> Run:
     """Play a stream and find out everything that a report shows.
 
-    The stream is gone through block by block, about five times: by the learner, by the best model
-    in hindsight, by two baselines, by the diagnosis. Memory does not grow with its length.
+    The stream is gone through once, block by block; once more if it did not say how long it is.
+    Memory does not grow with its length.
 
     Parameters
     ----------
@@ -64,27 +63,10 @@ def record(
         A new learner: one that has played already has another past than the stream.
     stream
         Any stream of blocks that can be read again.
-    name, settings, seed
-        What the report says of the learner, so that the run can be repeated; the name is that of
-        its class by default.
-    title, target
-        What the report calls the stream and its label.
-    command
-        What to type, or to run, to have the same again; the report shows it.
-    k
-        Sparsity of the models in hindsight; None for the problem's.
-    centred
-        Whether models in hindsight may add an intercept.
-    bins
-        Most bins of time; between half as many and that many are used.
-    seconds
-        Limit of each search: for the best models along the way, for that of the end, and a little
-        less for the diagnosis.
-    full
-        Whether to play full information too. It is left out, with a note, where d^2 times rounds
-        is beyond 2e10.
-    diagnosed
-        Whether to diagnose the stream.
+    name, settings, seed, title, target, command
+        What the report says about the run: see `keyhole.report.About`.
+    k, centred, bins, seconds, full, diagnosed
+        What is worked out beside the game: see `keyhole.report.Scope`.
     progress
         Called with the ledger so far while the learner plays; see `play`.
     stage
@@ -101,97 +83,156 @@ def record(
     >>> stream, _ = kh.streams.clinic(2000)
     >>> problem = kh.Problem(d=42, k=4, budget=8, names=stream.names)
     >>> run = record(kh.RandomSubset(problem, seed=1), stream, title="clinic", diagnosed=False)
-    >>> run.purchases.shape, int(run.purchases.sum()) == 8 * 2000
+    >>> run.reads.shape, int(run.reads.sum()) == 8 * 2000
     ((42, 63), True)
     >>> [(b.name, b.reads) for b in run.baselines]
     [('running mean', 0.0), ('full information', 42.0)]
     """
-    problem = learner.problem
-    k = problem.k if k is None else sparsity(k, stream.d)
-    bins = whole_number("bins", bins, 2)
-    if learner.round != 0:
-        raise ProblemError(
-            f"a run begins with a new learner, this one has played {learner.round:,} rounds"
+    about = About(name, settings or {}, seed, title, target, command)
+    scope = Scope(k, centred, bins, seconds, full, diagnosed)
+    return Recorder(learner, stream, about, scope).record(progress, stage)
+
+
+class Recorder:
+    """What `record` is made of, for callers that watch the game themselves.
+
+    `mean` is the running mean of the labels, which plays along; look at its books at any time.
+    """
+
+    def __init__(self, learner: Learner, stream: BlockStream, about: About, scope: Scope) -> None:
+        if learner.round != 0:
+            raise ProblemError(
+                f"a run begins with a new learner, this one has played {learner.round:,} rounds"
+            )
+        d, problem, bins = stream.d, learner.problem, whole_number("bins", scope.bins, 2)
+        self._learner, self._stream = learner, stream
+        self._about, self._scope = about, scope
+        self._name = type(learner).__name__ if about.name is None else about.name
+        self._k = problem.k if scope.k is None else sparsity(scope.k, d)
+        self._trace = Trace(d, bins)
+        self.mean = Rival(RunningMean(problem), bins)
+        self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
+        self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
+        # As long as nobody knows how long the stream is, nobody knows where its bins will end.
+        ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
+        self._prefixes = PrefixObserver(d, ends, intercept=scope.centred)
+
+    def record(
+        self,
+        progress: Progress | None = None,
+        stage: Stage | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> Run:
+        """Play, with these observers beside the recorder's own, and work out the rest."""
+        say = stage if stage is not None else lambda words: None
+        say(f"{self._name} plays")
+        ledger = self._play(progress, observers)
+        say(f"the best {self._k} features in hindsight")
+        models = self._best_models()
+        diagnosis = None
+        if isinstance(self._sums, StreamSums):
+            say("diagnosis")
+            diagnosis = self._diagnose(self._sums)
+        return self._run(ledger, models, diagnosis)
+
+    def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
+        rivals = [self.mean] if self._full is None else [self.mean, self._full]
+        ledger = play(
+            self._learner,
+            self._stream,
+            progress=progress,
+            keep_predictions=False,
+            observers=[self._trace, *rivals, self._sums, self._prefixes, *observers],
         )
-    say = stage if stage is not None else lambda words: None
-    name = type(learner).__name__ if name is None else name
-    say(f"{name} plays")
-    began = time.perf_counter()
-    ledger, trace = traced(learner, stream, bins, progress)
-    took = time.perf_counter() - began
-    if ledger.rounds == 0:
-        raise DataError("the stream is empty: there is nothing to report")
-    ends = trace.ends
-    points = int(np.clip(2400 / stream.d, *PREFIXES))
-    some = np.unique(np.linspace(0, len(ends) - 1, points).round().astype(np.int64))
-    say(f"the best {k} features in hindsight")
-    columns = ColumnSums(stream.d)
-    models = hindsight_curve(
-        _Tapped(stream, columns), k, ends[some].tolist(), intercept=centred, seconds=seconds
-    )
-    best = models[-1]
-    if best.loss.width:  # the prefixes took their shares of the time: search once more, for longer
-        longer = hindsight(stream, k, intercept=centred, seconds=seconds)
-        best = _narrower(best, longer)
-    models[-1] = best
-    baselines, notes = _baselines(stream, problem, ledger.rounds, bins, full, say)
-    diagnosis = None
-    if diagnosed:
-        say("diagnosis")
-        diagnosis = diagnose(stream, problem.k, problem.budget, seconds=0.6 * seconds)
-    return Run(
-        problem=_named(problem, stream),
-        title=title,
-        target=target,
-        learner=name,
-        settings=dict(settings or {}),
-        seed=seed,
-        rounds_per_second=ledger.rounds / took,
-        ledger=ledger,
-        ends=ends,
-        loss=trace.loss,
-        purchases=trace.purchases,
-        models=trace.models,
-        intercept=float(learner.intercept),
-        spread=columns.facts().sd,
-        best=best,
-        centred=centred,
-        regret=_regret(ends[some], trace.loss[some], models),
-        baselines=baselines,
-        diagnosis=diagnosis,
-        command=command,
-        notes=notes,
-    )
+        if ledger.rounds == 0:
+            raise DataError("the stream is empty: there is nothing to report")
+        return ledger
 
+    def _best_models(self) -> list[Hindsight]:
+        """The best models of the rounds up to some ends of bins, the last one of all rounds."""
+        ends = _some(self._trace.ends, self._stream.d)
+        prefixes = self._prefixes.prefixes
+        if [prefix.rounds for prefix in prefixes] != ends:
+            # The game was not as long as the stream said: look at what was played once more.
+            again = PrefixObserver(self._stream.d, ends, intercept=self._scope.centred)
+            play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[again])
+            prefixes = again.prefixes
+        seconds = self._scope.seconds
+        models = best_of_each(prefixes, len(prefixes), self._k, seconds)
+        if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
+            models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
+        return models
 
-def _baselines(
-    stream: BlockStream,
-    problem: Problem,
-    rounds: int,
-    bins: int,
-    full: bool,
-    say: Callable[[str], None],
-) -> tuple[tuple[Baseline, ...], tuple[str, ...]]:
-    free = Problem(problem.d, problem.k, problem.d, problem.names)
-    others: list[tuple[str, Learner]] = [("running mean", RunningMean(problem))]
-    notes: tuple[str, ...] = ()
-    if full and float(problem.d) ** 2 * rounds > FULL_WORK:
-        notes = (
-            f"Full information was not played: {problem.d:,} features in {rounds:,} rounds would "
-            "take too long.",
+    def _diagnose(self, sums: StreamSums) -> Diagnosis:
+        p = self._learner.problem
+        problem = Problem(p.d, p.k, p.budget, self._stream.names)
+        return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
+
+    def _run(self, ledger: Ledger, models: list[Hindsight], diagnosis: Diagnosis | None) -> Run:
+        about, trace = self._about, self._trace
+        return Run(
+            problem=_named(self._learner.problem, self._stream),
+            title=about.title,
+            target=about.target,
+            learner=self._name,
+            settings=dict(about.settings),
+            seed=about.seed,
+            rounds_per_second=ledger.rounds / ledger.seconds,
+            ledger=ledger,
+            ends=trace.ends,
+            loss=trace.loss,
+            reads=trace.reads,
+            models=trace.models,
+            intercept=float(self._learner.intercept),
+            spread=self._sums.columns.facts().sd,
+            best=models[-1],
+            centred=self._scope.centred,
+            regret=_regret(trace, models),
+            baselines=self._baselines(),
+            diagnosis=diagnosis,
+            command=about.command,
+            notes=self._notes(ledger.rounds),
         )
-    elif full:
-        others.append(("full information", FullInformation(free)))
-    played = []
-    for name, other in others:
-        say(f"{name} plays")
-        books, trace = traced(other, stream, bins)
-        played.append(Baseline(name, books.mean_reads, trace.loss))
-    return tuple(played), notes
+
+    def _baselines(self) -> tuple[Baseline, ...]:
+        played = {"running mean": self.mean}
+        if self._full is not None and not self._full.gave_up:
+            played["full information"] = self._full
+        return tuple(
+            Baseline(name, rival.ledger.mean_reads, rival.trace.loss)
+            for name, rival in played.items()
+        )
+
+    def _notes(self, rounds: int) -> tuple[str, ...]:
+        if not self._scope.full or (self._full is not None and not self._full.gave_up):
+            return ()
+        return (
+            f"Full information was not played: {self._stream.d:,} features in "
+            f"{self._stream.rounds or rounds:,} rounds would take too long.",
+        )
 
 
-def _regret(ends: Indices, loss: Floats, models: list[Hindsight]) -> RegretCurve:
-    gaps = [float(lost) - best.loss for lost, best in zip(loss, models, strict=True)]
+def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:
+    """A learner that reads everything; None where that is known to take too long."""
+    most_rounds = FULL_WORK // float(problem.d) ** 2
+    if rounds is not None and rounds > most_rounds:
+        return None
+    everything = Problem(problem.d, problem.k, problem.d, problem.names)
+    return Rival(FullInformation(everything), bins, most_rounds)
+
+
+def _some(ends: Indices, d: int) -> list[int]:
+    """Some of the ends of bins, the first and the last among them."""
+    points = int(np.clip(2400 / d, FEWEST_ENDS, MOST_ENDS))
+    places = np.unique(np.linspace(0, len(ends) - 1, points).round().astype(np.int64))
+    some: list[int] = ends[places].tolist()
+    return some
+
+
+def _regret(trace: Trace, models: list[Hindsight]) -> RegretCurve:
+    ends = np.array([best.rounds for best in models], dtype=np.int64)
+    lost = trace.loss[np.searchsorted(trace.ends, ends)]
+    gaps = [float(loss) - best.loss for loss, best in zip(lost, models, strict=True)]
     return RegretCurve(
         rounds=ends,
         low=np.array([gap.low for gap in gaps]),
@@ -210,22 +251,3 @@ def _named(problem: Problem, stream: BlockStream) -> Problem:
     if problem.names is not None or stream.names is None:
         return problem
     return Problem(problem.d, problem.k, problem.budget, stream.names)
-
-
-class _Tapped:
-    """A stream whose columns are summed as its blocks go by."""
-
-    def __init__(self, stream: BlockStream, columns: ColumnSums) -> None:
-        self.d = stream.d
-        self.names = stream.names
-        self.rounds = stream.rounds
-        self._stream = stream
-        self._columns = columns
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return iter(self._stream)
-
-    def blocks(self, rows: int | None = None) -> Iterator[tuple[NDArray[np.floating], Floats]]:
-        for X, y in self._stream.blocks(rows):
-            self._columns.add(X)
-            yield X, y

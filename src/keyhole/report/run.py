@@ -39,14 +39,14 @@ class Run:
     learner, settings, seed
         Its name, and what it takes to make it again.
     rounds_per_second
-        How fast the learner's own game went.
+        How fast the learner played, reading the stream and everything beside the game left out.
     ledger
         The books of the game.
     ends
         The last round of each bin of time; bins are equally wide, the last may be shorter.
     loss
         Cumulative loss at the ends.
-    purchases
+    reads
         How often each feature was bought in each bin: features by bins.
     models
         The learner's weights at the ends, features by bins; the last column is the final model.
@@ -80,7 +80,7 @@ class Run:
     ledger: Ledger
     ends: Indices
     loss: Floats
-    purchases: Indices
+    reads: Indices
     models: Floats
     intercept: float
     spread: Floats

@@ -1,0 +1,17 @@
+"""The game: a learner against a stream, with a referee between them and observers beside them."""
+
+from keyhole.game.observer import Observer, PlayedBlock
+from keyhole.game.playing import Game, play, rounds
+from keyhole.game.progress_line import Progress, ProgressLine
+from keyhole.game.referee import sell
+
+__all__ = [
+    "Game",
+    "Observer",
+    "PlayedBlock",
+    "Progress",
+    "ProgressLine",
+    "play",
+    "rounds",
+    "sell",
+]

@@ -1,0 +1,216 @@
+"""Playing: a learner against a stream, round by round or in blocks, and the books of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.game.observer import Observer, PlayedBlock
+from keyhole.game.progress_line import Progress, ten_times_a_second
+from keyhole.game.referee import play_round, play_rounds, problem_of
+from keyhole.ledger import Ledger, next_checkpoint
+from keyhole.problem import (
+    BlockLearner,
+    Floats,
+    Learner,
+    Round,
+    Stream,
+    has_blocks,
+    plays_blocks,
+    whole_number,
+)
+
+
+def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
+    """Play round by round, yielding each; stop when you have enough.
+
+    >>> import keyhole as kh
+    >>> stream = kh.streams.ArrayStream([[1.0, 2.0], [3.0, 4.0]], [1.0, 3.0])
+    >>> learner = kh.RunningMean(kh.Problem(d=2, k=1, budget=1))
+    >>> [(r.round, r.y, r.y_hat) for r in rounds(learner, stream)]
+    [(1, 1.0, 0.0), (2, 3.0, 1.0)]
+    """
+    problem = problem_of(learner, stream)
+    for number, (x, y) in enumerate(stream, start=learner.round + 1):
+        yield play_round(problem, learner, number, x, y)
+
+
+def play(
+    learner: Learner,
+    stream: Stream,
+    *,
+    rounds: int | None = None,
+    progress: Progress | None = None,
+    keep_predictions: bool = True,
+    observers: Sequence[Observer] = (),
+) -> Ledger:
+    """Play a learner against a stream, with the budget enforced, and return the books.
+
+    Parameters
+    ----------
+    learner
+        Any learner; it goes on from where it is, so a second call plays the next part of a game.
+    stream
+        Any stream with the features of the learner's problem.
+    rounds
+        How many rounds at most; None plays the whole stream.
+    progress
+        Called with the ledger so far, at most ten times a second; `ProgressLine()` prints it.
+    keep_predictions
+        False for books whose size does not grow with the number of rounds.
+    observers
+        Who is told of every round. They change nothing about the game, but each may end it.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, seed=1)
+    >>> problem = kh.Problem(d=20, k=2, budget=2)
+    >>> ledger = kh.play(kh.FixedSubset(problem, support=truth.support), stream)
+    >>> ledger.rounds, ledger.most_reads
+    (500, 2)
+    """
+    limit = None if rounds is None else whole_number("rounds", rounds, 0)
+    problem_of(learner, stream)
+    game = Game(
+        learner,
+        observers,
+        progress=progress,
+        keep_predictions=keep_predictions,
+        in_blocks=has_blocks(stream),
+    )
+    if limit != 0:
+        _play_stream(game, stream, limit)
+    game.finish()
+    if progress is not None:
+        progress(game.ledger)
+    return game.ledger
+
+
+def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
+    ledger = game.ledger
+    if not has_blocks(stream):
+        for x, y in stream:
+            if game.enough():
+                return
+            game.play_row(x, y)
+            if ledger.rounds == limit:
+                return
+        return
+    for X, labels in stream.blocks():
+        if game.enough():
+            return
+        left = None if limit is None else limit - ledger.rounds
+        game.play_block(X[:left], labels[:left])
+        if ledger.rounds == limit:
+            return
+
+
+class Game:
+    """A game in progress: rows are put in, the books are kept, observers are told.
+
+    `play` puts in a stream. An observer that lets another learner play the same rows has a game of
+    its own and puts in what it is told.
+
+    Parameters
+    ----------
+    learner
+        Who plays; it goes on from where it is.
+    observers, progress, keep_predictions
+        As in `play`.
+    in_blocks
+        Whether a learner that can play blocks does so.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        observers: Sequence[Observer] = (),
+        *,
+        progress: Progress | None = None,
+        keep_predictions: bool = True,
+        in_blocks: bool = True,
+    ) -> None:
+        self.ledger = Ledger(learner.problem, keep_predictions=keep_predictions)
+        self._problem = learner.problem
+        self._learner = learner
+        self._block_learner = learner if in_blocks and plays_blocks(learner) else None
+        self._observers = tuple(observers)
+        self._report = ten_times_a_second(progress, self.ledger)
+        self._round = learner.round  # the last one
+        self._checkpoint = next_checkpoint(self._round)
+
+    def enough(self) -> bool:
+        """Whether an observer wants the game to end."""
+        return any(observer.enough() for observer in self._observers)
+
+    def play_row(self, x: NDArray[np.floating], y: float) -> None:
+        """Play one round."""
+        if self._observers:
+            self.play_block(x[None, :], np.array([y], dtype=np.float64))
+        else:
+            self._play_single(x, y)
+
+    def play_block(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Play a round for each row."""
+        n, start = len(y), 0
+        bought = np.full((n, self._problem.budget), -1, dtype=np.int32)
+        played = PlayedBlock(self._round + 1, X, y, np.empty(n), bought)
+        told = [0 for _ in self._observers]  # how many of these rounds each knows of
+        due = [_due(observer, 0, n) for observer in self._observers]  # when it has to know more
+        while start < n:
+            # Not past a checkpoint: supports are taken where single rounds take them.
+            stop = min(n, start + self._checkpoint - self._round, *due)
+            part = played.part(start, stop)
+            if self._block_learner is None:
+                self._play_singles(part)
+            else:
+                self._advance(self._block_learner, part)
+            for i, observer in enumerate(self._observers):
+                if stop == due[i]:
+                    observer.after_block(played.part(told[i], stop), self._learner)
+                    told[i], due[i] = stop, _due(observer, stop, n)
+            start = stop
+
+    def finish(self) -> None:
+        """Tell the observers that the game is over."""
+        for observer in self._observers:
+            observer.finish(self._learner)
+
+    def _advance(self, learner: BlockLearner, part: PlayedBlock) -> None:
+        first, began = learner.round + 1, time.perf_counter()
+        part.y_hat[:] = play_rounds(self._problem, learner, part.X, part.y, part.bought)
+        self.ledger.seconds += time.perf_counter() - began
+        self.ledger.add_block(first, part.bought, part.y, part.y_hat)
+        self._after(len(part.y))
+
+    def _play_singles(self, part: PlayedBlock) -> None:
+        rows = zip(part.X.astype(np.float64, copy=False), part.y.tolist(), strict=True)
+        for i, (x, y) in enumerate(rows):
+            played = self._play_single(x, y)
+            part.y_hat[i] = played.y_hat
+            part.bought[i, : len(played.features)] = played.features
+
+    def _play_single(self, x: NDArray[np.floating], y: float) -> Round:
+        began = time.perf_counter()
+        played = play_round(self._problem, self._learner, self._round + 1, x, y)
+        self.ledger.seconds += time.perf_counter() - began
+        self.ledger.add(played)
+        self._after(1)
+        return played
+
+    def _after(self, rounds: int) -> None:
+        self._round += rounds
+        if self._round == self._checkpoint:
+            self.ledger.mark(self._learner.weights)
+            self._checkpoint = next_checkpoint(self._round)
+        self._report()
+
+
+def _due(observer: Observer, told: int, n: int) -> int:
+    """When an observer that knows of `told` rounds of a block has to be told of more: n at most."""
+    room = observer.room
+    return n if room is None else min(n, told + max(1, room))

@@ -1,0 +1,58 @@
+"""What can be asked of a recording: words for the report, and what to work out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a report says about a run that cannot be seen in it.
+
+    Parameters
+    ----------
+    name, settings, seed
+        Of the learner, so that the run can be repeated; the name is that of its class by default.
+    title, target
+        What to call the stream and its label.
+    command
+        What to type, or to run, to have the same again.
+    """
+
+    name: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    seed: int | None = None
+    title: str = "a stream"
+    target: str = "y"
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is worked out beside the game, and how thoroughly.
+
+    Parameters
+    ----------
+    k
+        Sparsity of the models in hindsight; None for the problem's.
+    centred
+        Whether models in hindsight may add an intercept.
+    bins
+        Most bins of time; between half as many and that many are used.
+    seconds
+        Limit of each search: for the best models along the way, for that of the end, and a little
+        less for the diagnosis.
+    full
+        Whether full information plays too. It is left out, with a note, where d^2 times rounds is
+        beyond 2e10.
+    diagnosed
+        Whether to diagnose the stream.
+    """
+
+    k: int | None = None
+    centred: bool = True
+    bins: int = 96
+    seconds: float = 10.0
+    full: bool = True
+    diagnosed: bool = True
