@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
 
-.PHONY: demo test check bench figures clean help
+.PHONY: demo test check bench figures clean distclean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -21,19 +21,22 @@ check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready  ## measured comparisons, docs/benchmarks.md; DATA=DIR plays the Parquet files there too
+bench: .venv/ready  ## measured comparisons, what is not stored yet; ONLY=speed,dantzig,auto,regret a part; DATA=DIR plays its Parquet files too
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)")
 
 figures: .venv/ready  ## draw the figures of docs/ anew
-	$(BIN)/python -m benchmarks.figures.dantzig
-	$(BIN)/python -m benchmarks.figures.online_greedy
-	$(BIN)/python -m benchmarks.figures.report
-	$(BIN)/python -m benchmarks.figures.auto
+	$(BIN)/python -m benchmarks.dantzig.figures
+	$(BIN)/python -m benchmarks.regret.greedy_figures
+	$(BIN)/python -m benchmarks.auto.figures
+	$(BIN)/python -m benchmarks.common.report_picture
 
-clean:  ## remove .venv and every cache, compiled kernels included
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+clean:  ## remove every cache, compiled kernels included
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean  ## remove .venv too
+	rm -rf .venv
 
 .venv/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "keyhole needs Python 3.11 or newer on PATH" >&2; exit 1; }

@@ -1,7 +1,7 @@
 """The regret suite, small: from nothing to the page, killed and resumed, refusals and failures."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from benchmarks import regret
-from benchmarks.regret_numbers import Mean
-from benchmarks.regret_suite import PLAYERS, Player
-from keyhole.learners import LEARNERS
+from benchmarks.common.tables import Mean
+from benchmarks.regret import __main__ as regret
+from benchmarks.regret.cell import VARIANTS
+from benchmarks.regret.suite import PLAYERS, Player
 
 NAMES = ("iid", "geo", "auto", "mean", "zero")  # two settings, three players
 Run = Callable[..., int]
@@ -37,7 +37,7 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
 def timeless(rows: list[dict[str, Any]]) -> list[str]:
     """Rows without what differs from run to run."""
-    times = ("microseconds", "seconds", "at")
+    times = ("microseconds", "seconds", "at", "run")
     return sorted(
         json.dumps({k: v for k, v in row.items() if k not in times}, sort_keys=True) for row in rows
     )
@@ -112,7 +112,17 @@ class Broken(kh.RunningMean):
         raise ZeroDivisionError("no such luck")
 
 
-def choosy(problem: kh.Problem, *, seed: int = 0) -> kh.Learner:
+def broken(problem: kh.Problem, seed: int, rounds: int, best: Sequence[int]) -> kh.Learner:
+    """Makes it."""
+    return Broken(problem)
+
+
+def mended(problem: kh.Problem, seed: int, rounds: int, best: Sequence[int]) -> kh.Learner:
+    """Makes one that does not fail."""
+    return kh.RunningMean(problem)
+
+
+def choosy(problem: kh.Problem, seed: int, rounds: int, best: Sequence[int]) -> kh.Learner:
     """Refuses large problems."""
     if problem.d > 20:
         raise kh.ProblemError(f"d must be at most 20, got {problem.d}: leave features out")
@@ -123,8 +133,8 @@ def test_refusals_and_failures_are_told_and_lose_nothing_else(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     strange = [Player(name, name) for name in ("choosy", "broken", "unborn")]
-    monkeypatch.setitem(LEARNERS, "choosy", choosy)
-    monkeypatch.setitem(LEARNERS, "broken", Broken)
+    monkeypatch.setitem(VARIANTS, "choosy", choosy)
+    monkeypatch.setitem(VARIANTS, "broken", broken)
     monkeypatch.setattr(regret, "PLAYERS", (*strange, *PLAYERS))
     only = (*NAMES, "choosy", "broken", "unborn")
     assert run(only=only) == 1
@@ -141,7 +151,7 @@ def test_refusals_and_failures_are_told_and_lose_nothing_else(
         assert reason in page
     # Failures are tried again, refusals are final.
     count = len(rows_of(tmp_path))
-    monkeypatch.setitem(LEARNERS, "broken", kh.RunningMean)
+    monkeypatch.setitem(VARIANTS, "broken", mended)
     assert run(only=only) == 0
     assert len(rows_of(tmp_path)) == count + 4
 

@@ -1,0 +1,1 @@
+"""What supports the claims about AutoLearner."""

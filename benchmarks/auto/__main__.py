@@ -1,0 +1,80 @@
+"""The evidence for AutoLearner: regret, adversary, real files, cost, ablation, growth, as tables.
+
+    python -m benchmarks.auto [--data DIR] [--seeds 10] [--rounds N] [--only ten anti ...]
+                              [--tables FILE] [--results FILE] [--fresh]
+
+Measures what FILE does not have yet, writes each result to it as it comes, and prints tables as
+markdown; `--tables` writes them to a file too. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from benchmarks.auto import parts, rivals, tables
+from benchmarks.common import Row
+from benchmarks.common.files import FILES
+from benchmarks.common.questions import Ask
+from benchmarks.common.room import Part, parts_parser, run_parts
+from keyhole.streams import AGNOSTIC_SUITE
+
+LONG, FEWER = 2**16, 5  # rounds; seeds where a task takes long
+
+
+def simulated(seeds: int, n: int) -> dict[str, Part]:
+    """Regret at n rounds, its growth up to 4 n, and cost and realizable streams at n / 4."""
+    some = range(min(seeds, FEWER))
+    ten = [(name, seed, n) for seed in range(seeds) for name in AGNOSTIC_SUITE]
+    growth = [(name, seed, 4 * n) for seed in some for name in ("iid", "iid300")]
+    ablation = [(name, seed, n) for seed in some for name in parts.ABLATED]
+    cost = [(*size, n // 4) for size in parts.SIZES]
+    anti = [(*who, net, s, n) for s, who, net in product(some, rivals.ADVERSARIES, (True, False))]
+    realizable = [(name, seed, n // 4) for seed in range(seeds) for name in tables.NOTED]
+    return {
+        "cost": Part(lambda ask: ask(parts.run_cost, cost, timed=True), tables.table_cost),
+        "ten": Part(lambda ask: ask(parts.run_ten, ten), tables.table_ten),
+        "growth": Part(lambda ask: ask(parts.run_growth, growth), tables.table_growth),
+        "ablation": Part(lambda ask: ask(parts.run_ablation, ablation), tables.table_ablation),
+        "anti": Part(lambda ask: ask(rivals.run_anti, anti), tables.table_anti),
+        "realizable": Part(
+            lambda ask: ask(rivals.run_realizable, realizable), tables.table_realizable
+        ),
+    }
+
+
+def files(folder: Path, seeds: int) -> Part:
+    """The files that are known and there."""
+    there = {
+        path: FILES[path.stem] for name in FILES if (path := folder / f"{name}.parquet").exists()
+    }
+
+    def rows(ask: Ask) -> list[Row]:
+        best = [(path, k, shuffled) for path, (k, _, shuffled) in there.items()]
+        games = [(path, *how, seed) for seed in range(seeds) for path, how in there.items()]
+        return ask(rivals.run_file_best, best) + ask(rivals.run_file, games)
+
+    return Part(rows, tables.table_files)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for and print it."""
+    parser = parts_parser("auto", __doc__)
+    parser.add_argument("--data", type=Path, help="a folder of Parquet files; without it, none")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=LONG, help="a power of two, 256 at least")
+    options = parser.parse_args(arguments)
+    if options.seeds < 1 or options.rounds < 256 or options.rounds.bit_count() != 1:
+        parser.error("--seeds must be at least 1 and --rounds a power of two, 256 at least")
+    known = simulated(options.seeds, options.rounds)
+    if options.data is not None:
+        known["files"] = files(options.data, options.seeds)
+    else:
+        print("files: skipped, no --data DIR", file=sys.stderr)
+    return run_parts(parser, options, known)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Runs tasks side by side and says how far it has come."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from keyhole.optional_imports import extra
+
+EVERY = 1.0  # seconds between two lines of progress, at least
+
+
+def in_parallel(
+    tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], workers: int
+) -> Iterator[tuple[int, Any]]:
+    """What functions make of their arguments, with the index of the task, as it comes.
+
+    It comes all at the end if the backend of joblib must. What a function raises comes as
+    {"error": ...}, so that the others go on.
+    """
+    joblib = extra("joblib", "bench")
+    backend, _ = joblib.parallel.get_active_backend()
+    as_they_come = "generator_unordered" if backend.supports_return_generator else "list"
+    parallel = joblib.Parallel(n_jobs=workers, return_as=as_they_come, batch_size=1)
+    call = joblib.delayed(_numbered)
+    yield from parallel(call(i, *task) for i, task in enumerate(tasks))
+
+
+def _numbered(i: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Any]:
+    try:
+        return i, function(*arguments)
+    except Exception as error:
+        return i, {"error": f"{type(error).__name__}: {error}"}
+
+
+class Progress:
+    """Lines on standard error: tasks done, time gone, time to go."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done = what, total, 0
+        self.began = self.told = time.monotonic()
+
+    def count(self) -> None:
+        """One more is done."""
+        self.done += 1
+        now = time.monotonic()
+        if self.done < self.total and now - self.told < EVERY:
+            return
+        self.told, gone = now, now - self.began
+        left = gone / self.done * (self.total - self.done)
+        print(
+            f"{self.what}: {self.done:,} of {self.total:,}, {gone:.0f} s, about {left:.0f} s to go",
+            file=sys.stderr,
+            flush=True,
+        )

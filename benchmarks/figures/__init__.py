@@ -1,1 +1,0 @@
-"""Scripts that draw the figures of the documentation."""

@@ -1,0 +1,1 @@
+"""Regret of every learner on every setting with the same reads, as docs/benchmarks.md."""
