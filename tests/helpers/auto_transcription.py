@@ -111,7 +111,8 @@ class Transcription:
         self.slots = slots if parts.slots is None else parts.slots
         net = (d if self.slots else 0) if budget == d else 2 * self.slots
         self.net = net if parts.net is None else parts.net
-        pool = budget - self.net - budget // 8 if self.slots else max(1, budget - 1)
+        explored = budget // 8 if self.slots else max(1, budget // 8)
+        pool = max(1, budget - self.net - explored)
         pool = d if budget == d else pool
         self.pool = pool if parts.pool is None else parts.pool
         threshold = math.sqrt(2.0 * math.log(max(d, 2)))
