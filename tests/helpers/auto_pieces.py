@@ -1,0 +1,180 @@
+"""What the transcription of AutoLearner is made of: each piece by "The rules" of its page.
+
+Slow and literal: sums run over all d features, projections and VAWs are solved anew each time. Only
+keyed random numbers are the library's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keyhole.blocks.draw.keyed import words
+from keyhole.problem import Floats
+
+
+def centre_of(values: list[float]) -> float:
+    """m max(0, 1 - 2 v / (n m^2)); NaN if nothing arrived."""
+    if not values:
+        return math.nan
+    x = np.array(values) - values[0]  # around the first value, to keep digits
+    m, v = values[0] + float(x.mean()), float(x.var(ddof=1)) if len(x) > 1 else 0.0
+    return m * max(0.0, 1.0 - 2.0 * v / (len(x) * m * m)) if m != 0.0 else 0.0
+
+
+class Memory:
+    """G, c, n_j, n, Y of one memory."""
+
+    def __init__(self, d: int, tau: float) -> None:
+        self.d, self.tau = d, tau
+        self.G, self.c, self.n_j = np.zeros((d + 1, d + 1)), np.zeros(d + 1), np.zeros(d)
+        self.n = self.Y = 0.0
+
+    def add(self, Z: Floats, arrived: Floats, y: Floats) -> None:
+        fade = math.exp(-len(y) / self.tau)
+        self.G, self.c = fade * self.G + Z.T @ Z, fade * self.c + Z.T @ y
+        self.n_j = fade * self.n_j + arrived.sum(axis=0)
+        self.n, self.Y = fade * self.n + len(y), fade * self.Y + float(y @ y)
+
+
+@dataclass
+class Selection:
+    """What a memory chose, in order, and r, D and noise given that."""
+
+    chosen: list[int]
+    r: Floats
+    D: Floats
+    noise: float
+
+
+def select(memory: Memory, most: int, threshold: float, theirs: Sequence[int]) -> Selection:
+    """Forward selection; everything is projected anew after each step. `theirs` breaks ties."""
+    d, n_j, chosen = memory.d, memory.n_j, list[int]()
+    if memory.n == 0.0:
+        return Selection(chosen, np.zeros(d), np.zeros(d), 0.0)
+    size = np.sqrt(np.diag(memory.G))
+    unit = np.divide(1.0, size, out=np.zeros(d + 1), where=size > 0.0)
+    K, products = memory.G * np.outer(unit, unit), memory.c * unit
+    noise = max(memory.Y / memory.n - (memory.c[d] / memory.n) ** 2, 0.0)
+    while True:
+        C = [d, *chosen]
+        onto = np.linalg.solve(K[np.ix_(C, C)], np.column_stack([K[C], products[C]]))
+        D = np.where(size > 0.0, 1.0 - (K[C] * onto[:, :-1]).sum(axis=0), 0.0)
+        D[C] = 0.0
+        D, q = D[:d], (products - K[:, C] @ onto[:, -1])[:d]
+        r = np.divide(q, np.sqrt(n_j), out=np.zeros(d), where=n_j > 0.0)
+        excess = np.full(d, -math.inf)
+        for j in range(d):
+            if D[j] > 0.05 and n_j[j] >= 3.99:
+                excess[j] = abs(r[j]) / math.sqrt(D[j]) - threshold * math.sqrt(noise / n_j[j])
+        v = int(excess.argmax())
+        if len(chosen) == most or not excess[v] > 0.0:
+            return Selection(chosen, r, D, noise)
+        alike = np.flatnonzero(excess >= (1.0 - 1e-9) * excess[v])
+        if len(theirs) > len(chosen) and theirs[len(chosen)] in alike:
+            v = theirs[len(chosen)]
+        noise = max(noise - r[v] ** 2 / D[v], memory.Y / (1000.0 * memory.n))
+        chosen.append(v)
+
+
+def normals(seed: int, key: int, d: int) -> tuple[Floats, Floats]:
+    """A normal and a uniform number for every feature."""
+    N, u = np.empty(d + 3), np.empty(d + 3)
+    for i in range(0, d, 4):
+        w = [float(word) / 2.0**32 for word in words(np.uint64(seed), key, 1 << 20, i // 4)]
+        for at, (radius, turn) in ((i, w[:2]), (i + 2, w[2:])):
+            length, angle = math.sqrt(-2.0 * math.log(1.0 - radius)), 2.0 * math.pi * turn
+            N[at : at + 2] = length * math.cos(angle), length * math.sin(angle)
+        u[i : i + 4] = w[: len(u[i : i + 4])]
+    return N[:d], u[:d]
+
+
+@dataclass
+class Vaw:
+    """x' (A + x x')^-1 b, x = (values of `features`, 1). Features of size 0 are left out."""
+
+    features: list[int]
+    A: Floats
+    b: Floats
+    weights: int
+
+    def guess(self, x: Floats) -> float:
+        z = x[self.features]
+        return self._product(z, self.A + np.outer(z, z))
+
+    def linear(self, x: Floats) -> float:
+        return self._product(x[self.features], self.A)
+
+    def _product(self, z: Floats, A: Floats) -> float:
+        unit = 1.0 / np.sqrt(np.diag(A))
+        return float((z * unit) @ np.linalg.solve(A * np.outer(unit, unit), self.b * unit))
+
+    def learn(self, x: Floats, y: float) -> None:
+        z = x[self.features]
+        self.A, self.b = self.A + np.outer(z, z), self.b + z * y
+
+
+class Mixture:
+    """Beliefs, losses, losses of late, the range of the labels."""
+
+    RATES = np.array([0.0, 0.01, 0.1])
+
+    def __init__(self, heard: Floats, bold: float) -> None:
+        self.q = heard / heard.sum()
+        self.prior = np.append((1.0 - bold) * self.q, bold)
+        self.B = np.tile(self.q / 3.0, (3, 1))
+        self.L, self.R = np.zeros(len(heard) + 1), np.zeros(len(heard))
+        self.S = self.W = 0.0
+        self.T = 0
+        self.low = self.high = math.nan
+
+    def predict(self, guesses: Floats) -> tuple[float, Floats]:
+        """The prediction, and the guesses as they are charged, the bold average's last."""
+        if math.isnan(self.low):
+            return 0.0, np.zeros(len(guesses) + 1)
+        g = guesses.clip(self.low, self.high)
+        g = np.append(g, min(max(float(self.B.sum(axis=0) @ g), self.low), self.high))
+        Y = (self.high - self.low) / 2.0
+        c = self.low + Y
+        if Y == 0.0:
+            return c, g
+        w = self.prior * np.exp(-(self.L - self.L[self.prior > 0.0].min()) / (2.0 * Y * Y))
+        up, down = (w @ np.exp(-((g - end) ** 2) / (2.0 * Y * Y)) for end in (self.high, self.low))
+        return c + Y / 2.0 * math.log(up / down), g
+
+    def learn(self, g: Floats, y: float) -> None:
+        if math.isnan(self.low):
+            self.low = self.high = y
+            return
+        loss = (y - g) ** 2
+        self.L, self.R = self.L + loss, (1.0 - 1.0 / 200.0) * self.R + loss[:-1]
+        self.low, self.high = min(self.low, y), max(self.high, y)
+        self.S, self.W = self.S + float(loss[-1]), self.W + 1.0
+        window = max(200.0, self.T / 4.0)
+        if window < self.W:
+            self.S, self.W = self.S * window / self.W, window
+        if self.S > 0.0:
+            B = self.B * (1.0 + loss[:-1] * self.W / (9.0 * self.S)) ** -5.0
+            B = B / B.sum()
+            a = np.maximum(self.RATES, 1.0 / (self.T + 2.0))[:, None]
+            moved = (1.0 - a) * B + a * B.sum(axis=1, keepdims=True) * self.q
+            self.B = (1.0 - 1e-6) * moved + 1e-6 * self.q / 3.0
+        self.T += 1
+
+
+def greedy_gains(X: Floats, y: Floats, V: list[int]) -> Floats:
+    """h(V) - h(V + j) of every feature j, h the least sum of squares."""
+    gains = np.zeros(X.shape[1])
+    left, rest = y.copy(), X.copy()
+    for v in V:
+        if rest[:, v] @ rest[:, v] > 1e-10 * (X[:, v] @ X[:, v]):
+            e = rest[:, v] / np.linalg.norm(rest[:, v])
+            left, rest = left - (e @ left) * e, rest - np.outer(e, e @ rest)
+    for j in range(len(gains)):
+        square = rest[:, j] @ rest[:, j]
+        if square > 1e-10 * (X[:, j] @ X[:, j]):
+            gains[j] = min((rest[:, j] @ left) ** 2 / square, left @ left)
+    return gains

@@ -1,0 +1,293 @@
+"""AutoLearner once more: plain NumPy, written from "The rules" in docs/algorithms/auto.md.
+
+`bug` is a mistake to make, for tests that must notice it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+import keyhole as kh
+from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.blocks.draw.sampling import complement_subset, uniforms
+from keyhole.problem import Floats
+from tests.helpers.auto_pieces import (
+    Memory,
+    Mixture,
+    Selection,
+    Vaw,
+    centre_of,
+    greedy_gains,
+    normals,
+    select,
+)
+
+BUGS = (
+    "the net's losses are not weighted",
+    "gains are not divided by rows",
+    "exploration ignores the leading memory",
+    "bolder has the wrong sign",
+)
+
+
+class Word(NamedTuple):
+    """What the learner itself has: its judges' losses of late, what its memories choose."""
+
+    late: Floats
+    chosen: list[list[int]]
+
+
+@dataclass
+class Choice:
+    """What is found before a batch: who leads, what is chosen, kept, played by the net, read."""
+
+    lead: int
+    found: list[Selection]
+    kept: list[int]
+    slots: list[int]
+    read: list[int]
+
+
+@dataclass
+class Batch:
+    """The features S, p and what a loss counts (slots x d), centres, VAWs, and what was told."""
+
+    S: list[int]
+    p: Floats
+    weight: Floats
+    slots: list[int]
+    centre: Floats  # of all features
+    label: float
+    peak: Floats
+    vaws: list[Vaw | None]
+    rows: list[Floats] = field(default_factory=list)
+    labels: list[float] = field(default_factory=list)
+
+
+class Transcription:
+    """AutoLearner by the rules.
+
+    In the first batches rounding may decide: memories start alike, and so do features when as many
+    are to be chosen as rows were seen. Where numbers agree to nine digits, the learner's `word` on
+    their order is taken.
+    """
+
+    def __init__(
+        self, problem: kh.Problem, parts: kh.AutoParts, seed: int, proper: bool, bug: str = ""
+    ) -> None:
+        self.d, self.k, self.budget = problem.d, problem.k, problem.budget
+        self.parts, self.seed, self.proper, self.bug = parts, seed, proper, bug
+        self._share()
+        self.values: list[list[float]] = [[] for _ in range(self.d)]
+        self.labels: list[float] = []
+        self.peak = np.zeros(self.d)
+        self.memories = [Memory(self.d, tau) for tau in parts.taus]
+        # Kind, memory (None: nothing, -1: the leading one) and whether it is heard.
+        self.experts: list[tuple[ExpertKind, int | None, bool]] = []
+        there = [(kind.features, kind.memory) for kind in parts.experts]
+        silent = [kind for kind in EXPERTS[:2] if (kind.features, "each") not in there]
+        for kind in (*parts.experts, *silent):
+            heard = kind not in silent and (kind.proper or not proper)
+            fixed = {"longest": 0, "leading": -1, "nothing": None}
+            each = range(len(parts.taus)) if kind.memory == "each" else [fixed[kind.memory]]
+            self.experts += [(kind, m, heard) for m in each]
+        self.judges = [
+            next(e for e, (kind, at, _) in enumerate(self.experts) if (kind.features, at) == key)
+            for key in (("kept", m) for m in range(len(parts.taus)))
+        ]
+        heard_by = np.array([float(heard) for *_, heard in self.experts])
+        self.mixture = Mixture(heard_by, parts.bold)
+        self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
+        self.largest = np.zeros(self.slots)
+        self.t = self.b = 0
+
+    def _share(self) -> None:
+        d, budget, parts = self.d, self.budget, self.parts
+        slots = max(1, budget // 12) if budget >= 6 else 0
+        self.slots = slots if parts.slots is None else parts.slots
+        net = (d if self.slots else 0) if budget == d else 2 * self.slots
+        self.net = net if parts.net is None else parts.net
+        explored = budget // 8 if self.slots else max(1, budget // 8)
+        pool = max(1, budget - self.net - explored)
+        pool = d if budget == d else pool
+        self.pool = pool if parts.pool is None else parts.pool
+        threshold = math.sqrt(2.0 * math.log(max(d, 2)))
+        self.threshold = threshold if parts.threshold is None else parts.threshold
+
+    def size(self) -> int:
+        """Rounds of the batch that begins now."""
+        parts = self.parts
+        return min(parts.longest, max(parts.shortest, self.t // parts.growth))
+
+    def choose(self, word: Word) -> Batch:
+        """The next batch."""
+        self.b += 1
+        late = self.mixture.R[self.judges]
+        late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
+        order = np.argsort(late, kind="stable").tolist()
+        lead = order[0]
+        most = 0 if self.budget == 1 < self.d and self.b % 2 == 0 else self.pool
+        found = [
+            select(memory, most, self._threshold(memory.tau), theirs)
+            for memory, theirs in zip(self.memories, word.chosen, strict=True)
+        ]
+        kept = list[int]()
+        for rank in range(most):
+            for m in order:
+                if rank < len(found[m].chosen) and len(kept) < most:
+                    j = found[m].chosen[rank]
+                    kept += [j] if j not in kept else []
+        slots, net, p, weight = self._cast(kept)
+        read = sorted({*kept, *net})
+        free = self.budget - len(read)
+        for h, many in enumerate((free // 2, free - free // 2)):
+            m = 0 if h == 0 or self.bug == BUGS[2] else lead
+            score, other = self._scores(self.memories[m], found[m], 2 * self.b + h)
+            score[read] = other[read] = -1.0
+            best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
+            assert set(best) == set(same), "rounding decides: take another stream"
+            read = sorted({*read, *best})
+        centre = np.array([centre_of(values) for values in self.values])
+        label = centre_of(self.labels)
+        choice = Choice(lead, found, kept, slots, read)
+        vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
+        return Batch(read, p, weight, slots, centre, label, self.peak.copy(), vaws)
+
+    def _threshold(self, tau: float) -> float:
+        bolder = -self.parts.bolder if self.bug == BUGS[3] else self.parts.bolder
+        may = tau < math.inf and not self.proper and self.pool >= 2 * self.k
+        return self.threshold - bolder if may else self.threshold
+
+    def _cast(self, kept: list[int]) -> tuple[list[int], list[int], Floats, Floats]:
+        """What the slots play, what the net reads, p, and what a loss counts (slots x d)."""
+        d, n = self.d, self.slots
+        p, weight = np.empty((n, d)), np.zeros((n, d))
+        if n == 0:
+            return [], [], p, weight
+
+        def f(v: int) -> float:
+            return 1.0 if self.net == d else (self.net - v) / (d - v)
+
+        f0, j = f(n), list[int]()
+        for i in range(n):
+            seen = self.largest[i] ** 2 / (f0 + (1.0 - f0) / d) + self.s[i]
+            eta = math.sqrt(math.log(d) / seen) if seen > 0.0 else 1.0
+            p[i] = np.exp(-eta * (self.L[i] - self.L[i].min()))
+            p[i] /= p[i].sum()
+            u = uniforms(self.seed, self.b, 1, purpose=2 * i)[0]
+            j.append(int(np.searchsorted(np.cumsum(p[i]), u * p[i].sum(), side="right")))
+        V = sorted(set(j))
+        rest = complement_subset(self.seed, self.b, d, self.net - len(V), V, purpose=2 * n).tolist()
+        for i in range(n):
+            Q = 1.0 - np.prod(1.0 - p[i:], axis=0)
+            Q[j[:i]] = 1.0
+            weight[i, V] = 1.0 / (Q + (1.0 - Q) * f0)[V]
+            if f0 > 0.0:
+                weight[i, rest] = (f0 / f(len(V)) / (Q + (1.0 - Q) * f0))[rest]
+            if self.bug == BUGS[0]:
+                weight[i, [*V, *rest]] = 1.0
+            weight[i, kept] = 1.0
+        return j, sorted([*V, *rest]), p, weight
+
+    def _scores(self, memory: Memory, found: Selection, key: int) -> tuple[Floats, Floats]:
+        """The scores; and what they are if what is left of the chosen features rounds to 0."""
+        N, u = normals(self.seed, key, self.d)
+        score, n_j, noise = np.zeros(self.d), memory.n_j, found.noise
+        for j in range(self.d):
+            g, r, D = self.parts.optimism * N[j], found.r[j], found.D[j]
+            if not self.values[j]:
+                score[j] = 1e300 * (1.0 + u[j])
+            elif memory.G[j, j] == 0.0 and n_j[j] > 0.0:
+                score[j] = noise * (N[j] ** 2 + g * g) / n_j[j]
+            elif D > 0.05 and n_j[j] > 0.0:
+                score[j] = (r + math.sqrt(noise * D / n_j[j]) * g) ** 2 / D
+        other, C = score.copy(), found.chosen
+        other[C] = noise * (N[C] ** 2 + (self.parts.optimism * N[C]) ** 2) / n_j[C]
+        return score, other
+
+    def _start(self, kind: ExpertKind, m: int | None, choice: Choice) -> Vaw | None:
+        """The VAW of an expert; None for the one on nothing."""
+        if kind.features == "nothing":
+            return None
+        lead, kept = choice.lead, choice.kept
+        own = m is not None and m >= 0 and not (self.proper and kind.features == "best")
+        choices = choice.found[m if own and m is not None else lead].chosen
+        use = {
+            "kept": [j for j in (choices[: self.k] if self.proper else choices) if j in kept],
+            "best": [j for j in choices[: self.k] if j in kept],
+            "net": sorted(set(choice.slots)),
+            "everything": choice.read,
+        }[kind.features]
+        longest = self.memories[0]
+        mean_square = np.divide(
+            np.diag(longest.G)[:-1], longest.n_j, out=np.zeros(self.d), where=longest.n_j > 0.0
+        )
+        size = np.append(self.peak if kind.size == "peak" else np.sqrt(mean_square), 1.0)
+        V = [*(j for j in use if size[j] > 0.0), self.d]
+        A = np.diag(np.append(kind.ridge * size[V[:-1]] ** 2, 1.0))
+        b = np.zeros(len(V))
+        if m is not None:
+            memory = self.memories[lead if m < 0 else m]
+            A, b = A + memory.G[np.ix_(V, V)], memory.c[V]
+        return Vaw(V, A, b, len(use) + 1)
+
+    def play(self, batch: Batch, row: Floats, y: float) -> float:
+        """Predict and learn one round."""
+        x = np.zeros(self.d + 1)
+        x[batch.S] = np.nan_to_num((row - batch.centre)[batch.S])
+        limit = np.where(batch.peak > 0.0, self.parts.far * batch.peak, math.inf)
+        x[:-1] = x[:-1].clip(-limit, limit)
+        x[-1] = 1.0
+        known = 0.0 if math.isnan(batch.label) else batch.label
+        guesses = np.array([known + (vaw.guess(x) if vaw else 0.0) for vaw in batch.vaws])
+        prediction, g = self.mixture.predict(guesses)
+        if self.proper and not math.isnan(batch.label):
+            prediction = self._properly(batch, x)
+        self.mixture.learn(g, y)
+        batch.label = y if math.isnan(batch.label) else batch.label
+        for j in batch.S:
+            batch.centre[j] = row[j] if math.isnan(batch.centre[j]) else batch.centre[j]
+        for vaw in batch.vaws:
+            if vaw is not None:
+                vaw.learn(x, y - batch.label)
+        batch.rows.append(row[batch.S])
+        batch.labels.append(y)
+        self.t += 1
+        return prediction
+
+    def _properly(self, batch: Batch, x: Floats) -> float:
+        value, h = batch.label, self.mixture.B.sum(axis=0)
+        for e, (vaw, (_, m, _)) in enumerate(zip(batch.vaws, self.experts, strict=True)):
+            if vaw is not None and m is not None and m >= 0:
+                n = self.memories[m].n
+                value += h[e] * n / (n + vaw.weights) * vaw.linear(x)
+        return min(max(value, self.mixture.low), self.mixture.high)
+
+    def finish(self, batch: Batch) -> None:
+        """Take the batch into everything."""
+        X, y = np.array(batch.rows), np.array(batch.labels)
+        self.labels += batch.labels
+        for a, j in enumerate(batch.S):
+            self.values[j] += [value for value in X[:, a].tolist() if not math.isnan(value)]
+        centre = np.array([centre_of(self.values[j]) for j in batch.S])
+        rows, Z = len(y), np.zeros((len(y), self.d + 1))
+        arrived = np.zeros((rows, self.d))
+        Z[:, batch.S], Z[:, self.d] = np.nan_to_num(X - centre), 1.0
+        arrived[:, batch.S] = ~np.isnan(X)
+        y = y - centre_of(self.labels)
+        self.peak = np.maximum(self.peak, np.abs(Z[:, :-1]).max(axis=0))
+        for memory in self.memories:
+            memory.add(Z, arrived, y)
+        for i in range(self.slots):
+            gains = greedy_gains(Z[:, :-1] - Z[:, :-1].mean(axis=0), y - y.mean(), batch.slots[:i])
+            loss = -gains if self.bug == BUGS[1] else -gains / rows
+            w = batch.weight[i]
+            estimate = np.where(w > 0.0, w * loss, 0.0)
+            self.L[i] += estimate
+            self.s[i] += float(batch.p[i] @ estimate**2)
+            largest = float(np.abs(loss[w > 0.0]).max(initial=0.0))
+            self.largest[i] = max(self.largest[i], largest)
