@@ -22,8 +22,8 @@ class MeteredRow(Mapping[Hashable, Any]):
     ----------
     row
         The whole row. It is never iterated over, and never changed.
-    bought
-        The names that may be looked at.
+    features
+        The names that were bought and may be looked at.
 
     Examples
     --------
@@ -35,10 +35,10 @@ class MeteredRow(Mapping[Hashable, Any]):
     keyhole.errors.BudgetError: 'crp' was not bought for this row
     """
 
-    __slots__ = ("_bought", "_read", "_row")
+    __slots__ = ("_features", "_read", "_row")
 
-    def __init__(self, row: Mapping[Any, Any], bought: Sequence[Hashable]) -> None:
-        self._row, self._bought = row, dict.fromkeys(bought)
+    def __init__(self, row: Mapping[Any, Any], features: Sequence[Hashable]) -> None:
+        self._row, self._features = row, dict.fromkeys(features)
         self._read = set[Hashable]()
 
     @property
@@ -47,17 +47,17 @@ class MeteredRow(Mapping[Hashable, Any]):
         return len(self._read)
 
     def __getitem__(self, name: Hashable) -> Any:
-        if name not in self._bought:
+        if name not in self._features:
             raise BudgetError(f"{name!r} was not bought for this row")
         value = self._row[name]
         self._read.add(name)
         return value
 
     def __contains__(self, name: object) -> bool:
-        return name in self._bought and name in self._row
+        return name in self._features and name in self._row
 
     def __iter__(self) -> Iterator[Hashable]:
-        return (name for name in self._bought if name in self._row)
+        return (name for name in self._features if name in self._row)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -68,7 +68,7 @@ class MeteredRow(Mapping[Hashable, Any]):
         None is refused: a row says that a value is absent by NaN or by leaving out its name.
         """
         row = self._row
-        return np.array([number(j, self[j]) if j in row else np.nan for j in self._bought], float)
+        return np.array([number(j, self[j]) if j in row else np.nan for j in self._features], float)
 
 
 def number(name: Hashable, value: Any) -> float:

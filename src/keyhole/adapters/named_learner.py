@@ -42,7 +42,7 @@ class Player:
     --------
     >>> player = Player(["b", "a", "c"], "fixed", sparsity=2, budget=2, seed=0)
     >>> player.ask()
-    >>> player.bought
+    >>> player.features
     ('a', 'b')
     """
 
@@ -57,7 +57,7 @@ class Player:
         most = min(budget, d)
         problem = Problem(d, min(sparsity, most), most, words if plain else None)
         self.learner: Learner = LEARNERS[learner](problem, seed=seed)
-        self.bought: Names = ()
+        self.features: Names = ()
         self._ticket: Ticket | None = None
 
     @property
@@ -69,10 +69,10 @@ class Player:
         """Have the ticket of the next row open."""
         if self._ticket is None:
             self._ticket = self.learner.ask()
-            self.bought = tuple(self.known[j] for j in self._ticket.features.tolist())
+            self.features = tuple(self.known[j] for j in self._ticket.features.tolist())
 
     def predict(self, values: Floats) -> float:
-        """The prediction from the values of `bought`."""
+        """The prediction from the values of `features`."""
         return float(self.learner.predict(self._seen(values)))
 
     def tell(self, values: Floats, y: float) -> None:

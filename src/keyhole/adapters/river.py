@@ -93,7 +93,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         self.n_reads = self.n_rounds = self.n_starts = 0
         self._player: Player | None = None
         self._waiting: Names = ()  # for the next start
-        self._bought: tuple[object, Floats] | None = None  # the row predicted last, its values
+        self._predicted: tuple[object, Floats] | None = None  # the row, its values
 
     @property
     def weights(self) -> dict[Hashable, float]:
@@ -111,14 +111,14 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     @property
     def next_features(self) -> Names:
         """The names that will be looked at in the next row; none before the first label."""
-        return () if self._player is None else self._player.bought
+        return () if self._player is None else self._player.features
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """The prediction for a row; 0 before the first label. Changes nothing but `n_reads`."""
         if self._player is None:
             return 0.0
         values = self._look(x, self._player)
-        self._bought = x, values
+        self._predicted = x, values
         return self._player.predict(values)
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
@@ -132,11 +132,11 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         frame, player = Frame(X), self._player
         if player is None:
             return series(np.zeros(len(frame)), frame.index)
-        if frame.numeric(player.bought):
-            values = frame.matrix(player.bought)
-            self.n_reads += len(frame) * sum(name in frame.names for name in player.bought)
+        if frame.numeric(player.features):
+            values = frame.matrix(player.features)
+            self.n_reads += len(frame) * sum(name in frame.names for name in player.features)
         else:
-            values = np.empty((len(frame), len(player.bought)))
+            values = np.empty((len(frame), len(player.features)))
             for at in range(len(frame)):
                 values[at] = self._look(frame.row(at), player)
         return series(np.array([player.predict(row) for row in values], dtype=float), frame.index)
@@ -166,13 +166,13 @@ class KeyholeRegressor(base.MiniBatchRegressor):
                 self._player.ask()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_bought": None}  # the row is not ours to keep
+        return {**self.__dict__, "_predicted": None}  # the row is not ours to keep
 
     def _look(self, x: Mapping[Any, Any], player: Player) -> Floats:
         """The bought values of a row; counted, unless they were bought to predict."""
-        view = MeteredRow(x, player.bought)
+        view = MeteredRow(x, player.features)
         values = view.values_in_order()
-        before = self._bought
+        before = self._predicted
         if before is None or before[0] is not x or not _same(before[1], values):
             self.n_reads += view.reads
         return values
@@ -189,7 +189,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         player.tell(self._look(x, player), label)
         if self._player is None:
             self.n_starts = 1
-        self._player, self._waiting, self._bought = player, waiting, None
+        self._player, self._waiting, self._predicted = player, waiting, None
         self._count(1, grown)
 
     def _learn_block(self, player: Player, frame: Frame, told: Floats, at: int) -> int:

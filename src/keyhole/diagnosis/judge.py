@@ -107,8 +107,8 @@ def diagnose_moments(
     >>> from keyhole.blocks.draw.sampling import uniform_subset
     >>> rng, moments = np.random.default_rng(0), Moments(6)
     >>> for t in range(2000):
-    ...     x, S = rng.choice([-1.0, 1.0], 6), uniform_subset(0, t, 6, 3)
-    ...     moments.add(S, x[S], x[0])
+    ...     x, features = rng.choice([-1.0, 1.0], 6), uniform_subset(0, t, 6, 3)
+    ...     moments.add(features, x[features], x[0])
     >>> print(str(diagnose_moments(moments, 1, 4)).splitlines()[2])
     Looked at: only what a learner bought: every number below is an estimate.
     """

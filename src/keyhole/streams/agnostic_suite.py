@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from keyhole.problem import Problem, ProblemError, nearest
 from keyhole.streams.dependent import dependent
@@ -19,69 +20,33 @@ from keyhole.streams.synthetic import dense, needle, nonlinear, realizable
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One stream of the suite: what it is like, what may be read of it, and how it is made.
-
-    `simulate(n, seed)` makes n rows and the truth behind them.
-    """
+    """One stream of the suite: what it is like, what may be read of it, and what makes it."""
 
     about: str
     problem: Problem
-    simulate: Callable[[int, int], Simulated]
+    make: Callable[..., Simulated]  # called with how many rows, and the seed by name
 
+    def simulate(self, n: int, seed: int) -> Simulated:
+        """n rows, and the truth behind them."""
+        return self.make(n, seed=seed)
+
+
+_SIGNS = partial(realizable, 30, 2, noise=bounded, noise_sd=0.2)
+_ALIKE = partial(realizable, 300, 4, design=toeplitz(0.5), noise=bounded, noise_sd=0.15)
 
 AGNOSTIC_SUITE: dict[str, Case] = {
-    "iid": Case(
-        "sparse, signs",
-        Problem(30, 2, 12),
-        lambda n, seed: realizable(30, 2, n, noise=bounded, noise_sd=0.2, seed=seed),
-    ),
-    "dense": Case(
-        "every feature matters",
-        Problem(100, 4, 24),
-        lambda n, seed: dense(100, n, seed=seed),
-    ),
-    "nonlin": Case(
-        "a curved rule",
-        Problem(30, 2, 12),
-        lambda n, seed: nonlinear(30, n, seed=seed),
-    ),
-    "switch": Case(
-        "six supports take turns",
-        Problem(100, 4, 24),
-        lambda n, seed: switching(100, 4, n, seed=seed),
-    ),
-    "drift": Case(
-        "four weights rotate",
-        Problem(30, 2, 12),
-        lambda n, seed: drifting(30, n, seed=seed),
-    ),
-    "flip": Case(
-        "strong features change sides",
-        Problem(30, 2, 12),
-        lambda n, seed: sign_flips(30, n, seed=seed),
-    ),
+    "iid": Case("sparse, signs", Problem(30, 2, 12), _SIGNS),
+    "dense": Case("every feature matters", Problem(100, 4, 24), partial(dense, 100)),
+    "nonlin": Case("a curved rule", Problem(30, 2, 12), partial(nonlinear, 30)),
+    "switch": Case("six supports take turns", Problem(100, 4, 24), partial(switching, 100, 4)),
+    "drift": Case("four weights rotate", Problem(30, 2, 12), partial(drifting, 30)),
+    "flip": Case("strong features change sides", Problem(30, 2, 12), partial(sign_flips, 30)),
     "depn": Case(
-        "noise that lingers, labels that feed back",
-        Problem(100, 4, 24),
-        lambda n, seed: dependent(100, 4, n, seed=seed),
+        "noise that lingers, labels that feed back", Problem(100, 4, 24), partial(dependent, 100, 4)
     ),
-    "needle": Case(
-        "labels 1 and -1, weak features",
-        Problem(300, 1, 12),
-        lambda n, seed: needle(300, n, seed=seed),
-    ),
-    "geo": Case(
-        "another leader in every phase",
-        Problem(10, 1, 4),
-        lambda n, seed: leaders(10, n, seed=seed),
-    ),
-    "iid300": Case(
-        "sparse, neighbours alike",
-        Problem(300, 4, 32),
-        lambda n, seed: realizable(
-            300, 4, n, design=toeplitz(0.5), noise=bounded, noise_sd=0.15, seed=seed
-        ),
-    ),
+    "needle": Case("labels 1 and -1, weak features", Problem(300, 1, 12), partial(needle, 300)),
+    "geo": Case("another leader in every phase", Problem(10, 1, 4), partial(leaders, 10)),
+    "iid300": Case("sparse, neighbours alike", Problem(300, 4, 32), _ALIKE),
 }
 
 

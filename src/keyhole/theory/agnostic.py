@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyhole.blocks.greedy.parts import theorem_sizes
 from keyhole.problem import ProblemError, whole_number
-from keyhole.theory.bound import Bound, check, check_kappa
+from keyhole.theory.bound import Bound, check, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ def vaw_regret(
     return Bound(penalty + learning, "lem:vaw", formula, terms)
 
 
+@checked
 def online_greedy_gap(
     horizon: int, d: int, k: int, exploration: int, *, slots: int, batch_size: int, kappa: float
 ) -> Bound:
@@ -86,8 +87,6 @@ def online_greedy_gap(
 
     with g_b(empty) - g_b(V) <= 1, as labels in [-1, 1] give. In expectation.
     """
-    check(d=d, k=k, exploration=exploration, rounds=horizon)
-    check_kappa(kappa)
     batches = horizon / whole_number("batch_size", batch_size, 1)
     greedy = batches * (1 - 1 / (kappa**2 * k)) ** whole_number("slots", slots, 1)
     experts = 2 * kappa**2 * k * math.sqrt(d * slots * math.log(d) * batches / exploration)
@@ -96,6 +95,7 @@ def online_greedy_gap(
     return Bound(greedy + experts, "lem:online-greedy", formula, terms)
 
 
+@checked
 def agnostic_parameters(
     horizon: int, d: int, k: int, exploration: int, *, kappa: float, burn_in: int = 0
 ) -> AgnosticParameters:
@@ -108,8 +108,6 @@ def agnostic_parameters(
     >>> agnostic_parameters(100_000, 20, 2, 10, kappa=1.2).per_expert < 1
     True
     """
-    check(d=d, k=k, exploration=exploration, rounds=horizon)
-    check_kappa(kappa)
     B, k1 = theorem_sizes(d, k, exploration, kappa, horizon)
     per_expert = exploration / k1 if k1 > 0 else math.inf
     reasons = []
@@ -134,6 +132,7 @@ def agnostic_parameters(
     return AgnosticParameters(k1, B, per_expert, tuple(reasons))
 
 
+@checked
 def agnostic_regret(
     horizon: int, d: int, k: int, exploration: int, *, kappa: float, constant: float = 1.0
 ) -> Bound:
@@ -141,13 +140,12 @@ def agnostic_regret(
 
     C (kappa^8 d k^4 / k0)^(1/3) T^(2/3)
     """
-    check(d=d, k=k, exploration=exploration, rounds=horizon, constant=constant)
-    check_kappa(kappa)
     value = constant * (kappa**8 * d * k**4 / exploration) ** (1 / 3) * horizon ** (2 / 3)
     formula = "C (kappa^8 d k^4/k0)^(1/3) T^(2/3), up to logarithms"
     return Bound(value, "theorem:adv", formula, (("C", constant),))
 
 
+@checked
 def agnostic_regret_full(
     horizon: int, d: int, k: int, exploration: int, *, slots: int, batch_size: int, kappa: float
 ) -> Bound:
@@ -156,7 +154,6 @@ def agnostic_regret_full(
     T exp(-k1/(kappa^2 k)) for greedy's approximation, B times the experts' term of
     `lem:online-greedy`, T/B times `lem:vaw` with ridge 1 and comparators of norm 1.
     """
-    check(d=d, k=k, exploration=exploration, rounds=horizon)
     gap = online_greedy_gap(
         horizon, d, k, exploration, slots=slots, batch_size=batch_size, kappa=kappa
     )

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
 
 from keyhole.problem import ProblemError, whole_number
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What a number must be, given d, beside being whole.
+_RULES: dict[str, tuple[Callable[[float, float], bool], str]] = {
+    "k": (lambda k, d: k <= d, "at most d = {d}"),
+    "exploration": (lambda k0, d: 0 < k0 <= d, "more than 0 and at most d = {d}"),
+    "noise_sd": (lambda sigma, d: 0 <= sigma < math.inf, "at least 0 and finite"),
+    "failure_probability": (lambda delta, d: 0 < delta < 1, "between 0 and 1"),
+    "constant": (lambda C, d: 0 < C < math.inf, "positive"),
+    "kappa": (lambda kappa, d: 1 <= kappa < math.inf, "at least 1 and finite"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +46,31 @@ class Bound:
         return "\n".join([*lines, *(f"  {name} = {value:.6g}" for name, value in self.terms)])
 
 
-def check(
-    *,
-    d: int = 1,
-    k: int = 1,
-    exploration: float = 1,
-    rounds: int = 2,
-    noise_sd: float = 0.0,
-    failure_probability: float = 0.5,
-    constant: float = 1.0,
-) -> None:
-    """Refuse numbers that make no sense, by name."""
-    whole_number("d", d, 1)
-    whole_number("k", k, 1)
-    whole_number("horizon", rounds, 1)
-    if k > d:
-        raise ProblemError(f"k must be at most d = {d}, got {k}")
-    if not 0 < exploration <= d:
-        raise ProblemError(f"exploration must be more than 0 and at most d = {d}: {exploration}")
-    if not 0 <= noise_sd < math.inf:
-        raise ProblemError(f"noise_sd must be at least 0 and finite, got {noise_sd}")
-    if not 0 < failure_probability < 1:
-        raise ProblemError(f"failure_probability must be between 0 and 1: {failure_probability}")
-    if not 0 < constant < math.inf:
-        raise ProblemError(f"constant must be positive, got {constant}")
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a function refuse numbers that make no sense, known by the names of its parameters.
+
+    >>> @checked
+    ... def half(d: int) -> float:
+    ...     return d / 2
+    >>> half(0)
+    Traceback (most recent call last):
+    keyhole.errors.ProblemError: d must be at least 1, got 0
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def refusing(*given: P.args, **named: P.kwargs) -> R:
+        check(**signature.bind(*given, **named).arguments)
+        return function(*given, **named)
+
+    return refusing
 
 
-def check_kappa(kappa: float) -> None:
-    """Refuse a condition number below 1."""
-    if not 1 <= kappa < math.inf:
-        raise ProblemError(f"kappa must be at least 1 and finite, got {kappa}")
+def check(**numbers: Any) -> None:
+    """Refuse numbers that make no sense, by name; a name that is not known passes."""
+    for name in ("d", "k", "horizon", "rounds"):
+        whole_number(name, numbers.get(name, 1), 1)
+    d = numbers.get("d", math.inf)
+    for name, (fine, rule) in _RULES.items():
+        if name in numbers and not fine(numbers[name], d):
+            raise ProblemError(f"{name} must be {rule.format(d=d)}, got {numbers[name]}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from keyhole.theory.bound import Bound, check
+from keyhole.theory.bound import Bound, checked
 
 
+@checked
 def lower_bounds(horizon: int, d: int, k: int, *, constant: float = 1.0) -> tuple[Bound, ...]:
     """What no learner can beat, as far as is known; all up to an unknown constant.
 
@@ -20,7 +21,6 @@ def lower_bounds(horizon: int, d: int, k: int, *, constant: float = 1.0) -> tupl
     Foster, Kale, Karloff (2016), Online sparse linear regression.
     Li, Liao, Xu, Nie (2025), COLT, table 3.
     """
-    check(d=d, k=k, rounds=horizon, constant=constant)
     log_T, terms = math.log(horizon), (("C", constant),)
     sparse = constant * k * log_T * math.log(max(d / k, 1.0))
     return (

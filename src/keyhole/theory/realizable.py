@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyhole.blocks.dantzig.threshold import printed_threshold
 from keyhole.problem import ProblemError
-from keyhole.theory.bound import Bound, check
+from keyhole.theory.bound import Bound, checked
 
 RIP_REALIZABLE = 0.2  # epsilon that `theorem:realizable` asks for, at sparsity 3 k
 
@@ -21,17 +21,18 @@ class Rates:
     label: str = "lemma:dantzig"
 
 
+@checked
 def t0(d: int, k: int, horizon: int, *, constant: float = 1.0) -> Bound:
     """Rounds before Algorithm 1 plays weights (`theorem:realizable`): C k log d log T.
 
     >>> round(t0(100, 3, 10_000).value)
     127
     """
-    check(d=d, k=k, rounds=horizon, constant=constant)
     value = constant * k * math.log(d) * math.log(horizon)
     return Bound(value, "theorem:realizable", "t0 = C k log d log T", (("C", constant),))
 
 
+@checked
 def threshold(
     rounds: int,
     d: int,
@@ -48,14 +49,6 @@ def threshold(
     >>> round(threshold(1000, 20, 5, noise_sd=0.1).value, 3)
     0.931
     """
-    check(
-        d=d,
-        exploration=exploration,
-        rounds=rounds,
-        noise_sd=noise_sd,
-        failure_probability=failure_probability,
-        constant=constant,
-    )
     value = printed_threshold(
         rounds,
         d,
@@ -68,6 +61,7 @@ def threshold(
     return Bound(value, "equation:conv.prog", formula, (("C", constant),))
 
 
+@checked
 def first_nonzero(
     d: int,
     exploration: int,
@@ -84,25 +78,16 @@ def first_nonzero(
     >>> [first_nonzero(20, 5, signal=1 / 3, noise_sd=0.1, constant=C) for C in (1.0, 0.1)]
     [16384, 64]
     """
-    check(d=d, exploration=exploration, noise_sd=noise_sd, constant=constant)
     if not signal > 0:
         raise ProblemError(f"signal must be positive, got {signal}")
+    free = {"failure_probability": failure_probability, "constant": constant}
     t = 1
-    while (
-        printed_threshold(
-            t,
-            d,
-            exploration,
-            noise_sd=noise_sd,
-            failure_probability=failure_probability,
-            scale=constant,
-        )
-        >= signal
-    ):
+    while threshold(t, d, exploration, noise_sd=noise_sd, **free).value >= signal:
         t *= 2
     return t
 
 
+@checked
 def concentration(
     rounds: int,
     d: int,
@@ -116,13 +101,6 @@ def concentration(
     The first one is false as printed for sets of a fixed size (docs/errata.md); with exact pair
     weights it holds for the estimated second moments.
     """
-    check(
-        d=d,
-        exploration=exploration,
-        rounds=rounds,
-        failure_probability=failure_probability,
-        constant=constant,
-    )
     logarithm = math.log(d / failure_probability)
     label = "lemma:concentration-inequality"
     square = constant * math.sqrt(d**3 * logarithm / (rounds * exploration**3))
@@ -134,6 +112,7 @@ def concentration(
     )
 
 
+@checked
 def estimation_rates(
     rounds: int,
     d: int,
@@ -152,15 +131,6 @@ def estimation_rates(
     >>> round(a.l2 / b.l2, 6)
     2.0
     """
-    check(
-        d=d,
-        k=k,
-        exploration=exploration,
-        rounds=rounds,
-        noise_sd=noise_sd,
-        failure_probability=failure_probability,
-        constant=constant,
-    )
     ratio = d / exploration
     root = math.sqrt(ratio * k * math.log(d / failure_probability) / rounds)
     l2 = constant * root * (noise_sd + ratio)
@@ -180,6 +150,7 @@ def dantzig_error_factor(k: int, epsilon: float) -> float:
     return 2 * math.sqrt(k) / left if left > 0 and epsilon < 1 else math.inf
 
 
+@checked
 def wstar_regret(d: int, k: int, *, noise_sd: float, failure_probability: float = 0.05) -> Bound:
     """By how much w* can lose to the best k-sparse model in hindsight (`lem:wstart_reg`).
 
@@ -193,7 +164,6 @@ def wstar_regret(d: int, k: int, *, noise_sd: float, failure_probability: float 
       m = 4
       x = 11.4814
     """
-    check(d=d, k=k, noise_sd=noise_sd, failure_probability=failure_probability)
     m = min(2 * k, d)
     x = math.log(math.comb(d, m) / failure_probability)
     value = noise_sd**2 * (m + 2 * math.sqrt(m * x) + 2 * x)
@@ -201,6 +171,7 @@ def wstar_regret(d: int, k: int, *, noise_sd: float, failure_probability: float 
     return Bound(value, "lem:wstart_reg", "sigma^2 (m + 2 sqrt(m x) + 2 x)", terms)
 
 
+@checked
 def realizable_regret(
     horizon: int,
     d: int,
@@ -217,20 +188,13 @@ def realizable_regret(
     >>> realizable_regret(10_000, 50, 3, 15).value < realizable_regret(20_000, 50, 3, 15).value
     True
     """
-    check(
-        d=d,
-        k=k,
-        exploration=exploration,
-        rounds=horizon,
-        failure_probability=failure_probability,
-        constant=constant,
-    )
     logs = math.log(d / failure_probability) * math.log(horizon)
     value = constant * k**2 * logs * (d / exploration) ** 3
     formula = "C k^2 log(d/delta) (d/k0)^3 log T"
     return Bound(value, "theorem:realizable", formula, (("C", constant),))
 
 
+@checked
 def realizable_regret_full(
     horizon: int,
     d: int,
@@ -248,15 +212,6 @@ def realizable_regret_full(
 
     Printed without the C it needs. The proof has sigma sqrt(t0 log(1/delta)) in the middle.
     """
-    check(
-        d=d,
-        k=k,
-        exploration=exploration,
-        rounds=horizon,
-        noise_sd=noise_sd,
-        failure_probability=failure_probability,
-        constant=constant,
-    )
     ratio, log_T = d / exploration, math.log(horizon)
     waiting = constant * burn_in
     noise = constant * math.sqrt(burn_in * math.log(1 / failure_probability))
