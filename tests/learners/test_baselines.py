@@ -1,6 +1,7 @@
 """The baselines do what their names say, and rank as they must on an easy stream."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,39 @@ def test_an_absent_value_counts_as_the_mean_so_far() -> None:
     ticket = learner.ask()
     absent, mean = ticket.fill([np.nan]), ticket.fill([3.0])
     assert learner.predict(absent) == learner.predict(mean)
+
+
+def test_tickets_of_others_are_refused() -> None:
+    """Kernels trust the number of values: with one too many they would write beyond an array."""
+    mine, other = kh.FixedSubset(PROBLEM, support=[0]), kh.FixedSubset(PROBLEM, support=[1, 2])
+    seen = other.ask().fill([1.0, 2.0])
+    with pytest.raises(kh.TicketError, match="round 1 is not one of this learner's"):
+        mine.predict(seen)
+    with pytest.raises(kh.TicketError):
+        mine.tell(seen, 1.0)
+    state = other.state()
+    bent = replace(state, settings={**state.settings, "support": np.array([1, 3])})
+    with pytest.raises(kh.StateError, match="round 1 is not one of this learner's"):
+        kh.FixedSubset.from_state(bent)
+
+
+def test_a_ridge_that_is_a_whole_number_is_saved_as_one() -> None:
+    learner = kh.FixedSubset(PROBLEM, ridge=2)
+    again = kh.FixedSubset.from_state(learner.state())
+    assert type(again.ridge) is int
+    assert again.state().parts["vaw"]["ridge"] == 2
+
+
+@pytest.mark.parametrize("make", [kh.Zero, kh.RunningMean])
+def test_a_block_without_usable_labels_changes_nothing(make: Any) -> None:
+    learner, X = make(PROBLEM), np.zeros((3, 10))
+    bought = np.zeros((3, 4), dtype=np.int32)
+    with pytest.raises(kh.DataError, match="2 finite labels of 3"):
+        learner.advance(X, np.array([1.0, np.nan, 1.0]), bought)
+    assert learner.round == 0
+    assert learner.intercept == 0.0
+    learner.advance(X, np.ones(3), bought)
+    assert (bought == -1).all()  # nothing was read
 
 
 def test_random_subset_depends_on_the_seed_alone() -> None:

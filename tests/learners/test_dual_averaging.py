@@ -171,7 +171,7 @@ def test_huge_values_leave_it_finite() -> None:
         ({"gradient": "unbiassed"}, "gradient must be one of residual, unbiased.*did you mean"),
         ({"schedule": 3}, "schedule must be one of adaptive, paper, got 3"),
         ({"radius": 0.0}, "radius must be positive, got 0; None measures it"),
-        ({"radius": -1.0}, "radius must be at least 0"),
+        ({"radius": -1.0}, "radius must be positive, got -1; None measures it"),
         ({"seed": -1}, "seed must be at least 0"),
     ],
 )

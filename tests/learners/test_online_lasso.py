@@ -86,7 +86,7 @@ def test_it_still_learns_when_much_is_absent() -> None:
     [
         (kh.Problem(20, 2, 6), {}, "the online lasso reads all 20 features, the budget is 6"),
         (PROBLEM, {"scale": 0.0}, "scale must be positive, got 0"),
-        (PROBLEM, {"scale": -1.0}, "scale must be at least 0 and finite, got -1"),
+        (PROBLEM, {"scale": -1.0}, "scale must be positive, got -1"),
     ],
 )
 def test_errors(problem: kh.Problem, given: dict[str, Any], message: str) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.blocks.literature.attribute_efficient import draws
 from keyhole.learners.attribute_efficient import AttributeEfficient
-from keyhole.problem import Problem, real_number, whole_number
+from keyhole.problem import Problem, positive_number, whole_number
 
 
 def theorem_rate(
@@ -23,7 +23,7 @@ def theorem_rate(
     >>> round(theorem_rate(Problem(d=20, k=2, budget=10), horizon=1000), 4)
     0.01
     """
-    T, B = whole_number("horizon", horizon, 1), real_number("radius", radius, 0.0)
+    T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
     m = max(draws(problem.d, problem.k, problem.budget)[0], 1)
     if second_moments is None:
         return 2.0 * B / math.sqrt(8.0 * B * B * problem.d / m * T)

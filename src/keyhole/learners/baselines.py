@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,10 +23,12 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
+    StateError,
     Ticket,
     TicketError,
     positive_number,
 )
+from keyhole.saving.snapshot import State
 
 
 class Zero(LearnerBase):
@@ -152,7 +154,7 @@ class FixedSubset(LearnerBase):
             )
         super().__init__(problem, seed=seed)
         positive_number("ridge", ridge)
-        self.ridge = ridge
+        self.ridge = ridge  # as it is: files of earlier versions have whole numbers here
         self._support: Indices = features
         self._centre = intercept
         self._vaw = VAW(len(features) + intercept, ridge)
@@ -182,9 +184,7 @@ class FixedSubset(LearnerBase):
 
     def predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
-        if not np.array_equal(seen.ticket.features, self._support):
-            number = seen.ticket.round
-            raise TicketError(f"the ticket of round {number} is not one of this learner's")
+        self._refuse_unless_mine(seen.ticket)
         return kernels.predict(np.array(seen.values), self._centre, *self._learnt())
 
     def tell(self, seen: Observation, y: float) -> None:
@@ -204,6 +204,22 @@ class FixedSubset(LearnerBase):
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described."""
+        learner = super().from_state(state)
+        try:
+            for ticket in learner._desk.open:
+                learner._refuse_unless_mine(ticket)
+        except TicketError as error:
+            raise StateError(str(error)) from None
+        return learner
+
+    def _refuse_unless_mine(self, ticket: Ticket) -> None:
+        """TicketError unless the ticket is for the support alone: kernels trust that it is."""
+        if not np.array_equal(ticket.features, self._support):
+            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
 
     def _learnt(self) -> tuple[VAWState, Arrived]:
         return self._vaw.arrays(), Arrived(self._sums, self._counts)

@@ -12,7 +12,7 @@ from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import dual_averaging as kernels
-from keyhole.blocks.literature.dual_averaging import Draw, Rule, nothing_learnt, room_for
+from keyhole.blocks.literature.dual_averaging import Draw, Rule, first, nothing_learnt, room_for
 from keyhole.errors import one_of
 from keyhole.learners.draw_base import DrawLearner
 from keyhole.problem import Floats, Problem, ProblemError, positive_number
@@ -131,7 +131,8 @@ class DualAveragingLearner(DrawLearner):
 
     def _choose(self, t: int) -> Draw:
         room, space = room_for(self.problem.budget), workspace(self.problem.d)
-        return kernels.choose(np.uint64(self.seed), t, self._rule, self._dual, room, space)
+        n = kernels.choose(np.uint64(self.seed), t, self._rule, self._dual, room, space)
+        return first(room, n)
 
     def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
         kernels.learn(self._dual, Draw(**draw), values, y)

@@ -17,6 +17,7 @@ from keyhole.blocks.literature.hard_thresholding import (
     STEPS,
     Draw,
     Rule,
+    first,
     nothing_found,
     room_for,
 )
@@ -151,7 +152,8 @@ class HardThresholdingLearner(DrawLearner):
 
     def _choose(self, t: int) -> Draw:
         room, space = room_for(self.problem.budget), workspace(self.problem.d)
-        return kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
+        n = kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
+        return first(room, n)
 
     def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
         told = (Draw(**draw), values, y)

@@ -9,7 +9,7 @@ import numpy as np
 from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.fit import vaw as vaws
 from keyhole.blocks.fit.vaw import VAWState
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.problem import Floats, Indices
 
 
@@ -20,12 +20,12 @@ class Arrived(NamedTuple):
     counts: Indices
 
 
-@inner
+@part
 def _mean(arrived: Arrived, a: int) -> float:
     return float(arrived.sums[a] / max(arrived.counts[a], 1))
 
 
-@inner
+@part
 def _row(values: Floats, centre: bool, arrived: Arrived, x: Floats) -> None:
     # What VAW sees: means in place of absent values; centred, and a final 1, with an intercept.
     for a in range(len(values)):
@@ -47,7 +47,7 @@ def predict(values: Floats, centre: bool, vaw: VAWState, arrived: Arrived) -> fl
     return (_mean(arrived, v) if centre else 0.0) + along / s
 
 
-@inner
+@part
 def _learn(
     values: Floats,
     y: float,

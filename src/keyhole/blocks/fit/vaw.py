@@ -63,7 +63,7 @@ class VAW:
 
     def __init__(self, m: int, ridge: float = 1.0) -> None:
         real_number("ridge", ridge, 0.0)
-        self.ridge = ridge
+        self.ridge = ridge  # as it is: files of earlier versions have whole numbers here
         self.A: Floats = np.zeros((m, m))
         self.b: Floats = np.zeros(m)
         self.theta: Floats = np.zeros(m)

@@ -68,7 +68,13 @@ def room_for(n: int) -> Draw:
     return Draw(features, np.zeros(n), np.zeros(n), always, np.zeros(n), np.zeros(2))
 
 
-_is_square = kernel(is_square)
+def first(draw: Draw, n: int) -> Draw:
+    """The draw of its first n features alone."""
+    features, played, point, always, means, chances = draw
+    return Draw(features[:n], played[:n], point[:n], always[:n], means[:n], chances)
+
+
+_is_square, _first = kernel(is_square), inner(first)
 ROOMY = 1.25  # a little more than uncorrelated features need
 
 
@@ -109,16 +115,9 @@ def iterate(rule: Rule, dual: Dual, w: Floats) -> None:
             w[i] = -dual.h[i] / strength if strength > 0.0 else 0.0
 
 
-@inner
-def _first(room: Draw, n: int) -> Draw:
-    # The room for the first n features.
-    features, played, point, always, means, chances = room
-    return Draw(features[:n], played[:n], point[:n], always[:n], means[:n], chances)
-
-
 @kernel
-def choose(seed: Seed, t: int, rule: Rule, dual: Dual, room: Draw, space: Indices) -> Draw:
-    """What round t reads and plays, written into the room for `budget` features."""
+def choose(seed: Seed, t: int, rule: Rule, dual: Dual, draw: Draw, space: Indices) -> int:
+    """Write what round t reads and plays; how many features it reads."""
     d = len(dual.h)
     w = np.empty(d)
     iterate(rule, dual, w)
@@ -128,12 +127,12 @@ def choose(seed: Seed, t: int, rule: Rule, dual: Dual, room: Draw, space: Indice
         kept = S[:0]  # nothing would be left to explore with: at squares, explore with everything
     drawn = np.empty(min(rule.budget, d) - len(kept), dtype=np.int64)
     complement(seed, t, 0, d, kept, drawn, space)
-    draw = _first(room, merge(drawn, kept, room.features))
-    m, outside = len(drawn), d - len(kept)
+    n, outside = merge(drawn, kept, draw.features), d - len(kept)
+    m = len(drawn)
     draw.chances[SINGLE] = m / outside if outside else 0.0
     draw.chances[PAIR] = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
     a = b = 0  # places in S and in what is kept of it
-    for i in range(len(draw.features)):
+    for i in range(n):
         j = draw.features[i]
         while a < len(S) and S[a] < j:
             a += 1
@@ -143,7 +142,7 @@ def choose(seed: Seed, t: int, rule: Rule, dual: Dual, room: Draw, space: Indice
         draw.point[i] = w[j] if rule.dense else draw.played[i]
         draw.always[i] = b < len(kept) and kept[b] == j
         draw.means[i] = dual.total[j] / dual.arrived[j] if dual.arrived[j] else 0.0
-    return draw
+    return n
 
 
 @kernel
@@ -196,8 +195,8 @@ def play(block: Block, rule: Rule, dual: Dual, room: Draw) -> int:
     """Play rounds one after the other; how many, see `Block`."""
     values = np.empty(rule.budget)
     for t in range(len(block.y)):
-        draw = choose(block.seed, block.first_round + t, rule, dual, room, block.space)
-        x = values[: len(draw.features)]
+        n = choose(block.seed, block.first_round + t, rule, dual, room, block.space)
+        draw, x = _first(room, n), values[:n]
         if not read(block.X[t], draw.features, x, block.bought[t]):
             return t
         block.predictions[t] = weigh(draw.played, draw.means, x)

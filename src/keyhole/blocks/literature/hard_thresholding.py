@@ -83,3 +83,9 @@ def room_for(n: int) -> Draw:
     """A draw of n features, to be written into."""
     features, inside = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
     return Draw(features, np.zeros(n), inside, np.zeros(n), np.ones(1), np.zeros(1, dtype=np.int64))
+
+
+def first(draw: Draw, n: int) -> Draw:
+    """The draw of its first n features alone."""
+    features, played, inside, means, scale, phase = draw
+    return Draw(features[:n], played[:n], inside[:n], means[:n], scale, phase)

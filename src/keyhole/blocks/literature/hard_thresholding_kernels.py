@@ -31,30 +31,25 @@ from keyhole.blocks.literature.hard_thresholding import (
     Draw,
     Rule,
     Search,
+    first,
 )
 from keyhole.problem import Floats, Indices
 
+_first = inner(first)
 ORDER, ASIDE = 0, 1  # purposes of what is drawn
 # Standard errors by which a step must have made things worse to be taken back: when its phase is
 # over, and before that, where there are many occasions to err.
 AT_THE_END, AT_ONCE = 2.0, 3.0
 
 
-@inner
-def _first(room: Draw, n: int) -> Draw:
-    # The room for the first n features.
-    features, played, inside, means, scale, phase = room
-    return Draw(features[:n], played[:n], inside[:n], means[:n], scale, phase)
-
-
 @kernel
-def choose(seed: Seed, t: int, rule: Rule, search: Search, room: Draw, space: Indices) -> Draw:
-    """What round t reads and plays, written into the room for `budget` features."""
+def choose(seed: Seed, t: int, rule: Rule, search: Search, draw: Draw, space: Indices) -> int:
+    """Write what round t reads and plays; how many features it reads."""
     d, whole = len(search.theta), search.whole
     size = whole[SIZE]
     S, outside = search.support[:size], d - size
     kept, free = S, rule.budget - size
-    room.scale[0], room.phase[0] = 1.0, whole[PHASE] + 1
+    draw.scale[0], draw.phase[0] = 1.0, whole[PHASE] + 1
     if free == 0 and outside > 0 and whole[EXPLOITING] == 0 and whole[TURN] % 2 == 1:
         # Nothing is left to explore with: every other round puts half of the support aside.
         free = (size + 1) // 2
@@ -62,8 +57,8 @@ def choose(seed: Seed, t: int, rule: Rule, search: Search, room: Draw, space: In
         subset(seed, t, ASIDE, size, kept, space)
         for a in range(len(kept)):
             kept[a] = S[kept[a]]
-        room.scale[0] = size / len(kept) if len(kept) else 1.0
-        room.phase[0] = -room.phase[0]
+        draw.scale[0] = size / len(kept) if len(kept) else 1.0
+        draw.phase[0] = -draw.phase[0]
     others = np.empty(min(free, outside), dtype=np.int64)
     for a in range(len(others)):
         others[a] = search.order[(whole[CURSOR] + a) % outside]
@@ -71,15 +66,15 @@ def choose(seed: Seed, t: int, rule: Rule, search: Search, room: Draw, space: In
         whole[CURSOR] = (whole[CURSOR] + len(others)) % outside
     whole[TURN] += 1
     others.sort()
-    draw, b = _first(room, merge(others, kept, room.features)), 0
-    for i in range(len(draw.features)):
+    n, b = merge(others, kept, draw.features), 0
+    for i in range(n):
         j = draw.features[i]
         while b < len(kept) and kept[b] < j:
             b += 1
         draw.inside[i] = b < len(kept) and kept[b] == j
         draw.played[i] = search.theta[j] if draw.inside[i] else 0.0
         draw.means[i] = search.total[j] / search.arrived[j] if search.arrived[j] else 0.0
-    return draw
+    return n
 
 
 @inner
@@ -233,8 +228,8 @@ def play(block: Block, rule: Rule, search: Search, room: Draw) -> int:
     values, whole = np.empty(rule.budget), search.whole
     for t in range(len(block.y)):
         cursor, turn = whole[CURSOR], whole[TURN]
-        draw = choose(block.seed, block.first_round + t, rule, search, room, block.space)
-        x = values[: len(draw.features)]
+        n = choose(block.seed, block.first_round + t, rule, search, room, block.space)
+        draw, x = _first(room, n), values[:n]
         if not read(block.X[t], draw.features, x, block.bought[t]):
             whole[CURSOR], whole[TURN] = cursor, turn
             return t
