@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
 
-.PHONY: demo test check bench figures clean distclean help
+.PHONY: demo test check bench mutants figures clean distclean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -24,6 +24,9 @@ check: .venv/ready  ## formatting, lint, types, import layers
 bench: .venv/ready  ## measured comparisons, what is not stored yet; ONLY=speed,dantzig,auto,regret a part; DATA=DIR plays its Parquet files too
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)")
+
+mutants: .venv/ready  ## plant bugs in FILES and see whether the tests notice; MOST=40 of them
+	$(BIN)/python -m tools.mutants $(FILES) --most $(or $(MOST),40) --seed $(or $(SEED),0)
 
 figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m benchmarks.dantzig.figures

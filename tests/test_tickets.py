@@ -43,12 +43,16 @@ def test_every_refusal_leaves_the_desk_as_it_was() -> None:
         desk.drop(ticket)
 
 
-def test_an_edited_memo_is_ignored() -> None:
+def test_an_edited_memo_is_refused_and_the_ticket_stays_open() -> None:
     desk = Desk(Problem(5, 1, 2))
-    desk.issue([2], {"explore": np.array([2])})
-    edited = Ticket(1, np.array([2]), memo={"explore": np.array([4])})
-    issued, _ = desk.settle(edited.fill([1.0]), 0.0)
-    assert issued.memo["explore"].tolist() == [2]
+    ticket = desk.issue([2], {"explore": np.array([2])})
+    for memo in ({"explore": np.array([4])}, {"explore": np.array([2.0])}, {}):
+        edited = Ticket(1, np.array([2]), memo=memo)
+        with pytest.raises(TicketError, match="the memo of the ticket of round 1"):
+            desk.settle(edited.fill([1.0]), 0.0)
+    copy = Ticket.from_json(ticket.to_json())
+    issued, _ = desk.settle(copy.fill([1.0]), 0.0)
+    assert issued is ticket
 
 
 def test_skipped_rounds_count() -> None:

@@ -42,14 +42,28 @@ class MissingExtraError(KeyholeError, ImportError):
     """A package that an optional part of keyhole needs is not installed."""
 
 
+def shortened(value: object, most: int = 80) -> str:
+    """A value as it is shown in a message: not longer than a line, and always printable.
+
+    >>> shortened("a" * 100), shortened([1, 2])
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", '[1, 2]')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # numbers of too many digits, objects with a broken __repr__
+        return f"a {type(value).__name__}"
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[3 - half :]}"
+
+
 def whole_number(name: str, value: SupportsIndex, least: int) -> int:
     """`value` as an int that is at least `least`, or a ProblemError that names the argument."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise ProblemError(f"{name} must be a whole number, got {value!r}") from None
+        raise ProblemError(f"{name} must be a whole number, got {shortened(value)}") from None
     if number < least:
-        raise ProblemError(f"{name} must be at least {least}, got {number}")
+        raise ProblemError(f"{name} must be at least {least}, got {shortened(number)}")
     return number
 
 
@@ -65,8 +79,8 @@ def real_number(name: str, value: float, least: float = -math.inf, most: float =
     """`value` as a finite float in [least, most], or a ProblemError that names the argument."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} must be a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(f"{name} must be a number, got {shortened(value)}") from None
     if not (math.isfinite(number) and least <= number <= most):
         limits = f"from {least:g} to {most:g}"
         if most == math.inf:
@@ -146,9 +160,11 @@ def refuse_round(round: int) -> NoReturn:
 def finite_label(y: SupportsFloat) -> float:
     """The label as a finite float, or a DataError."""
     try:
+        if isinstance(y, complex | np.complexfloating | str | bytes):
+            raise TypeError
         label = float(y)
-    except (TypeError, ValueError):
-        raise DataError(f"the label must be a number, got {y!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"the label must be a number, got {shortened(y)}") from None
     if not abs(label) <= LARGEST:
         raise DataError(
             f"the label must be a finite number of at most {LARGEST:g} in size, got {label}; "

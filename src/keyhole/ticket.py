@@ -12,7 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import LARGEST, BudgetError, DataError, nearest, whole_number
+from keyhole.errors import (
+    LARGEST,
+    BudgetError,
+    DataError,
+    ProblemError,
+    nearest,
+    shortened,
+    whole_number,
+)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -36,6 +44,17 @@ def _frozen(values: ArrayLike) -> NDArray[Any]:
     array = np.array(values)
     array.flags.writeable = False
     return array
+
+
+def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _number_type(name: str) -> np.dtype[Any]:
+    """The type of a memo's array; names can stand for types of any size, and few are ours."""
+    if name not in ("bool", "int8", "int16", "int32", "int64", "uint32", "uint64", "float64"):
+        raise ValueError(f"no array of a ticket has the type {shortened(name)}")
+    return np.dtype(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +93,9 @@ class Ticket:
         try:
             features = np.array(self.features, dtype=np.int64, ndmin=1)
         except (TypeError, ValueError, OverflowError):
-            raise BudgetError(f"features must be whole numbers, got {self.features!r}") from None
+            raise BudgetError(
+                f"features must be whole numbers, got {shortened(self.features)}"
+            ) from None
         if features.ndim != 1:
             raise BudgetError(f"features must be a flat list, got shape {features.shape}")
         if features.size and (features[0] < 0 or np.count_nonzero(features[1:] <= features[:-1])):
@@ -95,6 +116,15 @@ class Ticket:
             and all(np.array_equal(v, other.memo[key]) for key, v in self.memo.items())
         )
 
+    def says_the_same(self, other: Ticket) -> bool:
+        """Whether two tickets are copies of each other, to the last bit; names aside."""
+        return self is other or (
+            self.round == other.round
+            and _same_bits(self.features, other.features)
+            and self.memo.keys() == other.memo.keys()
+            and all(_same_bits(array, other.memo[key]) for key, array in self.memo.items())
+        )
+
     def __hash__(self) -> int:
         return hash((self.round, self.features.tobytes()))
 
@@ -113,10 +143,10 @@ class Ticket:
             array = np.asarray(values)
             if array.dtype.kind in "biufO":  # strings would be converted without a word
                 return Observation(self, np.array(array, dtype=np.float64))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
-        raise DataError(f"values must be numbers, one per feature, got {values!r}")
+        raise DataError(f"values must be numbers, one per feature, got {shortened(values)}")
 
     def _by_key(self, values: Mapping[Any, Any]) -> Floats:
         place: dict[object, int] = {int(j): i for i, j in enumerate(self.features)}
@@ -130,11 +160,13 @@ class Ticket:
             if value is None:
                 continue
             if isinstance(value, str | bytes):
-                raise DataError(f"the value of {key!r} must be a number, got {value!r}")
+                raise DataError(f"the value of {key!r} must be a number, got {shortened(value)}")
             try:
                 filled[place[key]] = float(value)
-            except (TypeError, ValueError):
-                raise DataError(f"the value of {key!r} must be a number, got {value!r}") from None
+            except (TypeError, ValueError, OverflowError):
+                raise DataError(
+                    f"the value of {key!r} must be a number, got {shortened(value)}"
+                ) from None
         return filled
 
     def to_json(self) -> str:
@@ -150,7 +182,7 @@ class Ticket:
             parts = json.loads(text)
             names = parts["names"]
             memo = {
-                str(key): np.array(values, dtype=np.dtype(dtype))
+                str(key): np.array(values, dtype=_number_type(dtype))
                 for key, typed in parts["memo"].items()
                 for dtype, values in typed.items()
             }
@@ -160,9 +192,12 @@ class Ticket:
                 names=None if names is None else tuple(map(str, names)),
                 memo=memo,
             )
-        except (ValueError, TypeError, KeyError, AttributeError, BudgetError) as error:
+        except (
+            *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+            *(BudgetError, ProblemError),
+        ) as error:
             raise DataError(
-                f"not a ticket written by to_json: {error}; got {text[:80]!r}"
+                f"not a ticket written by to_json: {shortened(str(error))}; got {shortened(text)}"
             ) from None
 
 

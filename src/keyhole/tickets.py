@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.errors import shortened
 from keyhole.problem import (
     BudgetError,
     Indices,
@@ -35,7 +36,8 @@ class Desk:
     1.0
     >>> desk.settle(seen, 1.0)
     Traceback (most recent call last):
-    keyhole.errors.TicketError: the ticket of round 1 is closed: it was told or dropped
+    keyhole.errors.TicketError: the ticket of round 1 is closed: it was told or dropped, and nothing
+    more can be done with it
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -62,14 +64,44 @@ class Desk:
         memo there cannot be fed an edited one.
         """
         label = finite_label(y)
-        ticket = self._find(seen.ticket)
+        ticket = self.issued(seen.ticket)
         del self._open[ticket.round]
         return ticket, label
 
     def drop(self, ticket: Ticket) -> Ticket:
         """Close a ticket whose label will never come; returns it as it was issued."""
-        issued = self._find(ticket)
+        issued = self.issued(ticket)
         del self._open[issued.round]
+        return issued
+
+    def issued(self, ticket: Ticket) -> Ticket:
+        """The open ticket that this one is, or is a copy of, as it was issued.
+
+        TicketError for anything else: a ticket of another learner, one whose features or memo were
+        changed, one that is closed. What is handed out here can be trusted by compiled code.
+        """
+        issued = self._open.get(ticket.round)
+        if issued is None:
+            if ticket.round <= self.round:
+                raise TicketError(
+                    f"the ticket of round {ticket.round} is closed: it was told or dropped, and "
+                    "nothing more can be done with it"
+                )
+            raise TicketError(
+                f"the ticket of round {ticket.round} was never issued: "
+                f"this learner has issued {self.round} so far"
+            )
+        if issued is not ticket and not issued.says_the_same(ticket):
+            if not np.array_equal(issued.features, ticket.features):
+                raise TicketError(
+                    f"the ticket of round {ticket.round} asks for features "
+                    f"{shortened(ticket.features.tolist())}, it was issued for "
+                    f"{shortened(issued.features.tolist())}"
+                )
+            raise TicketError(
+                f"the memo of the ticket of round {ticket.round} is not what was issued: "
+                "the ticket was changed, or is another learner's"
+            )
         return issued
 
     def skip(self, rounds: int) -> None:
@@ -98,21 +130,3 @@ class Desk:
         names = self.problem.names
         bought = None if names is None else tuple(names[j] for j in indices.tolist())
         return Ticket(round, indices, bought, memo or {})
-
-    def _find(self, ticket: Ticket) -> Ticket:
-        issued = self._open.get(ticket.round)
-        if issued is None:
-            if ticket.round <= self.round:
-                raise TicketError(
-                    f"the ticket of round {ticket.round} is closed: it was told or dropped"
-                )
-            raise TicketError(
-                f"the ticket of round {ticket.round} was never issued: "
-                f"this learner has issued {self.round} so far"
-            )
-        if issued is not ticket and not np.array_equal(issued.features, ticket.features):
-            raise TicketError(
-                f"the ticket of round {ticket.round} asks for features "
-                f"{ticket.features.tolist()}, it was issued for {issued.features.tolist()}"
-            )
-        return issued

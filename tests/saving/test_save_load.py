@@ -123,13 +123,14 @@ def test_the_header_tells_what_is_in_the_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz") as members:
         assert members.testzip() is None
         header = json.loads(members.read("header.json"))
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["keyhole"] == kh.__version__
     assert header["learner"] == "DantzigLearner"
     assert header["problem"] == {"d": 12, "k": 3, "budget": 6, "names": list(NAMES)}
     assert header["settings"]["seed"] == 11
     assert header["round"] == 92
-    assert [ticket[0] for ticket in header["parts"]["desk"]["open"]] == [91, 92]
+    (waiting,) = header["parts"]["desk"]["open"]
+    assert waiting["rounds"]["of"] == [91, 92]
     with np.load(tmp_path / "a.npz") as arrays:  # as any other .npz, without pickle
         assert arrays["moments.pairs"].shape == (78,)
 

@@ -21,10 +21,11 @@ from keyhole.problem import Problem, StateError
 from keyhole.saving.serialize import Tree
 from keyhole.saving.snapshot import State
 
-FORMAT = 1  # of the files written here; all up to this one can be read
-SMALL = 64  # arrays of at most this many numbers are in the header, so open tickets are
+FORMAT = 2  # of the files written here; all up to this one can be read
+SMALL = 64  # arrays of at most this many numbers are in the header
 
 _SEAL = b"keyhole state, SHA-256 "
+_NUMBERS = frozenset(("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
 
 def encode(state: State, version: str) -> bytes:
@@ -68,7 +69,7 @@ def decode(data: bytes) -> State:
         raise StateError("the file is damaged: its checksum is wrong")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {name: archive.read(name) for name in _stored(archive)}
+            members = {name: archive.read(name) for name in _stored(archive, len(data))}
         header = json.loads(members["header.json"])
         _refuse_format(header)
         problem = Problem(**header["problem"])
@@ -97,12 +98,18 @@ def _refuse_format(header: dict[str, Any]) -> None:
         )
 
 
-def _stored(archive: zipfile.ZipFile) -> list[str]:
-    """The names of the members; a compressed one may be a bomb, and is not ours."""
+def _stored(archive: zipfile.ZipFile, size: int) -> list[str]:
+    """The names of the members, if they are what a file of this size can hold.
+
+    A compressed one may be a bomb, and so may many that share the same bytes.
+    """
     infos = archive.infolist()
     if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
         raise StateError("the file is not what keyhole.save writes: it is compressed")
-    return [info.filename for info in infos]
+    names = [info.filename for info in infos]
+    if len(set(names)) < len(names) or sum(info.file_size for info in infos) > size:
+        raise StateError("the file is not what keyhole.save writes: its members overlap")
+    return names
 
 
 def _text(value: object) -> str:
@@ -138,14 +145,36 @@ def _tree(plain: Any, members: dict[str, bytes]) -> Tree:
     if plain.get("is") == "float":
         return float(plain["of"])
     if plain.get("is") == "array" and "at" in plain:
-        stored = np.lib.format.read_array(io.BytesIO(members[plain["at"]]), allow_pickle=False)
-        return _native(stored)
+        return _member(members[plain["at"]])
     if plain.get("is") == "array":
-        return _native(np.array(plain["of"], dtype=plain["dtype"]).reshape(plain["shape"]))
+        values = np.array(plain["of"], dtype=_number_type(plain["dtype"]))
+        return _native(values.reshape(plain["shape"]))
     return {key: _tree(value, members) for key, value in plain.items()}
 
 
+def _member(data: bytes) -> NDArray[Any]:
+    """The array of an .npy member; nothing is allocated that the member does not hold."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[version]
+    shape, fortran, dtype = read_header(file)
+    kind = _number_type(dtype.str)
+    held = data[file.tell() :]
+    if math.prod(shape) * kind.itemsize != len(held):
+        raise StateError(f"an array of shape {shape} is said to have {len(held)} bytes")
+    flat = np.frombuffer(held, dtype=kind)
+    return _native(flat.reshape(shape, order="F" if fortran else "C"))
+
+
+def _number_type(name: object) -> np.dtype[Any]:
+    """A type of numbers by its name, or a StateError; names can stand for types of any size."""
+    if not isinstance(name, str) or name[1:] not in _NUMBERS:
+        raise StateError(f"the file has an array of {name!r}")
+    return np.dtype(name)
+
+
 def _native(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind not in "biuf":
-        raise StateError(f"the file has an array of {array.dtype}")
     return array.astype(array.dtype.newbyteorder("="))

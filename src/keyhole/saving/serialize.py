@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.problem import KeyholeError, StateError
+from keyhole.saving.open_tickets import Written, pack_tickets, unpack_tickets
 from keyhole.tickets import Desk
 
 Tree = Any  # None, bool, int, float, str, array; a list of trees; a dict from strings to trees
@@ -54,8 +55,7 @@ def pack(thing: Any, where: str) -> Tree:
     if isinstance(thing, np.bool_ | np.integer | np.floating):
         return thing.item()
     if isinstance(thing, Desk):
-        tickets = [[t.round, t.features, t.memo] for t in thing.open]
-        return {"round": thing.round, "open": pack(tickets, f"{where}.open")}
+        return {"round": thing.round, "open": pack_tickets(thing.open)}
     if isinstance(thing, KeepsArrays):
         return thing.arrays()
     if type(thing) is list:
@@ -221,8 +221,21 @@ def _fit_arrays(like: KeepsArrays, tree: Tree, where: str) -> KeepsArrays:
 
 def _fit_desk(desk: Desk, tree: Tree, where: str) -> Desk:
     trees = entries(tree, ["round", "open"], where)
-    tickets = []
-    for values in fit([], trees["open"], f"{where}.open", loose=True):
+    waiting = trees["open"]
+    one_by_one = isinstance(waiting, list) and any(isinstance(ticket, list) for ticket in waiting)
+    read = _tickets_one_by_one if one_by_one else unpack_tickets
+    tickets = read(waiting, f"{where}.open")
+    try:
+        desk.restore(fit(0, trees["round"], f"{where}.round"), tickets)
+    except KeyholeError as error:
+        raise StateError(f"{where}: {error}") from None
+    return desk
+
+
+def _tickets_one_by_one(tree: Tree, where: str) -> list[Written]:
+    """As files of format 1 have them."""
+    tickets = list[Written]()
+    for values in fit([], tree, where, loose=True):
         match values:
             case [int(round), np.ndarray() as features, dict(memo)] if (
                 features.dtype == np.int64
@@ -231,9 +244,5 @@ def _fit_desk(desk: Desk, tree: Tree, where: str) -> Desk:
             ):
                 tickets.append((round, features, memo))
             case _:
-                raise refusal("tickets: round, features, memo", values, f"{where}.open")
-    try:
-        desk.restore(fit(0, trees["round"], f"{where}.round"), tickets)
-    except KeyholeError as error:
-        raise StateError(f"{where}: {error}") from None
-    return desk
+                raise refusal("tickets: round, features, memo", values, where)
+    return tickets
