@@ -107,6 +107,6 @@ def name_game(setting: Setting, seed: int, player: Player) -> str:
             "player": [player.learner, player.kind],
             "told": name_best(setting, seed) if player.learner in INFORMED else None,
             "factory": text,
-            "code": digest("keyhole.game", *behind),
+            "code": digest("keyhole.game.playing", *behind),
         }
     )
