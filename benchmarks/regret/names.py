@@ -67,7 +67,7 @@ def ask_game(
         "player": [player.learner, player.kind],
         "told": name_best(setting, seed) if player.learner in INFORMED else None,
         "factory": text,
-        "code": digest("keyhole.game", *behind),
+        "code": digest("keyhole.game.playing", *behind),
     }
     about = {"cell": "game", "setting": setting.name, "player": player.name, "seed": seed}
     return Question(play_cell, (setting, seed, player, support), content, about)
