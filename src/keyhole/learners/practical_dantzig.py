@@ -185,8 +185,9 @@ class PracticalDantzig(DantzigLearner):
     def predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
         memo = seen.ticket.memo
-        model = (memo[key] for key in ("support", "centre", "inverse", "P", "theta", "limits"))
-        return float(kernels.predict(seen.ticket.features, seen.values, *model))
+        units = (memo["support"], memo["centre"], memo["inverse"])
+        vaw = (memo["P"], memo["theta"], memo["limits"])
+        return kernels.predict(seen.ticket.features, seen.values, units, *vaw)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was seen to the sums; refine the model if it is still in play."""
@@ -196,8 +197,8 @@ class PracticalDantzig(DantzigLearner):
         kernels.note(self._limits, self._record, self.predict(seen), label)
         if ticket.memo["model"] == model.number:
             z = np.empty(len(model.theta))
-            rows = (ticket.features, seen.values, model.support, model.centre, model.inverse)
-            kernels.standardise(*rows, z)
+            units = (model.support, model.centre, model.inverse)
+            kernels.standardise(ticket.features, seen.values, units, z)
             kernels.refine(model.P, model.theta, model.A, model.b, z, label - self._limits[0])
         counted = ticket.memo["counted"]
         self._sums.add(counted, seen.at(counted), label)

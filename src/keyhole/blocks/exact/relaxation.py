@@ -6,6 +6,8 @@ OUT (must not).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,25 @@ from keyhole.problem import Floats, Indices
 States = NDArray[np.int8]
 
 OPEN, IN, OUT = 0, 1, 2
+
+
+class Split(NamedTuple):
+    """G = R + diag(e) with e >= 0 and R positive semidefinite, and the products c with y."""
+
+    R: Floats
+    e: Floats
+    c: Floats
+
+
+class NodeArrays(NamedTuple):
+    """What is settled of each feature, the relaxation's point q, and v, what a feature may bring.
+
+    All are changed in place.
+    """
+
+    state: States
+    q: Floats
+    v: Floats
 
 
 @kernel
@@ -106,22 +127,14 @@ def dual(
 
 @kernel
 def relax(
-    R: Floats,
-    e: Floats,
-    c: Floats,
-    state: States,
-    r: int,
-    q: Floats,
-    lam: float,
-    goal: float,
-    rounds: int,
-    v: Floats,
+    split: Split, node: NodeArrays, r: int, lam: float, goal: float, rounds: int
 ) -> tuple[float, float, float]:
     """Push the dual bound up by its primal, the perspective relaxation; (base, bound, lam).
 
     lam is the price of a feature. The relaxed number of features, sum z, falls as lam grows; it
     has to meet r. Whatever q comes out, the bound is valid; q and v are left at the best one.
     """
+    (R, e, c), (state, q, v) = split, node
     m = len(q)
     g = c.copy()
     for j in range(m):
@@ -222,17 +235,7 @@ def choose(state: States, k: int, score: Floats, S: Indices) -> tuple[int, int, 
 
 @kernel
 def settle(
-    c: Floats,
-    R: Floats,
-    e: Floats,
-    k: int,
-    state: States,
-    q: Floats,
-    v: Floats,
-    lam: float,
-    goal: float,
-    rounds: int,
-    S: Indices,
+    split: Split, k: int, node: NodeArrays, lam: float, goal: float, rounds: int, S: Indices
 ) -> tuple[float, float, float, int, int]:
     """Bound a node and settle features as far as that goes: (bound, slack, lam, branch, size).
 
@@ -241,6 +244,7 @@ def settle(
     rss >= slack - sum of v over its OPEN part. state, q and v are changed in place. An e with
     zeros means that there is no relaxation: then v = 0 and slack = 0.
     """
+    e, c, (state, q, v) = split.e, split.c, node
     m = len(c)
     z = np.zeros(m)
     bound = slack = 0.0
@@ -252,7 +256,7 @@ def settle(
             return np.inf, slack, lam, -1, size
         if not usable:
             break
-        slack, low, lam = relax(R, e, c, state, k - n_in, q, lam, goal, rounds, v)
+        slack, low, lam = relax(split, node, k - n_in, lam, goal, rounds)
         bound = max(bound, low)
         for j in range(m):
             z[j] = min(1.0, abs(q[j]) * np.sqrt(e[j] / lam))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.blocks.exact.relaxation import spread
+from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
 from keyhole.blocks.exact.subset_search import Search
 from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 
@@ -103,7 +105,7 @@ def best_subset(
     d = len(c)
     tried = _support(start, d, k)
     if yy == 0.0:
-        return _subset(G, c, yy, np.zeros(0, np.int64), 0.0, True, 0, "y is zero")
+        return _subset((G, c, yy), np.zeros(0, np.int64), 0.0, True, 0, "y is zero")
     # Unit diagonal and y'y = 1: the search sees neither the units of the columns nor those of y.
     scale = np.zeros(d)
     scale[np.diag(G) > 0.0] = 1.0 / np.sqrt(np.diag(G)[np.diag(G) > 0.0])
@@ -111,7 +113,7 @@ def best_subset(
     b = scale * c / math.sqrt(yy)
     kept = _distinct(A, b)
     if len(kept) == 0:
-        return _subset(G, c, yy, kept, 0.0, True, 0, "all columns are zero")
+        return _subset((G, c, yy), kept, 0.0, True, 0, "all columns are zero")
     A, b = np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept]
     place = {int(j): p for p, j in enumerate(kept)}
     search = Search(A, b, min(k, len(kept)))
@@ -126,15 +128,12 @@ def best_subset(
             f"forward selection and swaps above, {below} below"
         )
     support = np.sort(kept[search.S[search.S >= 0]])
-    return _subset(G, c, yy, support, lower * yy, exact, search.nodes, how)
+    return _subset((G, c, yy), support, lower * yy, exact, search.nodes, how)
 
 
 @functools.cache
 def _compile() -> None:
     """Run every kernel once: time limits are for searching, not for compiling."""
-    from keyhole.blocks.exact.relaxation import spread
-    from keyhole.blocks.exact.subset_kernels import enumerate_all
-
     A, b = np.full((4, 4), 0.5) + 0.5 * np.eye(4), np.array([0.6, -0.5, 0.4, 0.3])
     search = Search(A, b, 2)
     search.first([3])
@@ -142,7 +141,7 @@ def _compile() -> None:
     search.settle(search.top, finish=True)
     spread(np.eye(4), np.zeros(4), np.ones(4), 0.1, 0.0)
     C, S = np.arange(1, 4), np.full(2, -1, dtype=np.int64)
-    enumerate_all(A, b, np.arange(1), C, np.zeros(3), 0.0, 1, 1.0, S)
+    enumerate_all(A, b, Leaf(np.arange(1), C, np.zeros(3), 0.0), 1, 1.0, S)
 
 
 def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Floats, float, int]:
@@ -198,9 +197,15 @@ def _same(A: Floats, b: Floats, i: int, j: int) -> bool:
 
 
 def _subset(
-    G: Floats, c: Floats, yy: float, S: Indices, lower: float, exact: bool, nodes: int, how: str
+    moments: tuple[Floats, Floats, float],
+    S: Indices,
+    lower: float,
+    exact: bool,
+    nodes: int,
+    how: str,
 ) -> Subset:
     """The model of the support S, in the caller's units."""
+    G, c, yy = moments
     unit = np.sqrt(np.diag(G)[S])
     w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
     rss = max(float(yy - w @ (c[S] / unit)), 0.0)

@@ -5,13 +5,27 @@ Everything here is in scaled units: G has unit diagonal (or is a part of such a 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, Indices
 
 DEPENDENT = 1e-10  # a column with less than this part of its square left adds nothing
 TOLERANCE = 1e-10  # a subset that is better by less than this part of y'y is not looked for
+
+
+class Leaf(NamedTuple):
+    """A node small enough to enumerate: what is in, the candidates C, and what these may bring.
+
+    v (of C, descending) and slack bound: rss(I + T) >= slack - sum of v over T.
+    """
+
+    I: Indices  # noqa: E741
+    C: Indices
+    v: Floats
+    slack: float
 
 
 @kernel
@@ -137,48 +151,18 @@ def improve(
 
 @kernel
 def enumerate_all(
-    G: Floats,
-    c: Floats,
-    I: Indices,  # noqa: E741
-    C: Indices,
-    v: Floats,
-    slack: float,
-    r: int,
-    best: float,
-    S_best: Indices,
+    G: Floats, c: Floats, leaf: Leaf, r: int, best: float, S_best: Indices
 ) -> tuple[float, int]:
     """Best of I plus at most r of C by depth-first enumeration; (best, partial sets visited).
 
-    v (of C, descending) and slack bound: rss(I + T) >= slack - sum_T v. Level t holds G and c of
-    the later candidates with I and t chosen ones projected out, so that a pair costs O(1).
+    Level t holds G and c of the later candidates with I and t chosen ones projected out, so that a
+    pair costs O(1).
     """
-    m, n_in = len(C), len(I)
-    L = np.empty((n_in, len(c)))
-    D, r_all = untouched(G, c)
-    left = np.empty(r + 1)
-    left[0] = 1.0
-    s = 0
-    for p in range(n_in):
-        gain = include(G, L, s, I[p], D, r_all)
-        if gain >= 0.0:
-            left[0] -= gain
-            s += 1
-    levels = max(r - 1, 1)
-    W = np.empty((levels, m, m))
-    diag = np.empty((levels, m))
-    res = np.empty((levels, m))
-    for a in range(m):
-        for b in range(a, m):
-            W[0, a, b] = G[C[a], C[b]]
-            for t in range(s):
-                W[0, a, b] -= L[t, C[a]] * L[t, C[b]]
-        diag[0, a] = D[C[a]]
-        res[0, a] = r_all[C[a]]
-    # top[n, i]: the sum of n values of v from i on, summed directly (differences would cancel).
-    top = np.zeros((r + 1, m + r + 1))
-    for n in range(1, r + 1):
-        for i in range(m - 1, -1, -1):
-            top[n, i] = v[i] + top[n - 1, i + 1]
+    I, C, v, slack = leaf  # noqa: E741
+    m, levels, left = len(C), max(r - 1, 1), np.empty(r + 1)
+    W, diag, res = np.empty((levels, m, m)), np.empty((levels, m)), np.empty((levels, m))
+    left[0] = _project(G, c, leaf, W[0], diag[0], res[0])
+    top = _sums_from(v, r)
     chosen = np.empty(r, np.int64)
     place = np.zeros(levels, np.int64)
     stop = np.full(levels, m, np.int64)
@@ -230,6 +214,39 @@ def enumerate_all(
         t += 1
         place[t], stop[t], used[t] = i + 1, end, now
     return best, visited
+
+
+@inner
+def _project(G: Floats, c: Floats, leaf: Leaf, W: Floats, diag: Floats, res: Floats) -> float:
+    # G and c of the candidates with I projected out; what I leaves of y.
+    I, C = leaf.I, leaf.C  # noqa: E741
+    L = np.empty((len(I), len(c)))
+    D, r_all = untouched(G, c)
+    left, s = 1.0, 0
+    for p in range(len(I)):
+        gain = include(G, L, s, I[p], D, r_all)
+        if gain >= 0.0:
+            left -= gain
+            s += 1
+    for a in range(len(C)):
+        for b in range(a, len(C)):
+            W[a, b] = G[C[a], C[b]]
+            for t in range(s):
+                W[a, b] -= L[t, C[a]] * L[t, C[b]]
+        diag[a] = D[C[a]]
+        res[a] = r_all[C[a]]
+    return left
+
+
+@inner
+def _sums_from(v: Floats, r: int) -> Floats:
+    # top[n, i]: the sum of n values of v from i on, summed directly (differences would cancel).
+    m = len(v)
+    top = np.zeros((r + 1, m + r + 1))
+    for n in range(1, r + 1):
+        for i in range(m - 1, -1, -1):
+            top[n, i] = v[i] + top[n - 1, i + 1]
+    return top
 
 
 @kernel

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.exact.relaxation import IN, OPEN, OUT, NodeArrays, Split, settle, spread
+from keyhole.blocks.exact.subset_kernels import TOLERANCE, Leaf, enumerate_all, improve, swaps
 from keyhole.problem import Floats, Indices, ProblemError
 
 LEAF = 1e6  # a node with fewer completions than this is enumerated: about as dear as bounding it
@@ -55,8 +57,6 @@ class Search:
 
     def first(self, start: list[int]) -> None:
         """Incumbents: forward selection and swaps, from nothing and from `start`."""
-        from keyhole.blocks.exact.subset_kernels import swaps
-
         for given in ([], start):
             S = np.full(self.k, -1, dtype=np.int64)
             S[: len(given)] = given
@@ -67,15 +67,12 @@ class Search:
 
     def settle(self, node: Node, *, finish: bool) -> float:
         """Bound one node; if told so, finish it when it is small. Its bound, infinite when done."""
-        from keyhole.blocks.exact.relaxation import IN, OPEN, settle
-        from keyhole.blocks.exact.subset_kernels import TOLERANCE, enumerate_all, improve
-
         G, c, k, state = self.G, self.c, self.k, node.state
         S, S_best = np.full((2, k), -1, dtype=np.int64)
         v = np.zeros_like(c)
         goal, rounds = self.best - TOLERANCE, 12 if finish else 60
         low, slack, node.lam, node.branch, size = settle(
-            c, self.R, self.e, k, state, node.q, v, node.lam, goal, rounds, S
+            Split(self.R, self.e, c), k, NodeArrays(state, node.q, v), node.lam, goal, rounds, S
         )
         best = improve(G, c, k, S, size, self.best, S_best)
         self.nodes += 1
@@ -85,7 +82,8 @@ class Search:
             if math.comb(len(C), k - len(I)) <= LEAF:
                 # Without a relaxation v = 0 and any order is a falling one: strong columns first.
                 C = C[np.argsort(-(v if v.any() else np.abs(c))[C])]
-                best, visited = enumerate_all(G, c, I, C, v[C], slack, k - len(I), best, S_best)
+                leaf = Leaf(I, C, v[C], slack)
+                best, visited = enumerate_all(G, c, leaf, k - len(I), best, S_best)
                 self.nodes += visited
                 node.bound = math.inf
         if best < self.best:
@@ -98,9 +96,6 @@ class Search:
         At its solution (q, z) the relaxation gains q_j^2 (1/z_j - 1) per unit of e_j. These gains,
         summed over the turns so that they settle, say where the next split should put its diagonal.
         """
-        from keyhole.blocks.exact.relaxation import OUT
-        from keyhole.blocks.exact.subset_kernels import TOLERANCE
-
         weight = np.zeros_like(self.b)
         for turn in range(12):
             live = self.top.state != OUT
@@ -162,9 +157,6 @@ class Search:
 
     def run(self, deadline: float) -> bool:
         """Search below the root, best bound first, until the deadline; whether it is solved."""
-        from keyhole.blocks.exact.relaxation import IN, OUT
-        from keyhole.blocks.exact.subset_kernels import TOLERANCE
-
         self.top.bound = self.lower
         heap: list[tuple[float, int, Node]] = [(0.0, 0, self.top)]
         count, deep = 1, False
@@ -207,8 +199,6 @@ def _split(
     the usual split; a theta helps when few directions are (nearly) missing, as in one-hot groups.
     δ is one number, or, given the gains of the relaxation per unit of e, `weight`, it follows them.
     """
-    from keyhole.blocks.exact.relaxation import spread
-
     raised = np.maximum(values, theta)
     G = (vectors * raised) @ vectors.T
     N = (vectors**2) @ (raised - values)

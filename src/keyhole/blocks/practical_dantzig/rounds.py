@@ -16,17 +16,18 @@ from keyhole.problem import Floats, Indices
 BASE, LOW, HIGH = range(3)  # of `limits`: what theta adds to, and the range of labels so far
 ERROR, COUNT, LABELS = range(3)  # of `record`: sum of squared errors, of how many; labels so far
 
+Units = tuple[Indices, Floats, Floats]  # a support, and the centre and inverse scale of each of it
+
 
 @kernel
 def standardise(
     features: NDArray[np.signedinteger],
     values: Floats,
-    support: Indices,
-    centre: Floats,
-    inverse: Floats,
+    units: Units,
     z: Floats,
 ) -> None:
     """z = (x - centre) inverse on the support, 0 for what is absent, and a final 1."""
+    support, centre, inverse = units
     i, m = 0, len(support)
     for a in range(m):
         while features[i] < support[a]:
@@ -43,18 +44,11 @@ def within(limits: Floats, along: float, s: float) -> float:
 
 @kernel
 def predict(
-    features: Indices,
-    values: Floats,
-    support: Indices,
-    centre: Floats,
-    inverse: Floats,
-    P: Floats,
-    theta: Floats,
-    limits: Floats,
+    features: Indices, values: Floats, units: Units, P: Floats, theta: Floats, limits: Floats
 ) -> float:
     """The prediction for one row."""
     z = np.empty(len(theta))
-    standardise(features, values, support, centre, inverse, z)
+    standardise(features, values, units, z)
     along, s = forward(P, theta, z, np.empty(len(theta)))
     return within(limits, along, s)
 
@@ -85,7 +79,7 @@ def refine(P: Floats, theta: Floats, A: Floats, b: Floats, z: Floats, y: float) 
 def play(
     block: Block,
     reads: tuple[Indices, Indices, int],
-    units: tuple[Indices, Floats, Floats],
+    units: Units,
     vaw: tuple[Floats, Floats, Floats, Floats],
     books: tuple[Floats, Floats],
     sums: tuple[Floats, Floats, Floats],
@@ -101,7 +95,6 @@ def play(
     """
     seed, first_round, X, y, bought, predictions, space = block
     fixed, avoid, explore = reads
-    support, centre, inverse = units
     P, theta, A, b = vaw
     limits, record = books
     pairs, singles, totals = sums
@@ -118,7 +111,7 @@ def play(
         if not read(X[t], union[:n], values, bought[t]):
             played = t
             break
-        standardise(union[:n], values[:n], support, centre, inverse, z)
+        standardise(union[:n], values[:n], units, z)
         along, s = forward(P, theta, z, Pz)
         predictions[t] = within(limits, along, s)
         note(limits, record, predictions[t], y[t])

@@ -207,17 +207,7 @@ def standard_errors(
     One for each feature, infinite for one that was never seen.
     """
     out = np.empty(sums.d)
-    kernels.squared_errors(
-        sums.pairs,
-        found.counts,
-        found.centre,
-        found.inverse,
-        found.tau2,
-        found.own,
-        support,
-        w,
-        residual,
-        out,
-    )
+    known = kernels.Measured(found.counts, found.centre, found.inverse, found.tau2, found.own)
+    kernels.squared_errors(sums.pairs, known, support, w, residual, out)
     errors: Floats = np.sqrt(out)
     return errors

@@ -7,10 +7,24 @@ feature whose deviation is not known.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, place
 from keyhole.problem import Floats, Indices
+
+
+class Measured(NamedTuple):
+    """Of each feature the rows that have it, its centre and inverse scale; and how much is shrunk.
+
+    tau2 is the variance of true correlations, `own` the error of a correlation of 0 in one row.
+    """
+
+    rows: Floats
+    centre: Floats
+    inverse: Floats
+    tau2: float
+    own: float
 
 
 @kernel
@@ -83,18 +97,10 @@ def shrink(pairs: Floats, counts: Floats, tau2: float, own: float, R: Floats) ->
 
 @kernel
 def squared_errors(
-    pairs: Floats,
-    counts: Floats,
-    centre: Floats,
-    inverse: Floats,
-    tau2: float,
-    own: float,
-    support: Indices,
-    w: Floats,
-    v: float,
-    out: Floats,
+    pairs: Floats, known: Measured, support: Indices, w: Floats, v: float, out: Floats
 ) -> None:
     """se_j^2 = (v + sum_i w_i^2 e_ji) / N_j over i in the support, for all j."""
+    counts, centre, inverse, tau2, own = known
     d = len(counts)
     for j in range(d):
         if counts[j] <= 0.0:
