@@ -4,6 +4,8 @@ The plain recipe AutoLearner grew out of, on arrays, compiled: no intercept, no 
 [-1, 1]. Three memories of zero-imputed raw sums select features; a quarter of the budget each goes
 to the picks of budgeted experts and to their uniform reads; what is left is filled by upper
 confidence bounds; VAWs started from the sums are combined by the aggregating algorithm.
+
+Kernels that call each other stand in this one file: numba keeps machine code by file.
 """
 
 from __future__ import annotations
@@ -13,184 +15,373 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.auto.grammix_steps import aggregate, batch_gains, fill, select
+from benchmarks.auto.grammix_state import (
+    TAUS,
+    Bought,
+    Experts,
+    Found,
+    Memories,
+    Net,
+    State,
+    Sums,
+    new_state,
+)
 from keyhole.blocks.jit.decorators import kernel
-from keyhole.problem import Floats
+from keyhole.problem import Floats, Indices
 
-TAUS = np.array([1e300, 512.0, 64.0])  # rounds the memories look back
 RIDGE, LOWER = 0.3, 0.85
+UPPER = 1.5  # standard errors of the upper confidence bounds
+FLAT = 0.05  # share of its square below which a feature is a copy of those chosen
 OTHERS = 1  # uniform reads of each budgeted expert: M - 1
 WINDOW = 200.0  # of the control variates
 
 
 @kernel
-def _play(X: NDArray[np.floating], y: Floats, budget: int, net: bool, seed: int) -> Floats:
-    T, d = X.shape
-    np.random.seed(seed)
-    M, slots = len(TAUS), max(1, budget // 4) if net and budget >= 4 else 0
-    most = max(1, budget - (2 * slots if slots else 1))
-    beta = LOWER * math.sqrt(2.0 * math.log(max(d, 2)))
+def select(sums: Sums, most: int, beta: float, found: Found) -> tuple[int, float]:
+    """Forward selection; r, D are left given all that was chosen. Returns how many, and s2."""
+    G, c, n = sums.G, sums.c, sums.n
+    chosen, r, D, L = found
+    d, size = len(c), 0
+    s2 = sums.yy / sums.rounds if sums.rounds > 0.0 else 1.0
+    free = np.ones(d, dtype=np.bool_)
+    for j in range(d):
+        r[j] = c[j] / n[j] if n[j] > 0.0 else 0.0
+        D[j] = G[j, j] / n[j] if n[j] > 0.0 else 0.0
+    while size < most:
+        best, gain = -1, 0.0
+        for j in range(d):
+            if free[j] and n[j] >= 3.999 and D[j] > FLAT * G[j, j] / n[j]:
+                sure = abs(r[j]) - beta * math.sqrt(s2 * D[j] / n[j])
+                if sure > 0.0 and sure * sure / D[j] > gain:
+                    best, gain = j, sure * sure / D[j]
+        if best < 0:
+            break
+        root = math.sqrt(D[best])
+        step = r[best] / root
+        row = L[size]
+        for j in range(d):
+            row[j] = 0.0
+            if n[j] > 0.0:
+                row[j] = G[best, j] / math.sqrt(n[best] * n[j])
+        for q in range(size):
+            part = L[q, best]
+            for j in range(d):
+                row[j] -= part * L[q, j]
+        for j in range(d):
+            if n[j] > 0.0:
+                row[j] /= root
+                D[j] -= row[j] * row[j]
+                r[j] -= row[j] * step * math.sqrt(n[best] / n[j])
+        s2 = max(s2 - step * step, 1e-12)
+        free[best] = False
+        D[best] = 0.0
+        chosen[size] = best
+        size += 1
+    return size, s2
+
+
+@kernel
+def fill(bought: Bought, held: int, upto: int, found: Found, sums: Sums, s2: float) -> int:
+    """Add features to S by upper confidence bounds, never-read ones first; how many S has then."""
+    S, place, reads = bought
+    G, n, r, D = sums.G, sums.n, found.r, found.D
+    d = len(place)
+    score = np.full(d, -1.0)
+    for j in range(d):
+        if place[j] >= 0:
+            continue
+        if reads[j] == 0.0:
+            score[j] = 1e200 * (1.0 + np.random.random())
+        elif n[j] <= 1e-12 or G[j, j] <= 0.0:
+            score[j] = 1e100 * (1.0 + np.random.random())  # forgotten by this memory
+        elif D[j] > FLAT * G[j, j] / n[j]:
+            top = abs(r[j]) + UPPER * math.sqrt(s2 * D[j] / n[j])
+            score[j] = top * top / D[j]
+        else:
+            score[j] = 0.0
+    order = np.argsort(-score)
+    q = 0
+    while held < upto:
+        S[held], place[order[q]] = order[q], held
+        held += 1
+        q += 1
+    return held
+
+
+@kernel
+def batch_gains(G: Floats, c: Floats, rows: int, played: Indices, gains: Floats) -> None:
+    """gains[i]: r^2 / D of every place of the batch given the places played by those before i."""
+    b = len(c)
+    D, r, F, rank = np.empty(b), np.empty(b), np.zeros((len(played), b)), 0
+    for a in range(b):
+        D[a], r[a] = G[a, a] / rows, c[a] / rows
+    for i in range(len(played)):
+        for a in range(b):
+            gains[i, a] = r[a] * r[a] / D[a] if D[a] > 1e-9 * (1e-300 + G[a, a] / rows) else 0.0
+        v = played[i]
+        if D[v] > 1e-9 * (1e-300 + G[v, v] / rows):
+            root = math.sqrt(D[v])
+            step = r[v] / root
+            for a in range(b):
+                F[rank, a] = G[v, a] / rows
+                for q in range(rank):
+                    F[rank, a] -= F[q, v] * F[q, a]
+                F[rank, a] /= root
+            for a in range(b):
+                D[a] -= F[rank, a] * F[rank, a]
+                r[a] -= F[rank, a] * step
+            D[v] = 0.0
+            rank += 1
+
+
+@kernel
+def aggregate(weights: Floats, guesses: Floats) -> float:
+    """The substitution function for square loss on [-1, 1] with eta = 1/2."""
+    below, above = 0.0, 0.0
+    for e in range(len(guesses)):
+        g = guesses[e]
+        below += weights[e] * math.exp(-0.5 * (1.0 + g) * (1.0 + g))
+        above += weights[e] * math.exp(-0.5 * (1.0 - g) * (1.0 - g))
+    return 0.5 * (math.log(above) - math.log(below))
+
+
+@kernel
+def sums_of(memories: Memories, m: int) -> Sums:
+    """Those of one memory, as large as they are."""
+    scale = memories.scale[m]
+    return Sums(
+        memories.G[m] * scale,
+        memories.c[m] * scale,
+        memories.n[m] * scale,
+        memories.yy[m] * scale,
+        memories.rounds[m] * scale,
+    )
+
+
+@kernel
+def found_in(memories: Memories, m: int) -> Found:
+    """Where what is found in one memory is written."""
+    return Found(memories.chosen[m], memories.r[m], memories.D[m], memories.L)
+
+
+@kernel
+def select_all(memories: Memories, most: int, beta: float) -> None:
+    """Forward selection in every memory."""
+    G, c, n, yy, rounds, scale = memories[:6]
+    for m in range(len(scale)):  # sums are kept unscaled: what follows divides them by counts alike
+        if scale[m] < 1e-60:
+            G[m] *= scale[m]
+            c[m] *= scale[m]
+            n[m] *= scale[m]
+            yy[m] *= scale[m]
+            rounds[m] *= scale[m]
+            scale[m] = 1.0
+        size, s2 = select(sums_of(memories, m), most, beta, found_in(memories, m))
+        memories.picked[m], memories.s2[m] = size, s2
+
+
+@kernel
+def buy_selected(memories: Memories, order: Indices, bought: Bought, most: int) -> int:
+    """The first picks of all memories, the second, ...; how many that are."""
+    S, place, _ = bought
+    place[:] = -1
+    held = 0
+    for rank in range(most):
+        for m in order:
+            j = memories.chosen[m, rank]
+            if rank < memories.picked[m] and held < most and place[j] < 0:
+                S[held], place[j] = j, held
+                held += 1
+    return held
+
+
+@kernel
+def buy_for_net(net: Net, bought: Bought, held: int) -> int:
+    """Every budgeted expert's draw, then a uniform read for each; how many are held then."""
+    S, place, _ = bought
+    d = len(place)
+    for i in range(len(net.squares)):
+        eta = math.sqrt(math.log(d) / (d / (1.0 + OTHERS) + net.squares[i]))
+        p = np.exp(-eta * (net.loss[i] - net.loss[i].min()))
+        p /= p.sum()
+        net.p[i] = p
+        u, j = np.random.random(), 0
+        while j < d - 1 and u >= p[j]:
+            u -= p[j]
+            j += 1
+        net.played[i] = j
+    for j in net.played:
+        if place[j] < 0:
+            S[held], place[j] = j, held
+            held += 1
+    for i in range(len(net.played)):
+        if d > 1:
+            j = np.random.randint(d - 1)
+            j += 1 if j >= net.played[i] else 0
+            if place[j] < 0:
+                S[held], place[j] = j, held
+                held += 1
+    return held
+
+
+@kernel
+def start(experts: Experts, memories: Memories, played: Indices, bought: Bought, pool: int) -> None:
+    """VAWs on this batch's set, from what the memories know."""
+    S, place, _ = bought
+    M = len(memories.scale)
+    for e in range(len(experts.weights) - 1):
+        at, v, m = experts.at[e], 0, e % M if e < 2 * M else -1
+        if e < M:
+            for q in range(memories.picked[m]):
+                a = place[memories.chosen[m, q]]
+                if 0 <= a < pool:
+                    at[v] = a
+                    v += 1
+        else:
+            for j in played:
+                new = True
+                for q in range(v):
+                    new = new and at[q] != place[j]
+                if new:
+                    at[v] = place[j]
+                    v += 1
+        experts.size[e] = v
+        A, b = RIDGE * np.eye(v), np.zeros(v)
+        if m >= 0:
+            for i in range(v):
+                b[i] = memories.c[m, S[at[i]]] * memories.scale[m]
+                for q in range(v):
+                    A[i, q] += memories.G[m, S[at[i]], S[at[q]]] * memories.scale[m]
+        if v > 0:
+            inverse = np.linalg.inv(A)
+            experts.P[e, :v, :v] = inverse
+            experts.theta[e, :v] = inverse @ b
+
+
+@kernel
+def guess(experts: Experts, x: Floats) -> float:
+    """What all of them together say of a row."""
+    for e in range(len(experts.weights) - 1):
+        P, theta, at, Px = experts.P[e], experts.theta[e], experts.at[e], experts.Px[e]
+        v, along, lift = experts.size[e], 0.0, 1.0
+        for i in range(v):
+            total = 0.0
+            for q in range(v):
+                total += P[i, q] * x[at[q]]
+            Px[i] = total
+            along += theta[i] * x[at[i]]
+            lift += total * x[at[i]]
+        experts.along[e], experts.lift[e] = along, lift
+        experts.guesses[e] = min(1.0, max(-1.0, along / lift))
+    return aggregate(experts.weights, experts.guesses)
+
+
+@kernel
+def learn(experts: Experts, label: float, t: int) -> None:
+    """Weigh them anew, mix a little, and let each take its step."""
+    weights, guesses, E = experts.weights, experts.guesses, len(experts.weights)
+    for e in range(E):
+        weights[e] *= math.exp(-0.5 * (label - guesses[e]) ** 2)
+    weights /= weights.sum()
+    share = 1.0 / (t + 2.0)
+    weights *= 1.0 - share
+    weights += share / E
+    for e in range(E - 1):
+        P, theta, Px, lift = experts.P[e], experts.theta[e], experts.Px[e], experts.lift[e]
+        step = (label - experts.along[e]) / lift
+        for i in range(experts.size[e]):
+            theta[i] += Px[i] * step
+            for q in range(experts.size[e]):
+                P[i, q] -= Px[i] * Px[q] / lift
+
+
+@kernel
+def remember(memories: Memories, S: Indices, batch: Sums) -> None:
+    """Add a batch to every memory."""
+    for m in range(len(memories.scale)):
+        memories.scale[m] *= math.exp(-batch.rounds / TAUS[m])
+        scale = memories.scale[m]
+        for a in range(len(S)):
+            memories.c[m, S[a]] += batch.c[a] / scale
+            memories.n[m, S[a]] += batch.rounds / scale
+            for q in range(len(S)):
+                memories.G[m, S[a], S[q]] += batch.G[a, q] / scale
+        memories.yy[m] += batch.yy / scale
+        memories.rounds[m] += batch.rounds / scale
+
+
+@kernel
+def chance(net: Net, i: int, j: int) -> float:
+    """How likely feature j was read, given what the slots before i played."""
+    d = net.p.shape[1]
     other = OTHERS / (d - 1.0) if d > 1 else 0.0
-    G, c, n = np.zeros((M, d, d)), np.zeros((M, d)), np.zeros((M, d))
-    yy, rounds, reads = np.zeros(M), np.zeros(M), np.zeros(d)
-    chosen, picked = np.zeros((M, most), dtype=np.int64), np.zeros(M, dtype=np.int64)
-    r, D, s2, L = np.zeros((M, d)), np.zeros((M, d)), np.zeros(M), np.zeros((most, d))
-    E = 2 * M + 2  # memories on their own support, on the net's; the net cold; 0
-    weights, guesses = np.full(E, 1.0 / E), np.zeros(E)
-    P, theta = np.zeros((E, budget, budget)), np.zeros((E, budget))
-    at, size = np.zeros((E, budget), dtype=np.int64), np.zeros(E, dtype=np.int64)
-    Px, along, lift = np.zeros((E, budget)), np.zeros(E), np.ones(E)
-    loss, mu, seen = np.zeros((slots, d)), np.zeros((slots, d)), np.zeros((slots, d))
-    squares, largest, p = np.zeros(slots), np.zeros(slots), np.zeros((slots, d))
-    played, gains = np.zeros(slots, dtype=np.int64), np.zeros((slots, budget))
-    S, place = np.zeros(budget, dtype=np.int64), np.zeros(d, dtype=np.int64)
-    scale, predictions, t = np.ones(M), np.empty(T), 0
+    miss: float = 1.0 - (net.p[i, j] + (1.0 - net.p[i, j]) * other)
+    for h in range(i):
+        miss *= 0.0 if net.played[h] == j else 1.0 - other
+    for h in range(i + 1, len(net.played)):
+        miss *= 1.0 - (net.p[h, j] + (1.0 - net.p[h, j]) * other)
+    return 1.0 - miss
+
+
+@kernel
+def judge(net: Net, S: Indices, pool: int) -> None:
+    """Charge every slot for its losses on the features S, the first `pool` of them surely read."""
+    for i in range(len(net.played)):
+        gains, mu, seen, change = net.gains[i], net.mu[i], net.seen[i], np.zeros(net.p.shape[1])
+        losses = np.zeros(len(S))
+        for a in range(len(S)):
+            net.largest[i] = max(net.largest[i], gains[a])
+        for a in range(len(S)):
+            j, Q = S[a], chance(net, i, S[a]) if a >= pool else 1.0
+            if net.largest[i] > 0.0:
+                losses[a] = -min(1.0, gains[a] / net.largest[i])
+            change[j] = (losses[a] - mu[j]) / Q
+            net.squares[i] += net.p[i, j] * (mu[j] + change[j]) ** 2
+        net.loss[i] += mu + change
+        for a in range(len(S)):
+            j = S[a]
+            seen[j] += 1.0
+            mu[j] += (losses[a] - mu[j]) / min(WINDOW, seen[j])
+
+
+@kernel
+def _play(X: NDArray[np.floating], y: Floats, budget: int, state: State, seed: int) -> Floats:
+    memories, net, experts, bought, most = state
+    (T, d), (S, place, reads) = X.shape, bought
+    np.random.seed(seed)
+    beta = LOWER * math.sqrt(2.0 * math.log(max(d, 2)))
+    predictions, t, full = np.empty(T), 0, min(budget, d)
     while t < T:
         rows = min(T - t, 4 if t < 256 else 8 if t < 512 else 16)
-        for m in range(M):  # sums are kept unscaled: what follows divides them by counts alike
-            if scale[m] < 1e-60:
-                G[m] *= scale[m]
-                c[m] *= scale[m]
-                n[m] *= scale[m]
-                yy[m] *= scale[m]
-                rounds[m] *= scale[m]
-                scale[m] = 1.0
-            picked[m], s2[m] = select(
-                G[m] * scale[m], c[m] * scale[m], n[m] * scale[m], yy[m] * scale[m],
-                rounds[m] * scale[m], most, beta, chosen[m], r[m], D[m], L,
-            )  # fmt: skip
-        order = np.argsort(-weights[:M])
-        place[:] = -1
-        held = 0
-        for rank in range(most):
-            for m in order:
-                if rank < picked[m] and held < most and place[chosen[m, rank]] < 0:
-                    S[held], place[chosen[m, rank]] = chosen[m, rank], held
-                    held += 1
-        pool = held
-        for i in range(slots):
-            eta = math.sqrt(math.log(d) / (d / (1.0 + OTHERS) + squares[i]))
-            p[i] = np.exp(-eta * (loss[i] - loss[i].min()))
-            p[i] /= p[i].sum()
-            u, j = np.random.random(), 0
-            while j < d - 1 and u >= p[i, j]:
-                u -= p[i, j]
-                j += 1
-            played[i] = j
-        for i in range(slots):
-            if place[played[i]] < 0:
-                S[held], place[played[i]] = played[i], held
-                held += 1
-        for i in range(slots):
-            if d > 1:
-                j = np.random.randint(d - 1)
-                j += 1 if j >= played[i] else 0
-                if place[j] < 0:
-                    S[held], place[j] = j, held
-                    held += 1
-        fed = held
-        full = min(budget, d)
+        select_all(memories, most, beta)
+        order = np.argsort(-experts.weights[: len(TAUS)])
+        pool = buy_selected(memories, order, bought, most)
+        fed = held = buy_for_net(net, bought, pool)
         half = held + (full - held) // 2
         for m, upto in ((0, half), (order[0], full)):
             if held < upto:
-                counts = n[m] * scale[m]
-                held = fill(place, S, held, upto, r[m], D[m], G[m] * scale[m], counts, s2[m], reads)
-        b = held
-        for e in range(E - 1):
-            v, m = 0, e % M if e < 2 * M else -1
-            if e < M:
-                for q in range(picked[m]):
-                    if 0 <= place[chosen[m, q]] < pool:
-                        at[e, v] = place[chosen[m, q]]
-                        v += 1
-            else:
-                for i in range(slots):
-                    new = True
-                    for q in range(v):
-                        new = new and at[e, q] != place[played[i]]
-                    if new:
-                        at[e, v] = place[played[i]]
-                        v += 1
-            size[e] = v
-            A, start = RIDGE * np.eye(v), np.zeros(v)
-            if m >= 0:
-                for i in range(v):
-                    start[i] = c[m, S[at[e, i]]] * scale[m]
-                    for q in range(v):
-                        A[i, q] += G[m, S[at[e, i]], S[at[e, q]]] * scale[m]
-            if v > 0:
-                inverse = np.linalg.inv(A)
-                P[e, :v, :v] = inverse
-                theta[e, :v] = inverse @ start
-        GB, cB, yB, x = np.zeros((b, b)), np.zeros(b), 0.0, np.zeros(b)
+                known, found = sums_of(memories, m), found_in(memories, m)
+                held = fill(bought, held, upto, found, known, memories.s2[m])
+        start(experts, memories, net.played, bought, pool)
+        G, c, yy, x = np.zeros((held, held)), np.zeros(held), 0.0, np.zeros(held)
         for t_ in range(t, t + rows):
-            for a in range(b):
+            for a in range(held):
                 x[a] = X[t_, S[a]]
-            for e in range(E - 1):
-                v, along[e], lift[e] = size[e], 0.0, 1.0
-                for i in range(v):
-                    total = 0.0
-                    for q in range(v):
-                        total += P[e, i, q] * x[at[e, q]]
-                    Px[e, i] = total
-                    along[e] += theta[e, i] * x[at[e, i]]
-                    lift[e] += total * x[at[e, i]]
-                guesses[e] = min(1.0, max(-1.0, along[e] / lift[e]))
-            predictions[t_] = aggregate(weights, guesses)
+            predictions[t_] = guess(experts, x)
             label = y[t_]
-            for e in range(E):
-                weights[e] *= math.exp(-0.5 * (label - guesses[e]) ** 2)
-            weights /= weights.sum()
-            share = 1.0 / (t_ + 2.0)
-            weights *= 1.0 - share
-            weights += share / E
-            for e in range(E - 1):
-                step = (label - along[e]) / lift[e]
-                for i in range(size[e]):
-                    theta[e, i] += Px[e, i] * step
-                    for q in range(size[e]):
-                        P[e, i, q] -= Px[e, i] * Px[e, q] / lift[e]
-            for a in range(b):
-                cB[a] += x[a] * label
-                for q in range(b):
-                    GB[a, q] += x[a] * x[q]
-            yB += label * label
+            learn(experts, label, t_)
+            for a in range(held):
+                c[a] += x[a] * label
+                for q in range(held):
+                    G[a, q] += x[a] * x[q]
+            yy += label * label
         t += rows
-        for m in range(M):
-            scale[m] *= math.exp(-rows / TAUS[m])
-            for a in range(b):
-                c[m, S[a]] += cB[a] / scale[m]
-                n[m, S[a]] += rows / scale[m]
-                for q in range(b):
-                    G[m, S[a], S[q]] += GB[a, q] / scale[m]
-            yy[m] += yB / scale[m]
-            rounds[m] += rows / scale[m]
-        for a in range(b):
+        remember(memories, S[:held], Sums(G, c, c, yy, float(rows)))
+        for a in range(held):
             reads[S[a]] += rows
-        if slots:
-            batch_gains(GB, cB, rows, place[played], gains)
-        for i in range(slots):
-            for a in range(fed):
-                largest[i] = max(largest[i], gains[i, a])
-            change = np.zeros(d)
-            for a in range(fed):
-                j, Q = S[a], 1.0
-                if a >= pool:
-                    miss = 1.0 - (p[i, j] + (1.0 - p[i, j]) * other)
-                    for h in range(i):
-                        miss *= 0.0 if played[h] == j else 1.0 - other
-                    for h in range(i + 1, slots):
-                        miss *= 1.0 - (p[h, j] + (1.0 - p[h, j]) * other)
-                    Q = 1.0 - miss
-                l = -min(1.0, gains[i, a] / largest[i]) if largest[i] > 0.0 else 0.0  # noqa: E741
-                change[j] = (l - mu[i, j]) / Q
-                squares[i] += p[i, j] * (mu[i, j] + change[j]) ** 2
-            loss[i] += mu[i] + change
-            for a in range(fed):
-                j = S[a]
-                l = -min(1.0, gains[i, a] / largest[i]) if largest[i] > 0.0 else 0.0  # noqa: E741
-                seen[i, j] += 1.0
-                mu[i, j] += (l - mu[i, j]) / min(WINDOW, seen[i, j])
+        if len(net.played):
+            batch_gains(G, c, rows, place[net.played], net.gains)
+            judge(net, S[:fed], pool)
     return predictions
 
 
@@ -202,5 +393,6 @@ def grammix(
     That largest label is known to the recipe beforehand, which AutoLearner is not told.
     """
     unit = max(1.0, float(np.abs(y).max()))
-    predictions: Floats = unit * _play(X, y / unit, budget, net, seed)
+    state = new_state(X.shape[1], budget, net)
+    predictions: Floats = unit * _play(X, y / unit, budget, state, seed)
     return predictions

@@ -41,6 +41,8 @@ class Progress:
     def __init__(self, what: str, total: int) -> None:
         self.what, self.total, self.done = what, total, 0
         self.began = self.told = time.monotonic()
+        if total:
+            self._tell(f"{total:,} to do")
 
     def count(self) -> None:
         """One more is done."""
@@ -50,8 +52,7 @@ class Progress:
             return
         self.told, gone = now, now - self.began
         left = gone / self.done * (self.total - self.done)
-        print(
-            f"{self.what}: {self.done:,} of {self.total:,}, {gone:.0f} s, about {left:.0f} s to go",
-            file=sys.stderr,
-            flush=True,
-        )
+        self._tell(f"{self.done:,} of {self.total:,}, {gone:.0f} s, about {left:.0f} s to go")
+
+    def _tell(self, said: str) -> None:
+        print(f"{self.what}: {said}", file=sys.stderr, flush=True)

@@ -38,12 +38,17 @@ class Question:
         return cell_id(self.content)
 
 
+def name_of(run: Run) -> str:
+    """What people read: the function's name, without "run_"."""
+    return run.__name__.removeprefix("run_")
+
+
 def question(run: Run, arguments: tuple[Any, ...], *, timed: bool = False) -> Question:
     """What `run` makes of plain arguments; of a path, what is in the file counts."""
     task = [file_digest(str(a)) if isinstance(a, Path) else a for a in arguments]
     words = [a.name if isinstance(a, Path) else a for a in arguments]
-    content = {"what": run.__name__, "task": task, "code": digest(run.__module__)}
-    about: Row = {"cell": run.__name__, "task": words}
+    content = {"what": name_of(run), "task": task, "code": digest(run.__module__)}
+    about: Row = {"cell": name_of(run), "task": words}
     if timed:
         content["machine"], about["timed"] = machine(), True
     return Question(run, arguments, content, about)
@@ -89,7 +94,7 @@ class Ask:
         questions = [question(run, task, timed=timed) for task in tasks]
         if self.workers is not None:
             workers = 1 if timed else self.workers
-            self.failed += answer(self.store, questions, workers, run.__name__)
+            self.failed += answer(self.store, questions, workers, name_of(run))
         return [self.store.rows[q.id] for q in questions if self.store.done(q.id)]
 
 
