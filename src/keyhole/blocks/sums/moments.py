@@ -142,9 +142,7 @@ class Moments:
             self._flush()
         return self._free(width)
 
-    def buffer(
-        self,
-    ) -> tuple[int, NDArray[np.signedinteger], NDArray[np.integer], Floats]:
+    def buffer(self) -> tuple[int, NDArray[np.signedinteger], NDArray[np.integer], Floats]:
         """Where a kernel that knows what it does writes rows without a copy.
 
         (rows, offsets, features, values): the next row is number `rows`, row t has the features
@@ -165,8 +163,8 @@ class Moments:
     def _flush(self) -> None:
         if self._buffered:
             sums = kernels.Sums(self.d, self._total, self._recent, self._pairs)
-            buffer = (self._buffered, self._buffer)
-            self._n = kernels.accumulate(self._n, *buffer, sums, self._room)
+            rows = (self._buffered, self._buffer, sums, self._room)
+            self._n = kernels.accumulate(self._n, *rows)
             self._buffered = 0
 
     def _sum(self, start: int, stop: int) -> Floats:
