@@ -1,6 +1,6 @@
 """Inner loops of `shrinkage.py`: correlations from sums, shrunk; their standard errors.
 
-`pairs` are the records of `kernels/seen_sums.py`; `inverse` is 1 / standard deviation, 0 for a
+`pairs` are the records of `sums/seen_sums.py`; `inverse` is 1 / standard deviation, 0 for a
 feature whose deviation is not known.
 """
 
