@@ -232,6 +232,14 @@ def test_the_cheat_is_caught(cheat: Any, check: Any) -> None:
         check(cheat)
 
 
+@pytest.mark.parametrize("idle", [kh.Zero, kh.RunningMean, kh.FixedSubset])
+def test_a_learner_that_does_not_learn_is_caught(idle: Any) -> None:
+    with pytest.raises(AssertionError, match="learns an easy stream by round 4096"):
+        kh.testing.learns_an_easy_stream(idle, 4096)
+    with pytest.raises(AssertionError, match="learns an easy stream"):
+        kh.testing.check_learner(idle, learns_by=64)
+
+
 def test_every_learner_check_has_a_cheat() -> None:
     marks = test_the_cheat_is_caught.pytestmark
     caught = {check for mark in marks if mark.name == "parametrize" for _, check in mark.args[1]}

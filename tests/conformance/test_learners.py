@@ -12,3 +12,14 @@ from keyhole.testing.learners import LearnerMaker
 @pytest.mark.parametrize("name", kh.LEARNERS)
 def test_learner(name: str, check: Callable[[LearnerMaker], None]) -> None:
     check(lambda problem: kh.LEARNERS[name](problem, seed=3))
+
+
+@pytest.mark.parametrize("name", [name for name, row in kh.LEARNERS.items() if row.learns_by])
+def test_it_learns_an_easy_stream_by_the_round_its_row_says(name: str) -> None:
+    row = kh.LEARNERS[name]
+    kh.testing.learns_an_easy_stream(lambda p: row(p, seed=3), row.learns_by or 0)
+
+
+def test_those_that_claim_nothing_are_baselines() -> None:
+    silent = {name for name, row in kh.LEARNERS.items() if row.learns_by is None}
+    assert silent == {"zero", "mean", "fixed", "random"}

@@ -38,6 +38,9 @@ class LearnerRow:
         Whether its models have one. If not, columns and label should be centred.
     compared
         Whether `keyhole compare` plays it unless told otherwise.
+    learns_by
+        The round by which it has half the loss of the running mean on `testing.easy_stream`, and
+        conformance checks that: twice what the worst of 16 seeds took. None: it claims nothing.
     """
 
     name: str
@@ -48,6 +51,7 @@ class LearnerRow:
     reads_everything: bool = False
     has_intercept: bool = True
     compared: bool = False
+    learns_by: int | None = None
 
     @property
     def cls(self) -> type[StatefulLearner]:

@@ -8,6 +8,14 @@ can show them one by one. A broken promise raises AssertionError with the round 
 """
 
 from keyhole.testing.learners import LEARNER_CHECKS, check_learner
+from keyhole.testing.learning import easy_stream, learns_an_easy_stream
 from keyhole.testing.streams import STREAM_CHECKS, check_stream
 
-__all__ = ["LEARNER_CHECKS", "STREAM_CHECKS", "check_learner", "check_stream"]
+__all__ = [
+    "LEARNER_CHECKS",
+    "STREAM_CHECKS",
+    "check_learner",
+    "check_stream",
+    "easy_stream",
+    "learns_an_easy_stream",
+]

@@ -26,6 +26,7 @@ from keyhole.problem import (
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
+from keyhole.testing.learning import learns_an_easy_stream
 from keyhole.testing.require import require
 from keyhole.testing.tools import RowsOnly, size_of
 
@@ -45,13 +46,17 @@ SHAPES = [  # (d, k, budget), the corners included
 ]
 
 
-def check_learner(factory: LearnerMaker) -> None:
+def check_learner(factory: LearnerMaker, *, learns_by: int | None = None) -> None:
     """Run every learner check; `factory` makes a fresh learner, always the same, for a problem.
 
     A factory may refuse a problem with ProblemError; it is then asked again with budget = d.
+    `learns_by` is the round by which it must have learnt `testing.learning.easy_stream`; None
+    claims nothing.
     """
     for check in LEARNER_CHECKS:
         check(factory)
+    if learns_by is not None:
+        learns_an_easy_stream(factory, learns_by)
 
 
 def _make(factory: LearnerMaker, shape: tuple[int, int, int] = (12, 3, 6)) -> Learner:
