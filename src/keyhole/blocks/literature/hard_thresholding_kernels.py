@@ -205,8 +205,9 @@ def learn(seed: Seed, rule: Rule, search: Search, draw: Draw, values: Floats, y:
                 whole[LACKING] -= 1
     if complete:
         search.losses[0, 0] += 1.0
-        search.losses[0, 1] += residual**2
-        search.losses[0, 2] += residual**4
+        square = residual * residual
+        search.losses[0, 1] += square
+        search.losses[0, 2] += square * square
     if whole[LACKING] == 0 or (
         complete and _may_go_back(rule, search) and worse(search.losses, AT_ONCE)
     ):
