@@ -1,15 +1,26 @@
-"""What the checks need besides the game: streams without blocks, the size of an object."""
+"""What the checks need besides the game: learners to check, streams without blocks, sizes."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from keyhole.problem import Floats, Stream
+from keyhole.problem import Floats, Learner, Problem, ProblemError, Stream
+
+LearnerMaker = Callable[[Problem], Learner]
+
+
+def make_learner(factory: LearnerMaker, shape: tuple[int, int, int] = (12, 3, 6)) -> Learner:
+    """A learner for (d, k, budget), or for budget = d if it refuses that."""
+    d, k, budget = shape
+    try:
+        return factory(Problem(d, k, budget))
+    except ProblemError:
+        return factory(Problem(d, k, d))
 
 
 def size_of(thing: object, seen: set[int] | None = None) -> int:

@@ -58,7 +58,7 @@ def machine_code(package: Path) -> dict[Path, tuple[int, bytes]]:
 @pytest.mark.parametrize(
     ("file", "old", "new", "then"),
     [
-        ("blocks/draw/keyed.py", "                return i\n", "                return i + 5\n", "6 -1"),
+        ("blocks/draw/keyed.py", "        return i\n", "        return i + 5\n", "6 -1"),
         ("errors.py", "LARGEST = 1e150", "LARGEST = 6.0", "1 1"),
     ],
     ids=["callee", "constant"],
