@@ -6,7 +6,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import settings
 
 import keyhole as kh
 from keyhole.report import Run, record
+from tests.helpers.cli import Cli
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
@@ -59,7 +59,7 @@ def run(hostile: kh.streams.ArrayStream) -> Run:
 
 
 @pytest.fixture
-def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli() -> Cli:
     """Run `keyhole` with these arguments in a process of its own, nothing being a terminal."""
 
     def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -1,22 +1,11 @@
 """The other commands: compare, diagnose, simulate, theory, learners."""
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import keyhole as kh
-
-Cli = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def answer(done: subprocess.CompletedProcess[str]) -> Any:
-    """The JSON object that is all of standard output."""
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+from tests.helpers.cli import Cli, answer
 
 
 def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:

@@ -3,14 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import keyhole as kh
+from tests.helpers.cli import Cli
 
-Cli = Callable[..., subprocess.CompletedProcess[str]]
 COMMANDS = ("run", "compare", "diagnose", "predict", "simulate", "theory", "learners")
 
 # A learner that presses Ctrl-C PRESSES times, from the beginning of game number GAME on.

@@ -1,16 +1,13 @@
 """keyhole run --save and --report, keyhole predict: what is kept of a run."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import keyhole as kh
-
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+from tests.helpers.cli import Cli
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,12 @@
 
 import gzip
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from keyhole.optional_imports import extra
-
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+from tests.helpers.cli import Cli
 
 GOOD = "rooms,floor,rent\n" + "".join(
     f"{2 + i % 3},{i % 5},{800 + 90 * (i % 3)}\n" for i in range(40)

@@ -1,15 +1,11 @@
 """keyhole run: from a file to an answer, in text and JSON, from CSV, Parquet and standard input."""
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import keyhole as kh
-
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+from tests.helpers.cli import Cli, answer
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +16,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("clinic.csv", "clinic.csv.gz", "clinic.parquet"):
         kh.streams.write(patients, folder / name, target="days")
     return folder
-
-
-def answer(done: subprocess.CompletedProcess[str]) -> dict[str, object]:
-    """The JSON object that is all of standard output."""
-    assert done.returncode == 0, done.stderr
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not a number of JSON")
-
-    found: dict[str, object] = json.loads(done.stdout, parse_constant=refuse)
-    return found
 
 
 def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> None:

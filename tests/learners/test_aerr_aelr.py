@@ -10,6 +10,7 @@ import keyhole as kh
 from keyhole.learners import aelr, aerr
 from keyhole.learners.attribute_efficient import AttributeEfficient
 from keyhole.problem import Floats
+from tests.helpers.rounds import easy
 
 PROBLEM = kh.Problem(d=20, k=2, budget=10)
 BOTH = [kh.AERRLearner, kh.AELRLearner]
@@ -82,7 +83,7 @@ def test_lasso_measures_its_rate() -> None:
 @pytest.mark.parametrize("data_dependent", [False, True])
 @pytest.mark.parametrize("make", BOTH)
 def test_it_beats_the_running_mean_and_finds_the_support(make: Any, data_dependent: bool) -> None:
-    stream, truth = kh.streams.realizable(d=20, k=2, n=8192, noise_sd=0.1, seed=0)
+    stream, truth = easy()
     learner = make(PROBLEM, seed=0, data_dependent=data_dependent)
     bound = kh.play(kh.RunningMean(PROBLEM), stream).loss / 5
     assert kh.play(learner, stream).loss < bound
@@ -94,7 +95,7 @@ def test_it_beats_the_running_mean_and_finds_the_support(make: Any, data_depende
 @pytest.mark.parametrize("make", BOTH)
 def test_the_theorem_rate_learns_too(make: Any) -> None:
     n = 8192
-    stream, truth = kh.streams.realizable(d=20, k=2, n=n, noise_sd=0.1, seed=0)
+    stream, truth = easy(n)
     module = aerr if make is kh.AERRLearner else aelr
     learner = make(PROBLEM, seed=0, rate=module.theorem_rate(PROBLEM, n))
     assert kh.play(learner, stream).loss < kh.play(kh.RunningMean(PROBLEM), stream).loss / 1.5

@@ -11,7 +11,8 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.learners import dantzig
-from tests.helpers.dantzig_rounds import make, one_round, rows
+from tests.helpers.dantzig_rounds import make, rows
+from tests.helpers.rounds import one_round
 
 # --- Arguments
 

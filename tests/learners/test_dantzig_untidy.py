@@ -10,7 +10,8 @@ from scipy import stats
 import keyhole as kh
 from keyhole.learners.dantzig import WEIGHTINGS
 from keyhole.problem import Floats, Observation
-from tests.helpers.dantzig_rounds import PROBLEM, make, one_round, rows
+from tests.helpers.dantzig_rounds import PROBLEM, make, rows
+from tests.helpers.rounds import one_round
 
 # --- Labels that come late, in another order, or never
 

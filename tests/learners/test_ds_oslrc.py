@@ -10,12 +10,13 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.fit.newton import NewtonStep
+from tests.helpers.rounds import easy, share_of_the_mean
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
 
 
-def stream(n: int = 8192, k: int = 2) -> Any:
-    return kh.streams.realizable(d=20, k=k, n=n, noise_sd=0.1, seed=0)[0]
+def stream(n: int) -> kh.Stream:
+    return easy(n).stream
 
 
 class LearnsNothing(kh.DSOSLRCLearner):
@@ -23,13 +24,6 @@ class LearnsNothing(kh.DSOSLRCLearner):
 
     def _before_round(self, t: int) -> None:
         pass
-
-
-def share_of_the_mean(learner: kh.Learner) -> float:
-    """Its loss as a share of that of the running mean."""
-    data = stream(k=learner.problem.k)
-    mean = kh.play(kh.RunningMean(learner.problem), data).loss
-    return kh.play(learner, data).loss / mean
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -9,15 +9,14 @@ import keyhole as kh
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature.hard_thresholding import EXPLOITING, SIZE, Search
 from keyhole.problem import Floats
+from tests.helpers.rounds import excess, sparse_rows
 
 PROBLEM = kh.Problem(d=6, k=2, budget=4)
 EASY = kh.Problem(d=20, k=2, budget=6)
 
 
-def data(n: int, d: int = 6, seed: int = 0) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, d))
-    return X, X[:, 2] - 0.5 * X[:, 5] + 0.1 * rng.standard_normal(n)
+def data(n: int, d: int = 6) -> tuple[Floats, Floats]:
+    return sparse_rows(n, d, {2: 1.0, 5: -0.5})
 
 
 @pytest.mark.parametrize("step_size", [None, 0.4])
@@ -122,15 +121,6 @@ def test_steps_shrink_until_correlated_features_do_not_throw_it_off(hybrid: bool
         with np.errstate(over="ignore", invalid="ignore"):
             errors = (stubborn.advance(X, y) - y)[4096:]
         assert not float((errors**2).mean()) < 0.1 * y.var()
-
-
-def excess(learner: kh.Learner) -> float:
-    """Loss above the noise, as a share of what the running mean has."""
-    stream, truth = kh.streams.realizable(d=20, k=learner.problem.k, n=8192, noise_sd=0.1, seed=0)
-    X, y = kh.streams.collect(stream)
-    noise = float(((X @ truth.weights - y) ** 2).sum())
-    mean = kh.play(kh.RunningMean(learner.problem), stream).loss
-    return (kh.play(learner, stream).loss - noise) / (mean - noise)
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

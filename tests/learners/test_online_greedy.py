@@ -10,12 +10,11 @@ from keyhole.blocks.greedy.parts import PAPER, PRACTICAL, Parts
 from keyhole.learners import batches
 from keyhole.learners.online_greedy import theorem_parameters
 from keyhole.problem import Floats
+from tests.helpers.rounds import sparse_rows
 
 
-def data(n: int = 600, d: int = 12, seed: int = 0) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, d))
-    return X, 0.6 * X[:, 3] - 0.4 * X[:, 7] + 0.05 * rng.standard_normal(n)
+def data(n: int = 600) -> tuple[Floats, Floats]:
+    return sparse_rows(n, 12, {3: 0.6, 7: -0.4}, noise_sd=0.05)
 
 
 PROBLEM = kh.Problem(d=12, k=2, budget=6)

@@ -14,6 +14,7 @@ import keyhole as kh
 from keyhole.blocks.practical_dantzig.parts import PRACTICAL, Parts
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
+from tests.helpers.rounds import realizable_rows
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
 
@@ -22,10 +23,8 @@ def make(problem: kh.Problem = PROBLEM, **options: Any) -> kh.DantzigLearner:
     return kh.DantzigLearner(problem, **{"seed": 1, "threshold": "data", **options})
 
 
-def rows(n: int, d: int = 20, seed: int = 1, **options: Any) -> tuple[Floats, Floats, Floats]:
-    stream, truth = kh.streams.realizable(d, 2, n, seed=seed, **options)
-    X, y = kh.streams.collect(stream)
-    return X.astype(np.float64), y, truth.weights
+def rows(n: int, **options: Any) -> tuple[Floats, Floats, Floats]:
+    return realizable_rows(n, 20, 2, seed=1, **options)
 
 
 def played_by_rounds(learner: kh.DantzigLearner, X: Floats, y: Floats) -> Floats:

@@ -14,6 +14,7 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.draw.sampling import categorical, complement_subset
 from keyhole.problem import Floats
+from tests.helpers.rounds import sparse_rows
 
 Transcript = list[tuple[list[int], float]]
 
@@ -95,9 +96,8 @@ def same(ours: Transcript, theirs: Transcript) -> bool:
 
 
 def rows(n: int = 400, d: int = 9) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(6)
-    X = rng.uniform(-1, 1, (n, d))
-    return X, np.clip(0.6 * X[:, 2] - 0.4 * X[:, 5] + 0.1 * rng.standard_normal(n), -1, 1)
+    X, y = sparse_rows(n, d, {2: 0.6, 5: -0.4}, seed=6)
+    return X, np.clip(y, -1, 1)
 
 
 # budget divisible by slots and not, horizon divisible by the batch and not, batches shorter than

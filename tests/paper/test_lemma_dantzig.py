@@ -25,6 +25,7 @@ from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.streams.designs import Design, factor, rademacher
+from tests.helpers.statistics import standard_errors_above
 
 D, K, K0, SIGMA, DELTA = 12, 2, 5, 0.1, 0.05
 C = 0.61  # enough for w* to be feasible: tests/paper/test_lemma_localization.py derives it
@@ -92,7 +93,7 @@ def slopes(found: Floats) -> Floats:
 
 def excess(values: Floats) -> float:
     """By how many standard errors the mean slope is above -1/2."""
-    return float((values.mean() + 0.5) / (values.std(ddof=1) / math.sqrt(len(values))))
+    return standard_errors_above(values, -0.5)
 
 
 # If the slope of every seed has mean -1/2 or less, `excess` is Student's t over the seeds, or

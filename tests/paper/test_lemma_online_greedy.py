@@ -21,6 +21,7 @@ from keyhole.blocks.greedy.experts import BEXP, Rate, Tally, anytime, second_ord
 from keyhole.blocks.greedy.parts import negative_gains, own_subsets, printed_losses
 from keyhole.blocks.greedy.schemes import OwnSubsets, SharedReads
 from keyhole.problem import Floats
+from tests.helpers.statistics import standard_errors_above
 
 D, K, K0, SEEDS = 6, 1, 4, 16
 LIMIT = float(student.isf(1e-6, SEEDS - 1))
@@ -82,8 +83,7 @@ def excess(
         against = sum(residual(G, c, yy, n, [j]) for G, c, yy, n in data)
         empty = sum(yy / n for _, _, yy, n in data)
         bound = against + (1 - 1 / condition) ** k1 * (empty - against) + bexp_term
-        error = max(float(played.std(ddof=1)) / math.sqrt(SEEDS), 1e-9)
-        worst = max(worst, float(played.mean() - bound) / error)
+        worst = max(worst, standard_errors_above(played, bound, least=1e-9))
     return worst
 
 

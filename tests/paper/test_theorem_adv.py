@@ -6,7 +6,6 @@ The theorem's rate is T^(2/3); a learner that stops learning has exponent 1. Ove
 alarm has probability at most 1e-6.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +16,7 @@ import keyhole as kh
 from keyhole.blocks.greedy.experts import Tally
 from keyhole.blocks.greedy.parts import PAPER, Parts
 from keyhole.problem import Floats, Indices
+from tests.helpers.statistics import standard_errors_above
 
 SEEDS, POWERS, EXPONENT = range(8), range(12, 18), 0.9
 LIMIT = float(student.isf(1e-6, len(SEEDS) - 1))
@@ -63,7 +63,7 @@ def regrets(games: list[Game], make: Callable[[int], kh.OnlineGreedyLearner]) ->
 def excess(regret: Floats) -> float:
     """By how many standard errors the mean exponent exceeds EXPONENT."""
     slopes = np.polyfit(np.array(POWERS), np.log2(regret).T, 1)[0]
-    return float((slopes.mean() - EXPONENT) / (slopes.std(ddof=1) / math.sqrt(len(slopes))))
+    return standard_errors_above(slopes, EXPONENT)
 
 
 def printed(seed: int, parts: Parts = PAPER) -> kh.OnlineGreedyLearner:

@@ -18,6 +18,7 @@ from scipy.stats import t as student
 from keyhole.blocks.greedy.experts import BEXP, Rate, Tally, anytime, known_horizon
 from keyhole.blocks.greedy.schemes import Draw, OwnBins, OwnSubsets, Scheme, equal_bins
 from keyhole.problem import Floats
+from tests.helpers.statistics import standard_errors_above
 
 D, T, RUNS = 10, 2000, 40
 LIMIT = float(student.isf(1e-6, RUNS - 1))
@@ -83,8 +84,7 @@ def excess(scheme: Scheme, losses: Floats, rate: Rate, feed: Callable[[Draw], Dr
         bexp.feed(feed(draw), np.tile(row[draw.S], (scheme.n, 1)))
     regret = suffered - losses.sum(axis=0).min()
     bound = 2 * math.sqrt(float(scheme.spread[0]) * len(losses) * math.log(scheme.d))
-    error = max(float(regret.std(ddof=1)) / math.sqrt(len(regret)), 1e-9)
-    return float(regret.mean() - bound) / error
+    return standard_errors_above(regret, bound, least=1e-9)
 
 
 def honest(draw: Draw) -> Draw:

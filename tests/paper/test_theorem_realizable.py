@@ -14,6 +14,7 @@ from scipy.stats import t as student
 import keyhole as kh
 from keyhole.problem import Floats
 from keyhole.streams.designs import Design, factor, rademacher
+from tests.helpers.statistics import standard_errors_above
 
 SEEDS = range(16)
 POWERS = range(12, 18)
@@ -48,7 +49,7 @@ def growth(steps: Floats, allowed: float) -> float:
     """
     first, last = steps[:, 0], steps[:, -1]
     excess = (last - allowed * first) / (np.abs(last) + np.abs(first))
-    return float(excess.mean() / (excess.std(ddof=1) / math.sqrt(len(excess))))
+    return standard_errors_above(excess, 0.0)
 
 
 CASES = {

@@ -8,14 +8,13 @@ from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.saving import api as state
+from tests.helpers.rounds import sparse_rows
 
 PROBLEM = kh.Problem(d=10, k=2, budget=6)
 
 
 def rows(n: int, seed: int) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 10))
-    return X, X[:, 3] - X[:, 7] + 0.1 * rng.standard_normal(n)
+    return sparse_rows(n, 10, {3: 1.0, 7: -1.0}, seed=seed)
 
 
 def shard(seed: int, n: int = 300, noise_sd: float = 0.1) -> kh.DantzigLearner:

@@ -19,14 +19,13 @@ from keyhole.saving import api as state
 from keyhole.saving import archive
 from keyhole.saving.archive import decode
 from keyhole.saving.snapshot import has_state
+from tests.helpers.rounds import sparse_rows
 
 NAMES = tuple("abcdefghijkl")
 
 
-def data(n: int = 200) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(5)
-    X = rng.uniform(-1, 1, (n, 12))
-    return X, X[:, 1] - 0.5 * X[:, 4] + 0.1 * rng.standard_normal(n)
+def data() -> tuple[Floats, Floats]:
+    return sparse_rows(200, 12, {1: 1.0, 4: -0.5}, seed=5)
 
 
 def played(name: str, rounds: int = 90, late: int = 2) -> Any:

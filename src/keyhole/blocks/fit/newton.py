@@ -155,7 +155,8 @@ def step(u: Floats, P: Floats, A: Floats, limits: Floats, x: Floats, y: float) -
     limits[WORST] = max(limits[WORST], abs(error))
     if not s > 0.0:  # x = 0: nothing to learn
         return prediction
-    c = 2.0 * (error / limits[WORST]) ** 2 if error != 0.0 else 0.0
+    share = error / limits[WORST] if error != 0.0 else 0.0
+    c = 2.0 * (share * share)
     # First the projection in the norm of A on the w with w.x = y_hat, then the step from there.
     along_Px = (prediction - along) / s - 2.0 * error / (1.0 + c * s)
     for a in range(v):

@@ -194,8 +194,9 @@ def aggregate(guesses: Floats, losses: Floats, reach: float) -> float:
     below, above = 0.0, 0.0
     for e in range(len(guesses)):
         weight = math.exp((low - losses[e]) / scale)
-        below += weight * math.exp(-((reach + guesses[e]) ** 2) / scale)
-        above += weight * math.exp(-((reach - guesses[e]) ** 2) / scale)
+        down, up = reach + guesses[e], reach - guesses[e]
+        below += weight * math.exp(-(down * down) / scale)
+        above += weight * math.exp(-(up * up) / scale)
     # Of the two sums, neither is 0: guesses lie within the reach and the best weight is 1.
     return 0.5 * reach * (math.log(above) - math.log(below))
 
@@ -245,7 +246,8 @@ def play_rows(
         _guess(vaws, x, reach, room)
         predictions[t] = aggregate(guesses, losses, reach)
         for e in range(E):
-            losses[e] += (y[t] - guesses[e]) ** 2
+            error = y[t] - guesses[e]
+            losses[e] += error * error
             learn(P[e], theta[e], Px[e], along[e], s[e], y[t])
         for a in range(m):
             c[a] += x[a] * y[t]

@@ -32,7 +32,7 @@ class _Note(event.Listener):
 
     def _say(self) -> None:
         self._said = True
-        say("compiling its kernels for first use, they are kept on disk ...")
+        say("compiling its kernels for first use ...")
 
 
 def listen() -> None:

@@ -88,7 +88,7 @@ def _norm(v: Floats) -> float:
         return 0.0
     total = 0.0
     for value in v:
-        total += (value / most) ** 2
+        total += (value / most) * (value / most)
     return most * math.sqrt(total)
 
 
@@ -176,7 +176,8 @@ def learn(dual: Dual, draw: Draw, values: Floats, y: float) -> None:
     for i in range(n):
         x[i] = draw.means[i] if np.isnan(values[i]) else values[i]
     gradient(draw, x, y, g)
-    size = math.hypot(dual.sizes[GRADIENT], _norm(g))
+    # np.hypot, not math.hypot: in Python the latter rounds in its own way.
+    size = np.hypot(dual.sizes[GRADIENT], _norm(g))
     if math.isfinite(size):  # values near the largest allowed may overflow: nothing to learn there
         for i in range(n):
             dual.h[draw.features[i]] += g[i]
@@ -185,8 +186,8 @@ def learn(dual: Dual, draw: Draw, values: Floats, y: float) -> None:
         if not np.isnan(values[i]):
             dual.total[draw.features[i]] += values[i]
             dual.arrived[draw.features[i]] += 1
-    dual.sizes[LABEL] = math.hypot(dual.sizes[LABEL], y)
-    dual.sizes[VALUE] = math.hypot(dual.sizes[VALUE], _norm(x) / math.sqrt(max(n, 1)))
+    dual.sizes[LABEL] = np.hypot(dual.sizes[LABEL], y)
+    dual.sizes[VALUE] = np.hypot(dual.sizes[VALUE], _norm(x) / math.sqrt(max(n, 1)))
     dual.updates[0] += 1
 
 

@@ -213,9 +213,10 @@ def learn(seed: Seed, rule: Rule, search: Search, draw: Draw, values: Floats, y:
             if search.seen[j] == int(search.pace[FRESH]):
                 whole[LACKING] -= 1
     if complete:
+        square = residual * residual
         search.losses[NOW, ROUNDS] += 1.0
-        search.losses[NOW, ERROR] += residual**2
-        search.losses[NOW, SQUARE] += residual**4
+        search.losses[NOW, ERROR] += square
+        search.losses[NOW, SQUARE] += square * square
     if whole[LACKING] == 0 or (
         complete and _may_go_back(rule, search) and worse(search.losses, AT_ONCE)
     ):
