@@ -74,6 +74,7 @@ _ROWS = (
         "No noise level, horizon, scale or constant: learns what it needs from what it buys.",
         "recommended",
         compared=True,
+        learns_by=256,
     ),
     LearnerRow(
         "zero",
@@ -108,6 +109,7 @@ _ROWS = (
         "reference",
         reads_everything=True,
         compared=True,
+        learns_by=64,
     ),
     LearnerRow(
         "dantzig",
@@ -117,12 +119,14 @@ _ROWS = (
         settings={"noise_sd": 1.0, "threshold_scale": 0.02},
         has_intercept=False,
         compared=True,
+        learns_by=4096,
     ),
     LearnerRow(
         "dantzig-data",
         "practical_dantzig:PracticalDantzig",
         "Algorithm 1, everything measured: no noise level, no constant.",
         "paper",
+        learns_by=128,
     ),
     LearnerRow(
         "online-greedy",
@@ -131,6 +135,7 @@ _ROWS = (
         "paper",
         has_intercept=False,
         compared=True,
+        learns_by=512,
     ),
     LearnerRow(
         "dual-averaging",
@@ -138,6 +143,7 @@ _ROWS = (
         "Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.",
         "literature",
         has_intercept=False,
+        learns_by=128,
     ),
     LearnerRow(
         "iht",
@@ -145,6 +151,7 @@ _ROWS = (
         "Gradient steps on partial reads, each cut back to k features.",
         "literature",
         has_intercept=False,
+        learns_by=256,
     ),
     LearnerRow(
         "iht-hybrid",
@@ -153,6 +160,7 @@ _ROWS = (
         "literature",
         settings={"hybrid": True},
         has_intercept=False,
+        learns_by=256,
     ),
     LearnerRow(
         "aerr",
@@ -160,6 +168,7 @@ _ROWS = (
         "Attribute-efficient ridge regression: projected gradient on a ball, gradients estimated.",
         "literature",
         has_intercept=False,
+        learns_by=1024,
     ),
     LearnerRow(
         "ddaerr",
@@ -168,6 +177,7 @@ _ROWS = (
         "literature",
         settings={"data_dependent": True},
         has_intercept=False,
+        learns_by=1024,
     ),
     LearnerRow(
         "aelr",
@@ -175,6 +185,7 @@ _ROWS = (
         "Attribute-efficient lasso regression: EG+- on the l1 ball, gradients estimated.",
         "literature",
         has_intercept=False,
+        learns_by=1024,
     ),
     LearnerRow(
         "ddaelr",
@@ -183,6 +194,7 @@ _ROWS = (
         "literature",
         settings={"data_dependent": True},
         has_intercept=False,
+        learns_by=512,
     ),
     LearnerRow(
         "subset-experts",
@@ -190,6 +202,7 @@ _ROWS = (
         "Every k-subset of the features is an expert with its own weights; one of them plays.",
         "literature",
         has_intercept=False,
+        learns_by=512,
     ),
     LearnerRow(
         "ds-poslrc",
@@ -197,6 +210,7 @@ _ROWS = (
         "Plays the k largest weights of a Dantzig program, and explores outside of them.",
         "literature",
         has_intercept=False,
+        learns_by=256,
     ),
     LearnerRow(
         "ds-oslrc",
@@ -204,12 +218,14 @@ _ROWS = (
         "Explores at rounds 1, 4, 9, ...; in between, online Newton steps on the chosen support.",
         "literature",
         has_intercept=False,
+        learns_by=256,
     ),
     LearnerRow(
         "explore-commit",
         "explore_commit:ExploreThenCommitLearner",
         "Reads random features for a while, selects k by orthogonal matching pursuit, plays those.",
         "literature",
+        learns_by=256,
     ),
     LearnerRow(
         "epsilon-greedy",
