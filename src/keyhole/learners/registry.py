@@ -232,6 +232,7 @@ _ROWS = (
         "epsilon_greedy:EpsilonGreedyLearner",
         "Reads the features most correlated with the label, now and then any; plays the best k.",
         "literature",
+        learns_by=128,
     ),
     LearnerRow(
         "online-lasso",
@@ -239,6 +240,7 @@ _ROWS = (
         "Reads everything and plays the lasso of all rows so far.",
         "reference",
         reads_everything=True,
+        learns_by=128,
     ),
     LearnerRow(
         "online-omp",
@@ -246,6 +248,7 @@ _ROWS = (
         "Reads everything and plays VAW on the k features of forward selection.",
         "reference",
         reads_everything=True,
+        learns_by=64,
     ),
 )
 
