@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.problem import Floats, Indices, ProblemError
 
-if TYPE_CHECKING:
-    from keyhole.blocks.dantzig.kernels.engine import Proof
-
 Matrix = NDArray[np.float64] | NDArray[np.float32]
 Status = Literal["optimal", "infeasible", "limit"]
 
 TOLERANCE = 1e-8
+
+# Of a pair (w, u), all that a certificate needs, computed from G, b and lam alone:
+#   excess max(|b - G w| - lam), top max|G u|, objective |w|_1, value b.u - lam.|u|,
+#   scale max |b - G w| / lam where lam > 0 (or 1 if the excess is rounding),
+#   gap, the relative difference between objective and value; size max|b|.
+Proof = tuple[float, float, float, float, float, float, float]
+
 HUGE = 1e30  # a threshold that never binds; infinity would make NaNs
 
 
@@ -113,22 +117,14 @@ def refuse(b: Floats, lam: Floats) -> None:
         raise ProblemError(f"lam must be at least 0, got {value}; use 0 for an exact equation")
 
 
-def proven(
-    lam: Floats,
-    w: Floats,
-    u: Floats,
-    claim: str,
-    proof: Proof,
-    pivots: int,
-    engine: str,
-    basis: DantzigBasis,
-) -> DantzigSolution:
+def proven(claim: str, proof: Proof, lam: Floats) -> tuple[Status, float, float, float, float]:
     """The engine's claim, demoted to "limit" where its certificate does not bear it out.
 
-    `proof` is what `kernels.dantzig.certify` says about (w, u), from G, b and lam alone.
+    Returns the fields of a `DantzigSolution` that follow from it: (status, primal residual, dual
+    residual, gap, feasible scale).
     """
-    over, top, objective, value, scale, gap, size = proof
-    primal, dual = max(over, 0.0) / (size or 1.0), max(top - 1.0, 0.0)
+    excess, top, objective, value, scale, gap, size = proof
+    primal, dual = max(excess, 0.0) / (size or 1.0), max(top - 1.0, 0.0)
     status: Status = "limit"
     if claim == "optimal" and max(primal, dual, gap) <= TOLERANCE:
         status, scale = "optimal", 1.0
@@ -137,4 +133,4 @@ def proven(
         status, dual, gap = "infeasible", objective * top / value, np.inf
     if primal > TOLERANCE and lam.min() == 0.0:
         scale = np.inf
-    return DantzigSolution(w, u, status, pivots, primal, dual, gap, scale, engine, basis)
+    return status, primal, dual, gap, scale

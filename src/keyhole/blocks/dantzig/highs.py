@@ -10,24 +10,24 @@ basis, solved again in full precision, so that it passes a certificate of 1e-8 a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+import highspy
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.dantzig.certificate import DantzigBasis
 from keyhole.problem import Floats, Indices
 
 
 class Answer(NamedTuple):
-    """What an engine hands to the door; the door computes the certificate itself."""
+    """What HiGHS says it has found; the door computes the certificate itself."""
 
     status: str
     w: Floats
     u: Floats
-    columns: Indices
-    column_signs: Floats
-    rows: Indices
-    row_signs: Floats
+    basis: DantzigBasis
     pivots: int
 
 
@@ -68,10 +68,8 @@ def solve(G: NDArray[np.floating], b: Floats, lam: Floats, *, seconds: float = n
     # An equality row has no side: its sign is that of its multiplier.
     row_signs = np.where(lam[nonbasic] > 0, outcome.side[nonbasic], np.sign(u[nonbasic]))
     row_signs[row_signs == 0] = 1.0
-    answer = Answer(
-        outcome.status, w, u, columns, column_signs, nonbasic, row_signs, outcome.pivots
-    )
-    return _polished(G, b, lam, answer)
+    basis = DantzigBasis(columns, column_signs, nonbasic, row_signs, w[columns])
+    return _polished(G, b, lam, Answer(outcome.status, w, u, basis, outcome.pivots))
 
 
 def _largest(array: NDArray[np.floating]) -> float:
@@ -80,19 +78,20 @@ def _largest(array: NDArray[np.floating]) -> float:
 
 def _polished(G: NDArray[np.floating], b: Floats, lam: Floats, answer: Answer) -> Answer:
     """The basic solution of the answer's basis; the answer itself if the basis is singular."""
-    A, E = answer.columns, answer.rows
+    A, E = answer.basis.columns, answer.basis.rows
     if answer.status != "optimal" or len(A) != len(E):
         return answer
     B = np.asarray(G[E][:, A], dtype=np.float64)
     w, u = np.zeros(len(b)), np.zeros(len(b))
     try:
-        w[A] = np.linalg.solve(B, b[E] - answer.row_signs * lam[E])
-        u[E] = np.linalg.solve(B.T, answer.column_signs)
+        w[A] = np.linalg.solve(B, b[E] - answer.basis.row_signs * lam[E])
+        u[E] = np.linalg.solve(B.T, answer.basis.column_signs)
     except np.linalg.LinAlgError:
         return answer
     # A singular basis may slip through as enormous numbers: then HiGHS's own point is the better.
-    moved = max(_apart(w, answer.w), _apart(u, answer.u))
-    return answer._replace(w=w, u=u) if moved < 1e-3 else answer
+    if not max(_apart(w, answer.w), _apart(u, answer.u)) < 1e-3:
+        return answer
+    return answer._replace(w=w, u=u, basis=replace(answer.basis, weights=w[A]))
 
 
 def _apart(new: Floats, old: Floats) -> float:
@@ -122,8 +121,9 @@ def infeasible(
     w = (outcome.x[:d] - outcome.x[d : 2 * d]) * (size / unit)
     u = outcome.y[:d] + outcome.y[d:]
     status = "infeasible" if outcome.status == "optimal" else "limit"
-    none = np.zeros(0, dtype=np.int64)
-    return Answer(status, w, u, none, np.zeros(0), none, np.zeros(0), outcome.pivots)
+    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+    basis = DantzigBasis(none, nothing, none, nothing, nothing)
+    return Answer(status, w, u, basis, outcome.pivots)
 
 
 class _Outcome(NamedTuple):
@@ -138,8 +138,6 @@ class _Outcome(NamedTuple):
 def _run(
     cost: Floats, lower: Floats, values: Floats, low: Floats, high: Floats, seconds: float
 ) -> _Outcome:
-    import highspy
-
     columns, rows = len(cost), len(low)
     highs = cast(Any, highspy.Highs)()  # its methods are typed loosely or not at all
     highs.setOptionValue("output_flag", False)

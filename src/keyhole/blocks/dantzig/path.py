@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.blocks.dantzig.certificate import TOLERANCE, Status
+from keyhole.blocks.dantzig.certificate import TOLERANCE, Status, proven
+from keyhole.blocks.dantzig.kernels.engine import certify
+from keyhole.blocks.dantzig.kernels.homotopy import DONE, LIMIT, RAY
+from keyhole.blocks.dantzig.kernels.walk import Point, cold_start, point_at, step, stuck_ray
 from keyhole.problem import Floats, Indices, ProblemError
-
-if TYPE_CHECKING:
-    from keyhole.blocks.dantzig.kernels.basis import State
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +91,14 @@ class Points:
         self.worst = max(a, proof[0]), max(b, proof[1]), max(c, proof[2])
         return True
 
+    def jumps_to(self, point: Point) -> bool:
+        """Whether the last w is another than this one."""
+        difference = np.zeros(self.d)
+        difference[self.supports[-1]] = self.values[-1]
+        difference[point.columns] -= point.w
+        largest = float(np.abs(point.w).max(initial=0.0))
+        return not np.abs(difference).max() <= 1e-9 * largest
+
     def done(self, status: Status) -> DantzigPath:
         """The path so far."""
         lams, supports, values = np.array(self.lams), tuple(self.supports), tuple(self.values)
@@ -103,25 +110,24 @@ def breakpoints(G: Floats, b: Floats, largest: int) -> DantzigPath:
 
     The homotopy on all coordinates, one pivot at a time, with lam = s max|b|.
     """
-    from keyhole.blocks.dantzig.kernels.homotopy import DONE, LIMIT, RAY
-    from keyhole.blocks.dantzig.kernels.walk import set_out, step, stuck_ray
-
     d, size, s = len(b), float(np.abs(b).max()), 1.0
     points = Points(d)
     points.add(size, np.zeros(0, np.int64), np.zeros(0), (0.0, 0.0, 0.0))
     if size == 0.0:
         return points.done("optimal")
-    z = set_out(G, b, size)
+    z = cold_start(G, b, size)
     for count in range(1000 + 50 * d):
         code, end, z = step(G, z, s, size, count % 32 == 31)
-        if code == RAY and _proves(stuck_ray(z, d), z, G, b, s, size):
+        here, there = point_at(z, s), point_at(z, end)
+        if code == RAY and _proves(G, b, stuck_ray(z, d), here, s * size):
             return points.done("infeasible")
-        if code not in (DONE, LIMIT) or z.active[2, 0] > largest:
+        if code not in (DONE, LIMIT) or len(here.columns) > largest:
             break
         # Where w is not unique it may jump; then there are two points at one lam.
-        if not (
-            _point(points, G, b, z, s, size, True) and _point(points, G, b, z, end, size, False)
-        ):
+        jumps = points.jumps_to(here)
+        if jumps and not _write(points, G, b, here, s * size):
+            break
+        if not _write(points, G, b, there, end * size):
             break
         s = end
         if code == DONE:
@@ -129,31 +135,16 @@ def breakpoints(G: Floats, b: Floats, largest: int) -> DantzigPath:
     return points.done("limit")
 
 
-def _point(
-    points: Points, G: Floats, b: Floats, z: State, s: float, size: float, jumps: bool
-) -> bool:
-    """Write down w at s, if it is proven; with `jumps` only if it is not the last point."""
-    from keyhole.blocks.dantzig.kernels.engine import certify
-
-    n = int(z.active[2, 0])
-    E, A = z.active[0, :n].copy(), z.active[1, :n].copy()
-    u, w = z.basic[0:2, :n] + s * z.basic[2:4, :n]
-    if jumps:
-        before = np.zeros(len(b))
-        before[points.supports[-1]] = points.values[-1]
-        before[A] -= w
-        if np.abs(before).max() <= 1e-9 * np.abs(w).max(initial=0.0):
-            return True
-    proof = certify(G, b, np.full(len(b), s * size), A, w, E, u)
-    over, top, *_, gap, _ = proof
-    residuals = max(over, 0.0) / size, max(top - 1.0, 0.0), gap
-    return points.add(s * size, A, w, residuals)
+def _write(points: Points, G: Floats, b: Floats, point: Point, lam: float) -> bool:
+    """Append a point if it is proven; False if not."""
+    thresholds = np.full(len(b), lam)
+    _, primal, dual, gap, _ = proven("optimal", certify(G, b, thresholds, *point), thresholds)
+    return points.add(lam, point.columns, point.w, (primal, dual, gap))
 
 
-def _proves(u: Floats, z: State, G: Floats, b: Floats, s: float, size: float) -> bool:
-    """Whether u, with G u = 0, shows that nothing below lam = s size is feasible."""
-    n, rows = int(z.active[2, 0]), np.flatnonzero(u)
-    w = z.basic[1, :n] + s * z.basic[3, :n]
+def _proves(G: Floats, b: Floats, u: Floats, point: Point, lam: float) -> bool:
+    """Whether u, with G u = 0, shows that nothing below lam is feasible."""
+    rows = np.flatnonzero(u)
     total, gain = float(np.abs(u).sum()), float(b @ u)
-    leak = float(np.abs(u[rows] @ G[rows]).max()) * float(np.abs(w).sum())
-    return gain >= (1.0 - 1e-6) * s * size * total and leak <= 1e-6 * gain
+    leak = float(np.abs(u[rows] @ G[rows]).max()) * float(np.abs(point.w).sum())
+    return gain >= (1.0 - 1e-6) * lam * total and leak <= 1e-6 * gain

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.blocks.dantzig import highs
 from keyhole.blocks.dantzig.certificate import (
     HUGE,
     TOLERANCE,
@@ -22,6 +23,7 @@ from keyhole.blocks.dantzig.certificate import (
 )
 from keyhole.blocks.dantzig.kernels import engine as kernels
 from keyhole.blocks.dantzig.kernels.grow import WIDE
+from keyhole.blocks.dantzig.kernels.program import PlainGuess
 from keyhole.blocks.dantzig.path import DantzigPath, Points, breakpoints
 from keyhole.problem import Floats, ProblemError, nearest, whole_number
 
@@ -38,7 +40,8 @@ __all__ = [
 ENGINES = ("auto", "homotopy", "highs")
 CLAIMS = ("optimal", "infeasible")  # by the code of the homotopy; all others: "limit"
 
-NOWHERE = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+NONE = np.zeros(0)
+NOWHERE: PlainGuess = (np.zeros(0, np.int64), NONE, np.zeros(0, np.int64), NONE, NONE)
 
 
 def solve(
@@ -159,17 +162,17 @@ def path(
 def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) -> DantzigSolution:
     d, pivots, guess = len(b), 1000 + 50 * len(b), NOWHERE
     if start is not None:
-        known = NOWHERE[-1] if start.weights is None else start.weights
-        guess = start.columns, start.column_signs, start.rows, start.row_signs, known
+        weights = NONE if start.weights is None else start.weights
+        guess = start.columns, start.column_signs, start.rows, start.row_signs, weights
     single = G.dtype.char == "f"
     sparse = single and d > kernels.SMALL
     if sparse:
-        found = kernels.solve_sparse(G, b, lam, *guess, pivots)
-    if not sparse or found[0] == WIDE:
+        outcome = kernels.solve_sparse(G, b, lam, guess, pivots)
+    if not sparse or outcome[0] == WIDE:
         # Compiling the dense part for float32 too would double the compile time, for little.
         G = G.astype(np.float64) if single else G
-        found = kernels.solve(G, b, lam, *guess, pivots, False)
-    code = found[0]
+        outcome = kernels.solve(G, b, lam, guess, pivots, False)
+    code = outcome[0]
     if code == kernels.REFUSED:
         refuse(b, lam)
         raise ProblemError(f"start must be the basis of an answer with d = {d}")
@@ -177,28 +180,22 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
     if claim == "infeasible":
         # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
         G = G.astype(np.float64, copy=False)
-        found = kernels.solve(G, b, lam, *NOWHERE, pivots, True)
-    _, made, w, u, columns, column_signs, rows, row_signs, weights, proof = found
-    basis = DantzigBasis(columns, column_signs, rows, row_signs, weights)
-    return proven(lam, w, u, claim, proof, made, "homotopy", basis)
+        outcome = kernels.solve(G, b, lam, NOWHERE, pivots, True)
+    _, made, w, u, basis, proof = outcome
+    status, primal, dual, gap, scale = proven(claim, proof, lam)
+    known = DantzigBasis(*basis)
+    return DantzigSolution(w, u, status, made, primal, dual, gap, scale, "homotopy", known)
 
 
 def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:
-    from keyhole.blocks.dantzig import highs as dantzig_highs
-    from keyhole.blocks.dantzig.kernels.engine import certify
-
     refuse(b, lam)
     lam = np.minimum(np.broadcast_to(lam, b.shape), HUGE)
     # Within its tolerances HiGHS "solves" problems that are infeasible by a hair: ask again.
-    for engine in (dantzig_highs.solve, dantzig_highs.infeasible):
-        answer = engine(G, b, lam)
-        w, u = answer.w, answer.u
+    for engine in (highs.solve, highs.infeasible):
+        claim, w, u, basis, pivots = engine(G, b, lam)
         A, E = np.flatnonzero(w), np.flatnonzero(u)
-        proof = certify(G, b, lam, A, w[A], E, u[E])
-        basis = DantzigBasis(
-            answer.columns, answer.column_signs, answer.rows, answer.row_signs, w[answer.columns]
-        )
-        found = proven(lam, w, u, answer.status, proof, answer.pivots, "highs", basis)
-        if found.status != "limit":
+        proof = kernels.certify(G, b, lam, A, w[A], E, u[E])
+        status, primal, dual, gap, scale = proven(claim, proof, lam)
+        if status != "limit":
             break
-    return found
+    return DantzigSolution(w, u, status, pivots, primal, dual, gap, scale, "highs", basis)

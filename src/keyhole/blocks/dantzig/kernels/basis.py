@@ -7,12 +7,13 @@ max b.u - lam.|u|  s.t.  |M u| <= c.  A basis with signs has
 
 The two sides mirror each other, and the code says each thing once for side ROW and side COLUMN:
 
-    side      line value V   bound H   in the basis   basic value T   ray of T   ray of V
-    ROW       b - M w        lam       E              u_E             X          D
-    COLUMN    M u            c         A              w_A             X          D
+    side      line       bound    in the basis    basic
+    ROW       b - M w    lam      E               u_E
+    COLUMN    M u        c        A               w_A
 
-V and T are linear in the homotopy parameter s: (V0, V1) and (T0, T1) are value at s = 0 and rate,
-bounds are H0 + s H1. They depend on the basis alone, so steps in s add no error.
+A line and a basic value have a VALUE at s = 0 and a RATE, because they are linear in the homotopy
+parameter s, and so have bounds. These depend on the basis alone, so steps in s add no error. MOVE
+is how they move along the ray of a pivot: basic values of one side, lines of the other.
 
 The arrays of a State are packed, because compile time grows with the number of arrays.
 """
@@ -24,32 +25,52 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.kernels.rows import add_rows, combine, largest, rank_one, rounded
+from keyhole.blocks.dantzig.kernels.rows import add_rows, combine, largest, rounded
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.jit.intrinsics import apart, four_sums
 from keyhole.problem import Floats, Indices
 
-ROW, COLUMN = 0, 1
-# Rows of State.line; add the side, except for B and for LEFT and PACE, which are scratch.
-V0, V1, H0, H1, D, SIGN, B, LEFT, PACE = 0, 2, 4, 6, 8, 10, 12, 13, 14
-# Rows of State.basic; add the side, except for SPARE and GAUGE.
-T0, T1, X, SPARE, GAUGE = 0, 2, 4, 6, 7
-# Entries of basic[GAUGE]: 0: the largest entry of M met, to judge pivots by; 1 + side: bounds
-# outside the working set are H (1 + s times this).
-# Row of State.active beside those of the sides, and its entries: size of the basis; row and sign of
-# a dual ray that nothing stops.
+ROW, COLUMN = 0, 1  # the sides; rows of State.place and State.active
+# Rows of State.line and State.basic: add the side.
+VALUE, RATE, MOVE = 0, 2, 4
+# Further rows of State.line: add the side, but not to CENTRE (b) nor to what is scratch.
+BOUND, BOUND_RATE, SIGN, CENTRE, LEFT, PACE = 6, 8, 10, 12, 13, 14
+# Further rows of State.basic: scratch; gauges.
+SPARE, GAUGE = 6, 7
+# Entries of basic[GAUGE]: the largest entry of M met, to judge pivots by; add the side: bounds
+# outside the working set are BOUND (1 + s times this).
+LARGEST, WIDER = 0, 1
+# Row of State.active beside those of the sides, and its entries: the size of the basis; row and
+# sign of a dual ray that nothing stops.
 NUMBER = 2
 SIZE, STUCK, STUCK_SIGN = 0, 1, 2
 
 
 class State(NamedTuple):
-    """A local problem and its basis."""
+    """Lines, bounds and basis of a local problem of m coordinates."""
 
     line: Floats  # (15, m or more): what comes after m is there only to make a round number
     place: Indices  # (2, m): place in E, in A; -1 outside
     basic: Floats  # (8, room)
     active: Indices  # (3, room): E, A, numbers
     inv: Floats  # (room, room)
+
+
+class Change(NamedTuple):
+    """Half of a pivot: a line of one side joins the basis, or a basic value of the other leaves."""
+
+    joins: bool
+    which: int  # the line that joins; the place of the basic value that leaves
+    sign: float
+
+
+@inner
+def empty_lines(m: int, wide: int) -> tuple[Floats, Indices]:
+    """Lines and places of m coordinates: nothing in the basis, all bounds c equal to 1."""
+    line, place = np.zeros((15, wide)), np.empty((2, m), np.int64)
+    for j in range(m):
+        place[ROW, j], place[COLUMN, j], line[BOUND + COLUMN, j] = -1, -1, 1.0
+    return line, place
 
 
 @inner
@@ -59,46 +80,60 @@ def new_state(m: int, wide: int, room: int) -> State:
     wide: m, or rounded(m) if the matrix has that many columns too.
     """
     apart()
-    line = np.zeros((15, wide))
-    place = np.empty((2, m), np.int64)
-    for j in range(m):
-        place[0, j], place[1, j], line[H0 + COLUMN, j] = -1, -1, 1.0
+    line, place = empty_lines(m, wide)
     room = rounded(max(room, 1))
-    basic, active = np.zeros((8, room)), np.zeros((3, room), np.int64)
-    return State(line, place, basic, active, np.zeros((room, room)))
+    basic, active, inv = np.zeros((8, room)), np.zeros((3, room), np.int64), np.zeros((room, room))
+    return State(line, place, basic, active, inv)
 
 
 @inner
-def resized(z: State, old: int, m: int, room: int) -> State:
-    """The same basis with m coordinates (the first `old` are kept) and more room.
+def resized(z: State, m: int, room: int) -> State:
+    """The same basis with m coordinates, no fewer than before, and more room.
 
-    If m differs from `old`, the matrix must have rounded(m) columns.
+    If they are more than before, the matrix must have rounded(m) columns.
     """
     apart()
-    line, place, basic, index, inv = z.line, z.place, z.basic, z.active, z.inv
+    old = z.place.shape[1]
+    line, place, basic, active, inv = z.line, z.place, z.basic, z.active, z.inv
     n = z.active[NUMBER, SIZE]
     if m != old:
-        line, place = np.zeros((15, rounded(m))), np.empty((2, m), np.int64)
-        for j in range(m):
-            place[0, j], place[1, j], line[H0 + COLUMN, j] = -1, -1, 1.0
+        line, place = empty_lines(m, rounded(m))
         for j in range(old):
             for side in range(2):
                 place[side, j] = z.place[side, j]
-            for i in range(13):
+            for i in range(LEFT):
                 line[i, j] = z.line[i, j]
     room = rounded(room)
-    if room > index.shape[1]:
-        basic, index = np.zeros((8, room)), np.zeros((3, room), np.int64)
+    if room > active.shape[1]:
+        basic, active = np.zeros((8, room)), np.zeros((3, room), np.int64)
         inv = np.zeros((room, room))
         for p in range(max(n, 3)):
-            for i in range(3):
-                index[i, p] = z.active[i, p]
-            for i in range(8):
+            for i in range(len(active)):
+                active[i, p] = z.active[i, p]
+            for i in range(len(basic)):
                 basic[i, p] = z.basic[i, p]
         for p in range(n):
             for o in range(n):
                 inv[p, o] = z.inv[p, o]
-    return State(line, place, basic, index, inv)
+    return State(line, place, basic, active, inv)
+
+
+@inner
+def forget(z: State) -> None:
+    """Back to the empty basis."""
+    z.active[NUMBER, SIZE] = 0
+    for j in range(z.place.shape[1]):
+        z.place[ROW, j], z.place[COLUMN, j] = -1, -1
+
+
+@inner
+def wrong_signs(z: State) -> int:
+    """How many weights or multipliers of the basis, recomputed, have the wrong sign."""
+    wrong = 0
+    for i in range(z.active[NUMBER, SIZE]):
+        for side in range(2):
+            wrong += int(z.line[SIGN + side, z.active[side, i]] * z.basic[VALUE + side, i] < 0.0)
+    return wrong
 
 
 @inner
@@ -123,26 +158,23 @@ def basic_solution(inv: Floats, n: int, side: int, v: Floats, out: Floats) -> No
 
 
 @inner
-def ray(
-    M: NDArray[np.floating], m: int, z: State, side: int, joins: bool, i: int, sign: float
-) -> float:
-    """How T of `side` and V of the other side move when something happens on `side`.
+def ray(M: NDArray[np.floating], z: State, side: int, change: Change) -> float:
+    """MOVE of the basic values of `side` and of the lines of the other, when `side` changes.
 
-    joins: line i of `side` comes into the basis with this sign; otherwise the basic value at place
-    i of the other side goes out. Returns the largest movement of a basic value, the new one's 1
-    included. Costs n m multiply-adds.
+    Returns the largest movement of a basic value, the new one's 1 included. Costs n m
+    multiply-adds.
     """
-    other, n = 1 - side, z.active[NUMBER, SIZE]
+    other, n, i = 1 - side, z.active[NUMBER, SIZE], change.which
     turn = 1.0 if side == ROW else -1.0
-    t, d, v, least = z.basic[X + side], z.line[D + other], z.basic[SPARE], 0.0
-    if joins:
-        row = M[i]
+    t, d, v, least = z.basic[MOVE + side], z.line[MOVE + other], z.basic[SPARE], 0.0
+    if change.joins:
+        row, sign = M[i], change.sign
         for p in range(n):
             v[p] = -sign * row[z.active[other, p]]
         basic_solution(z.inv, n, side, v, t)
         for j in range(len(d)):
             d[j] = turn * sign * row[j]
-        z.basic[GAUGE, 0], least = max(z.basic[GAUGE, 0], largest(d, len(d))), 1.0
+        z.basic[GAUGE, LARGEST], least = max(z.basic[GAUGE, LARGEST], largest(d, len(d))), 1.0
     else:
         a = -turn * z.line[SIGN + other, z.active[other, i]]
         for p in range(n):
@@ -151,92 +183,3 @@ def ray(
             d[j] = 0.0
     add_rows(M, len(d), z.active[side], t, n, turn, d)
     return max(least, largest(t, n))
-
-
-@inner
-def border(inv: Floats, n: int, x: Floats, y: Floats, pivot: float) -> None:
-    """Inverse after one more row k and column j; x = inv M[E, j], y = M[k, A] inv."""
-    a, last = np.empty(n), inv[n]
-    for p in range(n):
-        a[p], last[p] = x[p] / pivot, -y[p] / pivot
-    rank_one(inv, n, a, y)
-    for p in range(n):
-        inv[p, n] = -a[p]
-    last[n] = 1.0 / pivot
-
-
-@inner
-def replace_row(inv: Floats, n: int, y: Floats, o: int) -> None:
-    """Inverse after the row at place o gave way to k; y = M[k, A] inv."""
-    a = np.empty(n)
-    for p in range(n):
-        a[p] = -inv[p, o] / y[o]
-    rank_one(inv, n, a, y)
-    for p in range(n):
-        inv[p, o] = -a[p]
-
-
-@inner
-def replace_column(inv: Floats, n: int, x: Floats, p: int) -> None:
-    """Inverse after the column at place p gave way to j; x = inv M[E, j]."""
-    a, lead = np.empty(n), np.zeros(rounded(n))
-    for o in range(n):
-        a[o], lead[o] = -x[o], inv[p, o] / x[p]
-        inv[p, o] = lead[o]
-    a[p] = 0.0
-    rank_one(inv, n, a, lead)
-
-
-@inner
-def unborder(inv: Floats, n: int, p: int, o: int) -> None:
-    """Inverse without the column at place p and the row at place o; the last ones move there."""
-    a, lead, last = np.empty(n), np.zeros(rounded(n)), n - 1
-    for i in range(n):
-        a[i], lead[i] = -inv[i, o] / inv[p, o], inv[p, i]
-    a[p] = 0.0
-    rank_one(inv, n, a, lead)
-    for i in range(n):
-        if i != p:
-            inv[i, o] = inv[i, last]
-    if p != last:
-        for e in range(last):
-            inv[p, e] = inv[last, e]
-
-
-@inner
-def invert(M: NDArray[np.floating], z: State) -> bool:
-    """Compute inv from M[E, A] afresh by Gauss-Jordan with row pivoting; False if singular."""
-    apart()
-    n, largest = z.active[NUMBER, SIZE], 0.0
-    B, order = np.empty((n, n)), np.empty(n, np.int64)
-    for o in range(n):
-        order[o], row = o, M[z.active[ROW, o]]
-        for p in range(n):
-            B[o, p] = row[z.active[COLUMN, p]]
-            largest = max(largest, abs(B[o, p]))
-    for p in range(n):
-        best = p
-        for o in range(p + 1, n):
-            if abs(B[o, p]) > abs(B[best, p]):
-                best = o
-        if not abs(B[best, p]) > 1e-13 * largest:
-            return False
-        lead, swap = B[p], B[best]
-        for e in range(n):
-            lead[e], swap[e] = swap[e], lead[e]
-        order[p], order[best] = order[best], order[p]
-        scale = 1.0 / lead[p]
-        lead[p] = 1.0
-        for e in range(n):
-            lead[e] *= scale
-        for o in range(n):
-            if o != p:
-                eliminated = B[o]
-                a = eliminated[p]
-                eliminated[p] = 0.0
-                for e in range(n):
-                    eliminated[e] -= a * lead[e]
-    for p in range(n):
-        for o in range(n):
-            z.inv[p, order[o]] = B[p, o]
-    return True

@@ -8,34 +8,46 @@ rows and columns (a dense copy of G[W, W]); its answer is then checked on all d 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND_RATE,
+    COLUMN,
     GAUGE,
-    H1,
     NUMBER,
+    RATE,
+    ROW,
     SIGN,
     SIZE,
-    V0,
-    V1,
+    VALUE,
+    WIDER,
     State,
-    invert,
-    new_state,
-)
-from keyhole.blocks.dantzig.kernels.homotopy import DONE, LIMIT, RAY, STALLED, follow
-from keyhole.blocks.dantzig.kernels.restart import ACCURATE, loosen, restart, revalue, settle
-from keyhole.blocks.dantzig.kernels.warm_start import (
-    FIRST,
-    NEAR,
-    Guess,
-    begin,
     forget,
-    widened,
+    new_state,
     wrong_signs,
 )
-from keyhole.blocks.dantzig.kernels.working_set import fill, holds, newcomers, products, stopping
+from keyhole.blocks.dantzig.kernels.homotopy import DONE, LIMIT, RAY, STALLED, follow
+from keyhole.blocks.dantzig.kernels.inverse import invert
+from keyhole.blocks.dantzig.kernels.path_start import (
+    ACCURATE,
+    Loosening,
+    loosen,
+    recompute,
+    recompute_lines,
+    start_path,
+)
+from keyhole.blocks.dantzig.kernels.program import Guess, Lines, Program
+from keyhole.blocks.dantzig.kernels.warm_start import FIRST, NEAR, first_basis
+from keyhole.blocks.dantzig.kernels.working_set import (
+    WorkingSet,
+    fill,
+    holds,
+    loads,
+    newcomers,
+    products,
+    stopping,
+    widened,
+)
 from keyhole.blocks.jit.decorators import part
-from keyhole.problem import Floats, Indices
 
 CHECK = 16  # pivots between two looks at all coordinates, at least
 GROWTH = 0.25  # of its size: by how much the working set may grow at a time
@@ -45,14 +57,14 @@ WIDE = 5  # how `grow` ends when the working set became too large
 
 
 @part
-def opened(z: State, b: Floats, lam: Floats, W: Indices, m: int, d: int) -> State:
+def over_all_coordinates(z: State, program: Program, working: WorkingSet) -> State:
     """The state of the working set as one of all coordinates in their own order."""
+    W, d = working.W, len(program.b)
     new = new_state(d, d, z.active.shape[1])
-    all_of = np.arange(d)
-    fill(new, b, lam, all_of, d - len(b), d)
-    for i in range(m):
+    fill(new, program, np.arange(d), d - len(program.b))
+    for i in range(z.place.shape[1]):
         for side in range(2):
-            for k in (V0, V1, H1, SIGN):
+            for k in (VALUE, RATE, BOUND_RATE, SIGN):
                 new.line[k + side, W[i]] = z.line[k + side, i]
             new.place[side, W[i]] = z.place[side, i]
     for i in range(z.active[NUMBER, SIZE]):
@@ -63,66 +75,64 @@ def opened(z: State, b: Floats, lam: Floats, W: Indices, m: int, d: int) -> Stat
 
 @part
 def grow(
-    G: NDArray[np.floating], b: Floats, lam: Floats, size: float, guess: Guess, pivots: int,
-    r: Floats, q: Floats,
-) -> tuple[int, float, int, State, Indices, int]:  # fmt: skip
-    """The homotopy on a growing working set: (how, s, pivots, state, W, size of W).
+    program: Program, guess: Guess, lines: Lines, pivots: int
+) -> tuple[int, float, int, State, WorkingSet]:
+    """The homotopy on a growing working set: (how it ended, s, pivots, state, working set).
 
     Every few pivots the point reached is checked on all coordinates; what it violates joins W with
-    bounds just wide enough at this s. DONE: r = b - G w and q = G u are those of the answer. WIDE:
-    W became too large; go on over all coordinates at s.
+    bounds just wide enough at this s. DONE: the lines are those of the answer. WIDE: W became too
+    large; go on over all coordinates at s.
     """
-    d, s, trouble, spread = len(b), 1.0, 0, SPREAD
-    straight = pivots < 0  # False, but not a literal
-    W, member = np.empty(d, np.int64), np.zeros(d, np.bool_)
-    m, M, z, made, good, looked = begin(G, b, lam, size, guess, W, member, r, q, pivots)
-    if good:
-        return DONE, 0.0, made, z, W, m
+    s, size, trouble = 1.0, program.size, 0
+    how = Loosening(SPREAD, pivots < 0)  # False, but not a literal
+    working, z, made, solved, looked = first_basis(program, guess, lines, pivots)
+    if solved:
+        return DONE, 0.0, made, z, working
     if 4 * wrong_signs(z) > z.active[NUMBER, SIZE]:
         # So much has changed that repairing the guess costs more than starting anew.
-        forget(z, m)
+        forget(z)
         looked = False
-    code, fresh = DONE, False
+    code, followed, m = DONE, False, z.place.shape[1]
     while True:
         # Here the basis is optimal for W at s; s = 0 with code DONE.
         if code == DONE:
             s = 0.0
-            if fresh and settle(M, m, z, size, 0) > ACCURATE:
+            if followed and recompute(working.M, z, size, 0) > ACCURATE:
                 code = STALLED
-        if not fresh and (looked or wrong_signs(z) > 0):
-            new = W[:0]
+        if not followed and (looked or wrong_signs(z) > 0):
+            new = working.W[:0]
         elif code in (DONE, LIMIT):
-            products(G, b, W, z, s, r, q)
-            wide_r, wide_q = s * z.basic[GAUGE, 1], s * z.basic[GAUGE, 2]
-            new = newcomers(
-                lam, r, q, member, size, wide_r, wide_q, max(FIRST, int(GROWTH * m)), NEAR, straight
-            )
+            products(program, working.W, z, s, lines)
+            gauge = z.basic[GAUGE]
+            load = loads(program, lines, s * gauge[WIDER + ROW], s * gauge[WIDER + COLUMN])
+            quota = max(FIRST, int(GROWTH * m))
+            new = newcomers(load, working.member, quota, NEAR, how.straight)
         elif code == RAY:
-            new = stopping(G, W, member, z, FIRST + trouble)
+            new = stopping(program.G, working, z, FIRST + trouble)
         else:
             trouble += 1
-            new, spread = W[:0], 100.0 * spread
+            new, how = working.W[:0], Loosening(100.0 * how.spread, how.straight)
         if made >= pivots or trouble > 2:
-            return STALLED, s, made, z, W, m
+            return STALLED, s, made, z, working
         if len(new) == 0 and code in (DONE, RAY):
-            good = fresh or (wrong_signs(z) == 0 and holds(lam, r, q, size))
+            good = followed or (wrong_signs(z) == 0 and holds(program, lines))
             if good:
-                return code, s, made, z, W, m
+                return code, s, made, z, working
         old = m
-        m, M, z = widened(G, b, lam, W, member, m, new, M, z)
+        working, z = widened(program, working, z, new)
+        m = z.place.shape[1]
         if code in (DONE, STALLED):
             s = 1.0
-            if code == STALLED and not invert(M, z):
-                return STALLED, s, made, z, W, m
-            if not restart(M, m, z, size, spread, straight):
-                return STALLED, s, made, z, W, m
+            if code == STALLED and not invert(working.M, z):
+                return STALLED, s, made, z, working
+            if not start_path(working.M, z, size, how):
+                return STALLED, s, made, z, working
         elif m > old:
-            revalue(M, m, z)
-            loosen(m, z, s, size, spread, straight)
-        if 2 * m > d:
-            return WIDE, s, made, z, W, m
-        code, s, steps, z = follow(
-            M, m, z, s, size, max(CHECK, int(PATIENCE * z.active[NUMBER, SIZE]))
-        )
+            recompute_lines(working.M, z)
+            loosen(z, s, size, how)
+        if 2 * m > len(program.b):
+            return WIDE, s, made, z, working
+        patience = max(CHECK, int(PATIENCE * z.active[NUMBER, SIZE]))
+        code, s, steps, z = follow(working.M, z, s, size, patience)
         made += steps
-        fresh = True
+        followed = True

@@ -9,7 +9,7 @@ Between breakpoints everything is linear in s. The next breakpoint is the larges
 something that is violated at s = 0 gets violated: on side ROW a row or a weight (then the ratio
 test on the dual ray says what enters), on side COLUMN a column or a multiplier (then the one on
 the primal ray says what leaves). Loosenings are slightly irregular, so that ties do not meet and
-no basis comes twice. See `dantzig_basis` for sides and letters.
+no basis comes twice. See `basis.py` for sides and rows.
 """
 
 from __future__ import annotations
@@ -18,55 +18,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND,
+    BOUND_RATE,
     COLUMN,
     GAUGE,
-    H0,
-    H1,
+    LARGEST,
     LEFT,
+    MOVE,
     NUMBER,
     PACE,
+    RATE,
     ROW,
     SIGN,
     SIZE,
     STUCK,
     STUCK_SIGN,
-    T0,
-    T1,
-    V0,
-    V1,
-    D,
+    VALUE,
+    Change,
     State,
-    X,
-    border,
     ray,
-    replace_column,
-    replace_row,
     resized,
-    unborder,
 )
+from keyhole.blocks.dantzig.kernels.inverse import border, replace_column, replace_row, unborder
 from keyhole.blocks.dantzig.kernels.rows import largest
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.jit.intrinsics import apart
 
 # How `follow` ended; RAY: nothing stops the dual ray, infeasible below s.
 DONE, RAY, STALLED, LIMIT = 0, 1, 3, 4
-# What stopped a ray; OTHER_END: it came to the other end of its own bound.
-NOTHING, LINE, BASIC, OTHER_END = -1, 0, 1, 2
+# What stops a ray; BY_OTHER_END: it comes to the other end of its own bound.
+NOTHING, BY_LINE, BY_BASIC, BY_OTHER_END = -1, 0, 1, 2
 
 FEASIBLE = 1e-11  # violations below this (times the size of b, w, u or 1) are rounding
 PIVOT = 1e-9  # smaller pivots, relative to the numbers they come from, are rounding
 
 
 @inner
-def next_event(m: int, z: State, size: float) -> tuple[float, int, bool, int]:
+def next_event(z: State, size: float) -> tuple[float, int, bool, int]:
     """Largest s > 0 at which the basis stops being optimal: (s, side, joins, which).
 
     joins: line `which` of `side` gets tight; otherwise a basic value of the other side hits 0.
     which = -1: none. Only what is violated at s = 0 can have an event.
     """
-    s, found, joins, which = 0.0, ROW, True, -1
+    m, s, found, joins, which = z.place.shape[1], 0.0, ROW, True, -1
     for side in range(2):
-        v0, v1, h0, h1 = z.line[V0 + side], z.line[V1 + side], z.line[H0 + side], z.line[H1 + side]
+        v0, v1 = z.line[VALUE + side], z.line[RATE + side]
+        h0, h1 = z.line[BOUND + side], z.line[BOUND_RATE + side]
         place, slack = z.place[side], FEASIBLE * (size if side == ROW else 1.0)
         at = z.line[LEFT]
         for j in range(m):  # without branches: this vectorises
@@ -78,12 +75,12 @@ def next_event(m: int, z: State, size: float) -> tuple[float, int, bool, int]:
         for j in range(m):
             if at[j] > s:
                 s, found, joins, which = at[j], side, True, j
-        index, sign, t0 = z.active[side], z.line[SIGN + side], z.basic[T0 + side]
+        index, sign, t0 = z.active[side], z.line[SIGN + side], z.basic[VALUE + side]
         small = FEASIBLE * largest(t0, z.active[NUMBER, SIZE])
         for i in range(z.active[NUMBER, SIZE]):
             over = -sign[index[i]] * t0[i]
             if over > small:
-                rate = sign[index[i]] * z.basic[T1 + side, i]
+                rate = sign[index[i]] * z.basic[RATE + side, i]
                 when = over / rate if rate > over else 1.0
                 if when > s:
                     s, found, joins, which = when, 1 - side, False, i
@@ -92,17 +89,19 @@ def next_event(m: int, z: State, size: float) -> tuple[float, int, bool, int]:
 
 @inner
 def blocking(
-    m: int, z: State, side: int, s: float, end: float, hair: float, big: float
+    z: State, side: int, s: float, end: float, hair: float, big: float
 ) -> tuple[int, int, float]:
-    """What stops the ray of `side` first: (NOTHING, LINE, BASIC or OTHER_END; which; its sign).
+    """What stops the ray of `side` first: (how it is stopped, by which one, its sign).
 
     A line stops it at its bound, a basic value at 0, the cause itself at its other end. Two passes:
     how far it may go with a hair of tolerance, then the largest pivot within that.
     """
-    other, n, gauge = 1 - side, z.active[NUMBER, SIZE], z.basic[GAUGE, 0]
-    v0, v1, h0, h1 = z.line[V0 + other], z.line[V1 + other], z.line[H0 + other], z.line[H1 + other]
-    d, place = z.line[D + other], z.place[other]
-    t0, t1, dt = z.basic[T0 + side], z.basic[T1 + side], z.basic[X + side]
+    other, n, m = 1 - side, z.active[NUMBER, SIZE], z.place.shape[1]
+    gauge = z.basic[GAUGE, LARGEST]
+    v0, v1 = z.line[VALUE + other], z.line[RATE + other]
+    h0, h1 = z.line[BOUND + other], z.line[BOUND_RATE + other]
+    d, place = z.line[MOVE + other], z.place[other]
+    t0, t1, dt = z.basic[VALUE + side], z.basic[RATE + side], z.basic[MOVE + side]
     index, sign = z.active[side], z.line[SIGN + side]
     reach, top, least = end, 0.0, PIVOT * big * gauge
     left, pace = z.line[LEFT], z.line[PACE]
@@ -123,77 +122,80 @@ def blocking(
             room = sign[index[i]] * (t0[i] + s * t1[i])
             reach = min(reach, (max(room, 0.0) + 1e-11 * top) / a)
     if reach == end:
-        return (OTHER_END if end < np.inf else NOTHING), -1, 0.0
+        return (BY_OTHER_END if end < np.inf else NOTHING), -1, 0.0
     found, which, to, best = NOTHING, -1, 0.0, 0.0
     for j in range(m):
         if left[j] <= reach * pace[j] and pace[j] > best * gauge:
-            found, which, to, best = LINE, j, (1.0 if d[j] > 0 else -1.0), pace[j] / gauge
+            found, which, to, best = BY_LINE, j, (1.0 if d[j] > 0 else -1.0), pace[j] / gauge
     for i in range(n):
         a = -sign[index[i]] * dt[i]
         if a > PIVOT * big and a > best and sign[index[i]] * (t0[i] + s * t1[i]) <= reach * a:
-            found, which, to, best = BASIC, i, sign[index[i]], a
+            found, which, to, best = BY_BASIC, i, sign[index[i]], a
     return found, which, to
 
 
 @inner
-def move(m: int, z: State, side: int, step0: float, step1: float) -> None:
+def move(z: State, side: int, step: float, step_rate: float) -> None:
     """Along the ray of `side`: its basic values and the other side's lines."""
-    t0, t1, dt = z.basic[T0 + side], z.basic[T1 + side], z.basic[X + side]
+    t0, t1, dt = z.basic[VALUE + side], z.basic[RATE + side], z.basic[MOVE + side]
     for i in range(z.active[NUMBER, SIZE]):
-        t0[i] += step0 * dt[i]
-        t1[i] += step1 * dt[i]
-    v0, v1, d = z.line[V0 + 1 - side], z.line[V1 + 1 - side], z.line[D + 1 - side]
+        t0[i] += step * dt[i]
+        t1[i] += step_rate * dt[i]
+    v0, v1, d = z.line[VALUE + 1 - side], z.line[RATE + 1 - side], z.line[MOVE + 1 - side]
     for j in range(len(d)):
-        v0[j] += step0 * d[j]
-        v1[j] += step1 * d[j]
+        v0[j] += step * d[j]
+        v1[j] += step_rate * d[j]
 
 
 @inner
-def exchange(
-    m: int, z: State,
-    row_joins: bool, out: int, out_sign: float, column_joins: bool, into: int, in_sign: float,
-) -> bool:  # fmt: skip
+def change_inverse(z: State, row: Change, column: Change, pivot: float) -> tuple[int, int]:
+    """The inverse after a pivot, and the places in E and A where newcomers go."""
+    n, y, x = z.active[NUMBER, SIZE], z.basic[MOVE + ROW], z.basic[MOVE + COLUMN]
+    for i in range(n):
+        y[i] *= -row.sign
+        x[i] *= -column.sign
+    if row.joins and column.joins:
+        border(z.inv, n, x, y, row.sign * pivot)
+        return n, n
+    if row.joins:
+        replace_row(z.inv, n, y, column.which)
+        return column.which, n
+    if column.joins:
+        replace_column(z.inv, n, x, row.which)
+        return n, row.which
+    unborder(z.inv, n, row.which, column.which)
+    return n, n
+
+
+@inner
+def exchange(z: State, row: Change, column: Change) -> bool:
     """One pivot, both rays at hand; False if the two rays do not agree on it.
 
-    Row `out` gets tight, or the column at place `out` leaves; column `into` enters, or the row at
-    place `into` slackens.
+    The row gets tight, or the column at that place leaves; the column enters, or the row at that
+    place slackens.
     """
-    n, inv = z.active[NUMBER, SIZE], z.inv
-    joins, which, sign = (row_joins, column_joins), (out, into), (out_sign, in_sign)
+    n, joins = z.active[NUMBER, SIZE], (row.joins, column.joins)
+    which, sign = (row.which, column.which), (row.sign, column.sign)
     pivot = (
-        z.line[D + ROW, out] if row_joins else z.basic[X + COLUMN, out],
-        z.line[D + COLUMN, into] if column_joins else z.basic[X + ROW, into],
+        z.line[MOVE + ROW, row.which] if row.joins else z.basic[MOVE + COLUMN, row.which],
+        z.line[MOVE + COLUMN, column.which] if column.joins else z.basic[MOVE + ROW, column.which],
     )
-    if not abs(abs(pivot[0]) - abs(pivot[1])) <= 1e-6 * abs(pivot[1]):
+    if not abs(abs(pivot[ROW]) - abs(pivot[COLUMN])) <= 1e-6 * abs(pivot[COLUMN]):
         return False
-    new0, new1 = np.empty(2), np.empty(2)
+    step, step_rate = np.empty(2), np.empty(2)
     for side in range(2):
         other = 1 - side
         j = which[other]
         if joins[other]:
-            goal0 = sign[other] * z.line[H0 + other, j] - z.line[V0 + other, j]
-            goal1 = sign[other] * z.line[H1 + other, j] - z.line[V1 + other, j]
+            goal = sign[other] * z.line[BOUND + other, j] - z.line[VALUE + other, j]
+            goal_rate = sign[other] * z.line[BOUND_RATE + other, j] - z.line[RATE + other, j]
         else:
-            goal0, goal1 = -z.basic[T0 + side, j], -z.basic[T1 + side, j]
-        new0[side], new1[side] = goal0 / pivot[other], goal1 / pivot[other]
+            goal, goal_rate = -z.basic[VALUE + side, j], -z.basic[RATE + side, j]
+        step[side], step_rate[side] = goal / pivot[other], goal_rate / pivot[other]
     for side in range(2):
-        move(m, z, side, new0[side], new1[side])
-    y, x = z.basic[X + ROW], z.basic[X + COLUMN]
-    for i in range(n):
-        y[i] *= -out_sign
-        x[i] *= -in_sign
-    spot = (n, n)  # where the newcomers of E and A go
-    if row_joins and column_joins:
-        border(inv, n, x, y, out_sign * pivot[COLUMN])
-    elif row_joins:
-        replace_row(inv, n, y, into)
-        spot = (into, n)
-    elif column_joins:
-        replace_column(inv, n, x, out)
-        spot = (n, out)
-    else:
-        unborder(inv, n, out, into)
-    z.active[NUMBER, SIZE] = n + int(row_joins) - int(not column_joins)
+        move(z, side, step[side], step_rate[side])
+    spot = change_inverse(z, row, column, pivot[COLUMN])
+    z.active[NUMBER, SIZE] = n + int(row.joins) - int(not column.joins)
     for side in range(2):
         j, place, index = which[1 - side], z.place[side], z.active[side]
         if not joins[1 - side]:  # the basic value of this side at place j goes out
@@ -201,55 +203,53 @@ def exchange(
             if not joins[side] and j != n - 1:
                 index[j] = index[n - 1]
                 place[index[j]] = j
-                z.basic[T0 + side, j] = z.basic[T0 + side, n - 1]
-                z.basic[T1 + side, j] = z.basic[T1 + side, n - 1]
+                z.basic[VALUE + side, j] = z.basic[VALUE + side, n - 1]
+                z.basic[RATE + side, j] = z.basic[RATE + side, n - 1]
     for side in range(2):
         if joins[side]:
             j, i = which[side], spot[side]
             z.active[side, i], z.place[side, j], z.line[SIGN + side, j] = j, i, sign[side]
-            z.basic[T0 + side, i] = sign[side] * new0[side]
-            z.basic[T1 + side, i] = sign[side] * new1[side]
-            z.line[V0 + side, j] = sign[side] * z.line[H0 + side, j]
-            z.line[V1 + side, j] = sign[side] * z.line[H1 + side, j]
+            z.basic[VALUE + side, i] = sign[side] * step[side]
+            z.basic[RATE + side, i] = sign[side] * step_rate[side]
+            z.line[VALUE + side, j] = sign[side] * z.line[BOUND + side, j]
+            z.line[RATE + side, j] = sign[side] * z.line[BOUND_RATE + side, j]
     return True
 
 
 @inner
 def pivot(
-    M: NDArray[np.floating], m: int, z: State, s: float, size: float,
-    side: int, joins: bool, which: int,
-) -> int:  # fmt: skip
+    M: NDArray[np.floating], z: State, s: float, size: float, side: int, joins: bool, which: int
+) -> int:
     """Answer an event: find what stops its ray and exchange the two, or go to the other end."""
     other, end, j = 1 - side, np.inf, which
     if joins:
-        sign = 1.0 if z.line[V0 + side, which] > 0 else -1.0
+        sign = 1.0 if z.line[VALUE + side, which] > 0 else -1.0
     else:
         j = z.active[other, which]
         sign = z.line[SIGN + other, j]
-        end = 2.0 * (z.line[H0 + other, j] + s * z.line[H1 + other, j])
+        end = 2.0 * (z.line[BOUND + other, j] + s * z.line[BOUND_RATE + other, j])
+    cause = Change(joins, which, sign)
     hair = 1e-11 * (size if side == COLUMN else 1.0)
-    big = ray(M, m, z, side, joins, which, sign)
-    found, stopper, to = blocking(m, z, side, s, end, hair, big)
-    if found == OTHER_END:
-        move(m, z, side, 2.0 * z.line[H0 + other, j], 2.0 * z.line[H1 + other, j])
+    big = ray(M, z, side, cause)
+    found, which, to = blocking(z, side, s, end, hair, big)
+    if found == BY_OTHER_END:
+        move(z, side, 2.0 * z.line[BOUND + other, j], 2.0 * z.line[BOUND_RATE + other, j])
         z.line[SIGN + other, j] = -sign
         return DONE
     if found == NOTHING:
-        z.active[NUMBER, STUCK] = which if joins else -1
+        z.active[NUMBER, STUCK] = cause.which if joins else -1
         z.active[NUMBER, STUCK_SIGN] = int(sign)
         # A primal ray without end would let |w|_1 fall for ever: rounding.
         return RAY if side == ROW else STALLED
-    ray(M, m, z, other, found == LINE, stopper, to)
-    if side == ROW:
-        good = exchange(m, z, joins, which, sign, found == LINE, stopper, to)
-    else:
-        good = exchange(m, z, found == LINE, stopper, to, joins, which, sign)
-    return DONE if good else STALLED
+    answer = Change(found == BY_LINE, which, to)
+    ray(M, z, other, answer)
+    row, column = (cause, answer) if side == ROW else (answer, cause)
+    return DONE if exchange(z, row, column) else STALLED
 
 
 @inner
 def follow(
-    M: NDArray[np.floating], m: int, z: State, s: float, size: float, pivots: int
+    M: NDArray[np.floating], z: State, s: float, size: float, pivots: int
 ) -> tuple[int, float, int, State]:
     """Follow the path from s down to 0: (how it ended, s reached, pivots made, state).
 
@@ -257,19 +257,19 @@ def follow(
     that is returned in any case.
     """
     apart()
-    made, waiting = 0, 0
+    made, waiting, m = 0, 0, z.place.shape[1]
     while True:
-        at, side, joins, which = next_event(m, z, size)
+        at, side, joins, which = next_event(z, size)
         if which < 0:
             return DONE, 0.0, made, z
         if made == pivots:
             return LIMIT, min(s, at), made, z
         room = z.active.shape[1]
         if z.active[NUMBER, SIZE] == room:
-            z = resized(z, m, m, min(m + 1, 2 * room))
+            z = resized(z, m, min(m + 1, 2 * room))
         waiting = 0 if at < s * (1.0 - 1e-13) else waiting + 1
         s = min(s, at)
-        code = pivot(M, m, z, s, size, side, joins, which)
+        code = pivot(M, z, s, size, side, joins, which)
         if code != DONE or waiting > 50 + z.active[NUMBER, SIZE]:
             return (code if code != DONE else STALLED), s, made, z
         made += 1

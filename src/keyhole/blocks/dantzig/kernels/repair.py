@@ -8,9 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.kernels.basis import COLUMN, H0, NUMBER, ROW, SIGN, SIZE, T0, State
+from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND,
+    COLUMN,
+    NUMBER,
+    ROW,
+    SIGN,
+    SIZE,
+    VALUE,
+    State,
+)
 from keyhole.blocks.dantzig.kernels.homotopy import FEASIBLE, PIVOT
-from keyhole.blocks.dantzig.kernels.restart import ACCURATE
+from keyhole.blocks.dantzig.kernels.path_start import ACCURATE
+from keyhole.blocks.dantzig.kernels.program import Lines, Program
 from keyhole.blocks.dantzig.kernels.rows import largest
 from keyhole.blocks.dantzig.kernels.table import (
     ACROSS,
@@ -23,12 +33,12 @@ from keyhole.blocks.dantzig.kernels.table import (
     MOST,
     NEXT,
     PACE,
+    PRIMAL,
     ROOM,
     SLIGHT,
     TINY,
-    VALUE,
+    Rounding,
     Table,
-    Three,
     exchange,
     follows,
     is_set,
@@ -37,7 +47,7 @@ from keyhole.blocks.dantzig.kernels.table import (
     take_basis,
     take_inverse,
 )
-from keyhole.blocks.dantzig.kernels.working_set import holds, products
+from keyhole.blocks.dantzig.kernels.working_set import WorkingSet, holds, products
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.jit.intrinsics import apart
 from keyhole.problem import Floats, Indices
@@ -65,7 +75,7 @@ def nearest(m: int, edge: Floats, ray: Floats, way: float, end: float) -> tuple[
     Two passes: how far the ray may go with a hair of tolerance, then the largest pivot within that.
     """
     apart()
-    value, low, high, tiny = edge[VALUE], edge[LOW], edge[HIGH], edge[TINY]
+    value, low, high, tiny = edge[PRIMAL], edge[LOW], edge[HIGH], edge[TINY]
     room, pace, soon = edge[ROOM], edge[PACE], edge[NEXT]
     small, best, found = PIVOT * largest(ray, m), 0.0, -1
     for i in range(m):  # without branches: this vectorises
@@ -87,28 +97,29 @@ def nearest(m: int, edge: Floats, ray: Floats, way: float, end: float) -> tuple[
 
 @inner
 def make_pivots(
-    M: Floats, m: int, z: State, t: Table, rounding: Three, pivots: int
+    M: NDArray[np.floating], z: State, t: Table, rounding: Rounding, pivots: int
 ) -> tuple[bool, int, int]:
     """Until no column and no multiplier is wrong: (done, pivots, flips of rows to the other bound).
 
     Steepest edges, their lengths carried on from pivot to pivot.
     """
     apart()
-    edge, made, flips, down = t.edge, 0, 0, m - len(t.who[0])  # 0, but not a literal
+    m, edge, made, flips = z.place.shape[1], t.edge, 0, 0
+    down = m - m  # 0, but not a literal
     while made < pivots and flips < pivots:
         c = steepest(m, edge)
         if c < 0:
             return True, made, flips
         way = 1.0 if edge[DUAL, c] > edge[MOST, c] else -1.0
         enters = t.who[ACROSS, c]
-        ray, value, lam = t.products[DOWN, made], edge[VALUE], z.line[H0 + ROW, enters % m]
-        line_of(M, m, z, t, down, c, made, ray)
+        ray, value, lam = t.products[DOWN, made], edge[PRIMAL], z.line[BOUND + ROW, enters % m]
+        line_of(M, z, t, down, c, made, ray)
         p, step = nearest(m, edge, ray, way, np.inf if enters < m else 2.0 * lam)
         if step == np.inf:
             break
         pivot = ray[p]
         if p >= 0:
-            line_of(M, m, z, t, down + 1, p, made, t.products[ACROSS, made])
+            line_of(M, z, t, down + 1, p, made, t.products[ACROSS, made])
             if not abs(t.products[ACROSS, made, c] - pivot) <= 1e-6 * abs(pivot):
                 break
         for i in range(len(ray)):
@@ -130,52 +141,52 @@ def make_pivots(
 
 
 @inner
-def fits(m: int, z: State, W: Indices, r: Floats, size: float) -> bool:
+def fits(z: State, W: Indices, r: Floats, size: float) -> bool:
     """Whether the weights have their signs and all rows of the working set hold."""
-    good = True
+    slack, good = FEASIBLE * size, True
     for i in range(z.active[NUMBER, SIZE]):
-        good &= z.line[SIGN + COLUMN, z.active[COLUMN, i]] * z.basic[T0 + COLUMN, i] >= 0.0
-    for j in range(m):
-        good &= abs(r[W[j]]) <= z.line[H0 + ROW, j] + FEASIBLE * size
+        good &= z.line[SIGN + COLUMN, z.active[COLUMN, i]] * z.basic[VALUE + COLUMN, i] >= 0.0
+    for j in range(z.place.shape[1]):
+        good &= abs(r[W[j]]) <= z.line[BOUND + ROW, j] + slack
     return good
 
 
 @inner
-def tight(z: State, W: Indices, r: Floats, q: Floats, size: float) -> bool:
+def tight(z: State, W: Indices, lines: Lines, size: float) -> bool:
     """Whether r = b - G w and q = G u are at their bounds where the basis says so."""
-    wrong = 0.0
+    wrong, r, q = 0.0, lines.r, lines.q
     for i in range(z.active[NUMBER, SIZE]):
         j, k = z.active[ROW, i], z.active[COLUMN, i]
-        wrong = max(wrong, abs(r[W[j]] - z.line[SIGN + ROW, j] * z.line[H0 + ROW, j]) / size)
+        wrong = max(wrong, abs(r[W[j]] - z.line[SIGN + ROW, j] * z.line[BOUND + ROW, j]) / size)
         wrong = max(wrong, abs(q[W[k]] - z.line[SIGN + COLUMN, k]))
     return wrong <= ACCURATE
 
 
 @inner
 def repair(
-    G: NDArray[np.floating], b: Floats, lam: Floats, size: float,
-    M: Floats, m: int, z: State, W: Indices, r: Floats, q: Floats, pivots: int,
-) -> tuple[int, bool, bool]:  # fmt: skip
+    program: Program, working: WorkingSet, z: State, lines: Lines, pivots: int
+) -> tuple[int, bool, bool]:
     """Pivots from the lasso's basis, inverse at hand, r = b - G w and q = G u up to date.
 
     Returns (pivots, whether r and q are those of the new basis, accurately, whether that is the
     answer). If it is not, the basis comes with its inverse: the homotopy can start from any basis.
     """
     apart()
-    n = z.active[NUMBER, SIZE]
-    if not fits(m, z, W, r, size):
+    W, size = working.W, program.size
+    n, m = z.active[NUMBER, SIZE], z.place.shape[1]
+    if not fits(z, W, lines.r, size):
         return 0, True, False
-    top_w, top_u = largest(z.basic[T0 + COLUMN], n), largest(z.basic[T0 + ROW], n)
-    rounding = FEASIBLE * size, FEASIBLE * top_w, FEASIBLE * top_u
-    table = tabulate(M, m, z, W, r, q, rounding, pivots)
-    done, made, flips = make_pivots(M, m, z, table, rounding, pivots)
+    top_w, top_u = largest(z.basic[VALUE + COLUMN], n), largest(z.basic[VALUE + ROW], n)
+    rounding = Rounding(FEASIBLE * size, FEASIBLE * top_w, FEASIBLE * top_u)
+    table = tabulate(working, z, lines, rounding, pivots)
+    done, made, flips = make_pivots(working.M, z, table, rounding, pivots)
     rows, columns = np.empty(m, np.int64), np.empty(m, np.int64)
-    take_basis(m, z, table, rows, columns)
+    take_basis(z, table, rows, columns)
     looked = False
     if done:
-        products(G, b, W, z, 0.0, r, q)
-        looked = tight(z, W, r, q, size)
-        if looked and holds(lam, r, q, size):
+        products(program, W, z, 0.0, lines)
+        looked = tight(z, W, lines, size)
+        if looked and holds(program, lines):
             return made + flips, True, True
-    take_inverse(m, z, table, made, rows, columns)
+    take_inverse(z, table, made, rows, columns)
     return made + flips, looked, False

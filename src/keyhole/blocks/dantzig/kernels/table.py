@@ -17,23 +17,41 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.kernels.basis import COLUMN, H0, NUMBER, ROW, SIGN, SIZE, T0, State
+from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND,
+    COLUMN,
+    NUMBER,
+    ROW,
+    SIGN,
+    SIZE,
+    VALUE,
+    State,
+)
 from keyhole.blocks.dantzig.kernels.homotopy import FEASIBLE
+from keyhole.blocks.dantzig.kernels.program import Lines
 from keyhole.blocks.dantzig.kernels.rows import combine, rank_one, rounded
+from keyhole.blocks.dantzig.kernels.working_set import WorkingSet
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.jit.intrinsics import apart
 from keyhole.problem import Floats, Indices
 
-# Rows of Table.edge. For what follows: value, bounds, what of it is rounding. For what is set: the
-# same of the dual value that belongs to it, and about the square of its ray's length. Scratch.
-VALUE, LOW, HIGH, TINY, DUAL, LEAST, MOST, SLIGHT, LENGTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# Rows of Table.edge. For what follows: its value, its bounds, what of it is rounding. For what is
+# set: the same of the dual value that belongs to it, and about the square of its ray's length; the
+# rest is scratch.
+PRIMAL, LOW, HIGH, TINY, DUAL, LEAST, MOST, SLIGHT, LENGTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
 ROOM, PACE, NEXT, INSIDE, OUTSIDE, SHARE = 9, 10, 11, 12, 13, 14
 # The two ways through the table, also rows of Table.who and Table.since, and of Table.products.
 DOWN, ACROSS = 0, 1
 
-# What is rounding in a row of the problem, in a weight, in a multiplier.
-Three = tuple[float, float, float]
+
+class Rounding(NamedTuple):
+    """What is rounding in a row of the problem, in a weight, in a multiplier."""
+
+    row: float
+    weight: float
+    multiplier: float
 
 
 class Table(NamedTuple):
@@ -50,28 +68,29 @@ class Table(NamedTuple):
 
 @inner
 def follows(
-    edge: Floats, i: int, value: float, weight: bool, sign: float, lam: float, rounding: Three
+    edge: Floats, i: int, value: float, weight: bool, sign: float, lam: float, rounding: Rounding
 ) -> None:
     """Row i of the table is a weight of this sign, or a row of the problem between its bounds."""
-    edge[VALUE, i], edge[TINY, i] = value, rounding[COLUMN] if weight else rounding[ROW]
+    edge[PRIMAL, i], edge[TINY, i] = value, rounding.weight if weight else rounding.row
     edge[LOW, i] = (0.0 if sign > 0.0 else -np.inf) if weight else -lam
     edge[HIGH, i] = (np.inf if sign > 0.0 else 0.0) if weight else lam
 
 
 @inner
-def is_set(edge: Floats, c: int, dual: float, weight: bool, sign: float, rounding: Three) -> None:
+def is_set(
+    edge: Floats, c: int, dual: float, weight: bool, sign: float, rounding: Rounding
+) -> None:
     """Column c of the table is a weight at 0, or a row of the problem at its bound of this sign."""
-    edge[DUAL, c], edge[SLIGHT, c] = dual, FEASIBLE if weight else rounding[2]
+    edge[DUAL, c], edge[SLIGHT, c] = dual, FEASIBLE if weight else rounding.multiplier
     edge[LEAST, c] = -1.0 if weight else (0.0 if sign > 0.0 else -np.inf)
     edge[MOST, c] = 1.0 if weight else (np.inf if sign > 0.0 else 0.0)
 
 
 @inner
-def tabulate(
-    M: Floats, m: int, z: State, W: Indices, r: Floats, q: Floats, rounding: Three, pivots: int
-) -> Table:
-    """The table of a basis with equal rows and columns; r = b - G w and q = G u are given."""
+def tabulate(working: WorkingSet, z: State, lines: Lines, rounding: Rounding, pivots: int) -> Table:
+    """The table of a basis with equal rows and columns; its lines are given."""
     apart()
+    W, M, m = working.W, working.M, z.place.shape[1]
     n, inv, S, wide = z.active[NUMBER, SIZE], z.inv, z.active[ROW], rounded(m)
     k, a = m - n, 0
     A, N, edge = np.zeros((n, rounded(k))), np.empty(k, np.int64), np.zeros((15, wide))
@@ -82,15 +101,15 @@ def tabulate(
     for j in range(m):
         if z.place[ROW, j] < 0:
             N[a], who[DOWN, n + a], who[ACROSS, a] = j, m + j, j
-            follows(edge, n + a, r[W[j]], False, 1.0, z.line[H0 + ROW, j], rounding)
-            is_set(edge, a, q[W[j]], True, 1.0, rounding)
+            follows(edge, n + a, lines.r[W[j]], False, 1.0, z.line[BOUND + ROW, j], rounding)
+            is_set(edge, a, lines.q[W[j]], True, 1.0, rounding)
             a += 1
     for e in range(n):
         j, row, mine, other = S[e], M[S[e]], A[e], inv[e]
         who[DOWN, e], who[ACROSS, k + e] = j, m + j
         sign = z.line[SIGN + ROW, j]
-        follows(edge, e, z.basic[T0 + COLUMN, e], True, sign, 0.0, rounding)
-        is_set(edge, k + e, z.basic[T0 + ROW, e], False, sign, rounding)
+        follows(edge, e, z.basic[VALUE + COLUMN, e], True, sign, 0.0, rounding)
+        is_set(edge, k + e, z.basic[VALUE + ROW, e], False, sign, rounding)
         for a in range(k):
             mine[a] = row[N[a]]
         for a in range(len(mine)):
@@ -105,12 +124,12 @@ def tabulate(
 
 @inner
 def line_of(
-    M: Floats, m: int, z: State, t: Table, way: int, at: int, made: int, out: Floats
+    M: NDArray[np.floating], z: State, t: Table, way: int, at: int, made: int, out: Floats
 ) -> None:
     """Column (way DOWN) or row (way ACROSS) `at` of the table after `made` pivots."""
     apart()
     n, S, since = z.active[NUMBER, SIZE], z.active[ROW], t.since[1 - way, at]
-    k, none = m - n, n - n
+    k, none = len(t.N), n - n
     for i in range(len(out)):
         out[i] = 0.0
     if since == 0:
@@ -166,9 +185,9 @@ def exchange(t: Table, made: int, p: int, c: int, kappa: float) -> None:
 
 
 @inner
-def take_basis(m: int, z: State, t: Table, rows: Indices, columns: Indices) -> None:
+def take_basis(z: State, t: Table, rows: Indices, columns: Indices) -> None:
     """The basis of the table with its basic values; rows, columns: where it is in the table."""
-    n, number = z.active[NUMBER, SIZE], 0
+    n, number, m = z.active[NUMBER, SIZE], 0, z.place.shape[1]
     for side in range(2):
         for i in range(n):
             z.place[side, z.active[side, i]] = -1
@@ -177,24 +196,24 @@ def take_basis(m: int, z: State, t: Table, rows: Indices, columns: Indices) -> N
         j = t.who[DOWN, i]
         if j < m:
             rows[n], z.active[COLUMN, n], z.place[COLUMN, j] = i, j, n
-            z.basic[T0 + COLUMN, n] = t.edge[VALUE, i]
+            z.basic[VALUE + COLUMN, n] = t.edge[PRIMAL, i]
             z.line[SIGN + COLUMN, j] = 1.0 if t.edge[LOW, i] == 0.0 else -1.0
             n += 1
         j = t.who[ACROSS, i] - m
         if j >= 0:
             columns[number], z.active[ROW, number], z.place[ROW, j] = i, j, number
-            z.basic[T0 + ROW, number] = t.edge[DUAL, i]
+            z.basic[VALUE + ROW, number] = t.edge[DUAL, i]
             z.line[SIGN + ROW, j] = 1.0 if t.edge[LEAST, i] == 0.0 else -1.0
             number += 1
     z.active[NUMBER, SIZE] = n
 
 
 @inner
-def take_inverse(m: int, z: State, t: Table, made: int, rows: Indices, columns: Indices) -> None:
+def take_inverse(z: State, t: Table, made: int, rows: Indices, columns: Indices) -> None:
     """The inverse of the table's basis in place of that of S, in n^2 multiply-adds per pivot."""
     apart()
     n, old = z.active[NUMBER, SIZE], len(t.A)
-    k, inv = m - old, np.zeros((n, rounded(n)))
+    k, inv = len(t.N), np.zeros((n, rounded(n)))
     x, y = np.empty(n), np.zeros(rounded(n))
     for p in range(n):
         if rows[p] < old:

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND,
+    CENTRE,
     COLUMN,
     GAUGE,
-    H0,
+    LARGEST,
+    MOVE,
     NUMBER,
+    RATE,
     ROW,
     SIZE,
     STUCK,
     STUCK_SIGN,
-    T0,
-    T1,
-    B,
+    VALUE,
     State,
-    X,
+    resized,
 )
 from keyhole.blocks.dantzig.kernels.homotopy import FEASIBLE, PIVOT
-from keyhole.blocks.dantzig.kernels.restart import LEAST
+from keyhole.blocks.dantzig.kernels.path_start import LEAST
+from keyhole.blocks.dantzig.kernels.program import Lines, Program
 from keyhole.blocks.dantzig.kernels.rows import add_rows, rounded
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.jit.intrinsics import apart
 from keyhole.problem import Floats, Indices
 
 
+class WorkingSet(NamedTuple):
+    """The coordinates W[:m], with the m of the state that goes with it."""
+
+    W: Indices  # (d,)
+    member: NDArray[np.bool_]  # (d,): whether a coordinate is among them
+    M: NDArray[np.floating]  # G[W, W] in its upper left corner
+
+
 @inner
-def products(
-    G: NDArray[np.floating], b: Floats, W: Indices, z: State, s: float, r: Floats, q: Floats
-) -> None:
+def products(program: Program, W: Indices, z: State, s: float, lines: Lines) -> None:
     """r = b - G w and q = G u on all coordinates, at s."""
     apart()
+    G, b, r, q = program.G, program.b, lines.r, lines.q
     n, d, alone = z.active[NUMBER, SIZE], len(b), len(b) - len(r)
     for j in range(d):
         r[j], q[j] = b[j], 0.0
@@ -41,10 +53,11 @@ def products(
     # Most rows of the basis are columns of it too: both sums in one pass over G.
     for i in range(n):
         j = z.active[COLUMN, i]
-        index[i], t[i], v[i] = W[j], z.basic[T0 + COLUMN, i] + s * z.basic[T1 + COLUMN, i], 0.0
+        index[i], v[i] = W[j], 0.0
+        t[i] = z.basic[VALUE + COLUMN, i] + s * z.basic[RATE + COLUMN, i]
         o = z.place[ROW, j]
         if o >= 0:
-            v[i] = z.basic[T0 + ROW, o] + s * z.basic[T1 + ROW, o]
+            v[i] = z.basic[VALUE + ROW, o] + s * z.basic[RATE + ROW, o]
     i = 0
     while i + 4 <= n:
         g0, g1, g2, g3 = G[index[i]], G[index[i + 1]], G[index[i + 2]], G[index[i + 3]]
@@ -59,47 +72,57 @@ def products(
     for o in range(n):
         j = z.active[ROW, o]
         if z.place[COLUMN, j] < 0:
-            index[alone], t[alone] = W[j], z.basic[T0 + ROW, o] + s * z.basic[T1 + ROW, o]
+            index[alone], t[alone] = W[j], z.basic[VALUE + ROW, o] + s * z.basic[RATE + ROW, o]
             alone += 1
     add_rows(G, d, index, t, alone, 1.0, q)
 
 
 @inner
-def feasible(lam: Floats, r: Floats, size: float) -> bool:
+def feasible(program: Program, r: Floats) -> bool:
     """Whether |r| <= lam, up to rounding."""
-    good = True
+    lam, slack, good = program.lam, FEASIBLE * program.size, True
     for j in range(len(lam)):  # without branches: this vectorises
-        good &= abs(r[j]) <= lam[j] + FEASIBLE * size
+        good &= abs(r[j]) <= lam[j] + slack
     return good
 
 
 @inner
-def holds(lam: Floats, r: Floats, q: Floats, size: float) -> bool:
+def holds(program: Program, lines: Lines) -> bool:
     """Whether |r| <= lam and |q| <= 1, up to rounding."""
-    good = True
+    lam, slack, r, q, good = program.lam, FEASIBLE * program.size, lines.r, lines.q, True
     for j in range(len(lam)):  # without branches: this vectorises
-        good &= (abs(r[j]) <= lam[j] + FEASIBLE * size) & (abs(q[j]) <= 1.0 + FEASIBLE)
+        good &= (abs(r[j]) <= lam[j] + slack) & (abs(q[j]) <= 1.0 + FEASIBLE)
     return good
+
+
+@inner
+def loads(program: Program, lines: Lines, wider_r: float, wider_q: float) -> Floats:
+    """How much of its bound each coordinate uses, by row or by column: above 1 it is violated.
+
+    Bounds are lam and 1, widened by a multiple of themselves.
+    """
+    apart()
+    lam, r, q, slack = program.lam, lines.r, lines.q, FEASIBLE * program.size
+    load, least = np.empty(len(lam)), LEAST * program.size
+    for j in range(len(lam)):  # without branches: this vectorises
+        bound = lam[j] + wider_r * (lam[j] if lam[j] > least else least) + slack
+        row, column = abs(r[j]) / bound, abs(q[j]) / (1.0 + FEASIBLE + wider_q)
+        load[j] = row if row > column else column
+    return load
 
 
 @inner
 def newcomers(
-    lam: Floats, r: Floats, q: Floats, member: NDArray[np.bool_], size: float,
-    wide_row: float, wide_column: float, quota: int, near: float, eager: bool,
-) -> Indices:  # fmt: skip
-    """If rows or columns outside the working set are violated: the worst of all, up to `quota`.
+    load: Floats, member: NDArray[np.bool_], quota: int, near: float, eager: bool
+) -> Indices:
+    """If anything outside the working set is violated: the worst of all, up to `quota`.
 
-    Bounds are lam and 1, widened by a multiple of themselves. Lines that come close to their bound,
-    within the factor `near`, are taken too where there is room: they will be next. `eager`: even if
-    none is violated.
+    Lines that come close to their bound, within the factor `near`, are taken too where there is
+    room: they will be next. `eager`: even if none is violated. `load` is used up.
     """
     apart()
-    d, violations, worst, least = len(lam), 0, 0.0, LEAST * size
-    load, found, count = np.empty(d), np.empty(d, np.int64), 0
-    for j in range(d):  # without branches: this vectorises
-        bound = lam[j] + wide_row * (lam[j] if lam[j] > least else least) + FEASIBLE * size
-        row, column = abs(r[j]) / bound, abs(q[j]) / (1.0 + FEASIBLE + wide_column)
-        load[j] = row if row > column else column
+    d, violations, worst = len(load), 0, 0.0
+    found, count = np.empty(d, np.int64), 0
     for j in range(d):
         share = load[j]
         if share > near and not member[j]:
@@ -129,29 +152,25 @@ def newcomers(
 
 
 @inner
-def stopping(
-    G: NDArray[np.floating], W: Indices, member: NDArray[np.bool_], z: State, quota: int
-) -> Indices:
+def stopping(G: NDArray[np.floating], working: WorkingSet, z: State, quota: int) -> Indices:
     """Columns outside W that stop a dual ray nothing in W stops."""
     apart()
-    d, n, big = len(member), z.active[NUMBER, SIZE], 0.0
-    ray, index, y = np.zeros(d), np.empty(n + 1, np.int64), np.empty(n + 1)
+    W, d, n, big = working.W, len(working.member), z.active[NUMBER, SIZE], 0.0
+    load, index, y = np.zeros(d), np.empty(n + 1, np.int64), np.empty(n + 1)
     for o in range(n):
-        index[o], y[o] = W[z.active[ROW, o]], z.basic[X + ROW, o]
+        index[o], y[o] = W[z.active[ROW, o]], z.basic[MOVE + ROW, o]
         big = max(big, abs(y[o]))
     if z.active[NUMBER, STUCK] >= 0:
-        index[n], y[n], big = (
-            W[z.active[NUMBER, STUCK]],
-            float(z.active[NUMBER, STUCK_SIGN]),
-            max(big, 1.0),
-        )
+        index[n], y[n] = W[z.active[NUMBER, STUCK]], float(z.active[NUMBER, STUCK_SIGN])
+        big = max(big, 1.0)
         n += 1
-    add_rows(G, d, index, y, n, 1.0, ray)
-    small = PIVOT * big * z.basic[GAUGE, 0]
+    add_rows(G, d, index, y, n, 1.0, load)
+    small = PIVOT * big * z.basic[GAUGE, LARGEST]
     for j in range(d):
         # As a violated column: the largest ones are taken.
-        ray[j] = 1.0 + abs(ray[j]) / small if abs(ray[j]) > small else 0.0
-    return newcomers(np.ones(d), np.zeros(d), ray, member, 1.0, 0.0, 0.0, quota, 1.0, n < 0)
+        move = abs(load[j])
+        load[j] = (1.0 + move / small) / (1.0 + FEASIBLE) if move > small else 0.0
+    return newcomers(load, working.member, quota, 1.0, n < 0)
 
 
 @inner
@@ -166,7 +185,9 @@ def join(W: Indices, m: int, member: NDArray[np.bool_], new: Indices) -> int:
 
 
 @inner
-def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> Floats:
+def gather(
+    G: NDArray[np.floating], W: Indices, old: int, m: int, M: NDArray[np.floating]
+) -> NDArray[np.floating]:
     """G[W, W] in the upper left corner of an array with room; the first `old` are there.
 
     Behind it there are zeros, up to a round number of columns.
@@ -193,7 +214,23 @@ def gather(G: NDArray[np.floating], W: Indices, old: int, m: int, M: Floats) -> 
 
 
 @inner
-def fill(z: State, b: Floats, lam: Floats, W: Indices, old: int, m: int) -> None:
-    """Centres and bounds of the members old..m-1 of W."""
-    for i in range(old, m):
-        z.line[B, i], z.line[H0 + ROW, i] = b[W[i]], lam[W[i]]
+def fill(z: State, program: Program, W: Indices, old: int) -> None:
+    """Centres and bounds of all members of W but the first `old`."""
+    for i in range(old, z.place.shape[1]):
+        z.line[CENTRE, i], z.line[BOUND + ROW, i] = program.b[W[i]], program.lam[W[i]]
+
+
+@inner
+def widened(
+    program: Program, working: WorkingSet, z: State, new: Indices
+) -> tuple[WorkingSet, State]:
+    """The working set and its state with the newcomers."""
+    apart()
+    W, member, M = working
+    old = z.place.shape[1]
+    m = join(W, old, member, new)
+    if m > old:
+        M = gather(program.G, W, old, m, M)
+        z = resized(z, m, z.active.shape[1])
+        fill(z, program, W, old)
+    return WorkingSet(W, member, M), z

@@ -1,4 +1,4 @@
-"""From the weights of a similar Dantzig program to a basis of this one.
+"""From the weights of a similar Dantzig program to a basis of this one, by way of the lasso.
 
 The lasso min w.Gw/2 - b.w + lam.|w| has the same feasible set as optimality condition,
 |b - G w| <= lam with equality on the support, so its support and signs are a basis with equal rows
@@ -9,17 +9,17 @@ of coordinate descent from the old weights find it, whatever has moved.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.kernels.basis import (
+    BOUND,
+    CENTRE,
     COLUMN,
-    H0,
     NUMBER,
     ROW,
     SIGN,
     SIZE,
-    T0,
-    V0,
-    B,
+    VALUE,
     State,
 )
 from keyhole.blocks.dantzig.kernels.rows import combine, rounded
@@ -31,11 +31,11 @@ ROUNDS = 8  # of coordinate descent; signs that have not settled by then are lef
 
 
 @inner
-def descend(M: Floats, m: int, z: State, w: Floats, rounds: int) -> bool:
+def descend(M: NDArray[np.floating], z: State, w: Floats, rounds: int) -> bool:
     """Coordinate descent for the lasso from w, in place, until no sign changes."""
     apart()
-    r, b, lam = z.line[V0 + ROW], z.line[B], z.line[H0 + ROW]
-    wide = len(r)  # a round number, as in M
+    r, b, lam = z.line[VALUE + ROW], z.line[CENTRE], z.line[BOUND + ROW]
+    m, wide = z.place.shape[1], len(r)  # a round number, as in M
     for j in range(wide):
         r[j] = b[j]
     for i in range(m):
@@ -63,10 +63,10 @@ def descend(M: Floats, m: int, z: State, w: Floats, rounds: int) -> bool:
 
 
 @inner
-def take_support(m: int, z: State, w: Floats) -> None:
+def take_support(z: State, w: Floats) -> None:
     """The basis whose rows and columns are the support of w."""
     n = 0
-    for j in range(m):
+    for j in range(z.place.shape[1]):
         if w[j] != 0.0:
             for side in range(2):
                 z.active[side, n], z.place[side, j] = j, n
@@ -76,21 +76,22 @@ def take_support(m: int, z: State, w: Floats) -> None:
 
 
 @inner
-def equal_sides(M: Floats, z: State, L: Floats) -> bool:
+def equal_sides(M: NDArray[np.floating], z: State, L: Floats) -> bool:
     """Basic values of a basis with equal rows and columns, without its inverse.
 
     M[A, A] = L D L^T, the upper triangle of D L^T in L, which needs room for two more columns: the
     right-hand sides, eliminated together with the rows. False if it is not positive definite.
     """
     apart()
-    n, w, u, index = z.active[NUMBER, SIZE], z.basic[T0 + COLUMN], z.basic[T0 + ROW], z.active[ROW]
+    n, index = z.active[NUMBER, SIZE], z.active[ROW]
+    w, u = z.basic[VALUE + COLUMN], z.basic[VALUE + ROW]
     share, turned, top = np.empty(n), np.empty(n), 0.0
     for i in range(n):
         j, row, mine = index[i], M[index[i]], L[i]
         sign = z.line[SIGN + ROW, j]
         for e in range(i, n):
             mine[e] = row[index[e]]
-        mine[n], mine[n + 1] = z.line[B, j] - sign * z.line[H0 + ROW, j], sign
+        mine[n], mine[n + 1] = z.line[CENTRE, j] - sign * z.line[BOUND + ROW, j], sign
         top = max(top, mine[i])
         for k in range(i):
             share[k] = L[k, i] * turned[k]
