@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = [
     "numba",
     "scipy",
@@ -20,12 +22,26 @@ HEAVY = [
 ]
 
 
-def test_import_is_light() -> None:
-    code = f"import sys, keyhole; print([m for m in {HEAVY} if m in sys.modules])"
+def loaded_after(line: str) -> list[str]:
+    """The modules that a new process has loaded after `import keyhole` and this line."""
+    code = f"import sys, keyhole; {line}; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert result.stdout.strip() == "[]"
+    return result.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["pass", "keyhole.Problem(d=4, k=1, budget=2)", "list(keyhole.LEARNERS)", "dir(keyhole)"],
+)
+def test_import_is_light(line: str) -> None:
+    assert set(HEAVY) & set(loaded_after(line)) == set()
+
+
+def test_a_name_loads_what_it_needs_and_no_more() -> None:
+    own = [name for name in loaded_after("keyhole.Problem") if name.startswith("keyhole")]
+    assert len(own) < 12, own
 
 
 def test_other_libraries_are_imported_by_their_adapter_only() -> None:
