@@ -140,20 +140,19 @@ class AutoLearner(LearnerBase):
 
     def predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
-        batch = self._batch(seen.ticket)
+        batch = self._entry(seen.ticket).content
         return float(kernels.predict_row(self._settings, self._state, batch, np.array(seen.values)))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
         ticket, label = self._desk.settle(seen, y)
-        entry = self._batches.find(int(ticket.memo["batch"]))
-        batch = self._batch(ticket)
+        entry = self._entry(ticket)
         row = np.array(seen.values)[np.newaxis]
         columns = np.arange(len(ticket.features))
         told = (row, np.array([label]), columns, np.empty(1))
-        kernels.learn_rows(self._settings, self._state, batch, *told)
-        if entry is None or self._batches.close(entry, 1):
-            self._finish(batch)
+        kernels.learn_rows(self._settings, self._state, entry.content, *told)
+        if self._batches.close(entry, 1):
+            self._finish(entry.content)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""
@@ -246,40 +245,38 @@ class AutoLearner(LearnerBase):
 
     def _open(self) -> Entry[Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""
-        if self._batches.full:
-            late = self._batches.overdue()
-            if late is not None:
-                self._finish(late.content)
-            batch = new_batch(self._settings)
-            number = self._batches.begun + 1
-            choosing.choose(self._settings, self._state, batch, number)
-            return self._batches.begin(batch_size(self._settings, self.round), batch)
-        return self._batches.asking
+        entry = self._batches.asking
+        if entry is not None:
+            return entry
+        late = self._batches.overdue()
+        if late is not None:
+            self._finish(late.content)
+        batch = new_batch(self._settings)
+        choosing.choose(self._settings, self._state, batch, self._batches.begun + 1)
+        return self._batches.begin(batch_size(self._settings, self.round), batch)
 
-    def _batch(self, ticket: Ticket) -> Batch:
-        """The batch of a ticket; one begun anew if that batch is closed already."""
+    def _entry(self, ticket: Ticket) -> Entry[Batch]:
+        """The batch of a ticket; one of its own if that batch is closed already."""
         if "batch" not in ticket.memo:
             raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
-        entry = self._batches.find(int(ticket.memo["batch"]))
-        if entry is not None:
-            return entry.content
-        batch = new_batch(self._settings)
-        choosing.reopen(self._settings, self._state, batch, ticket.features)
-        return batch
+        number = int(ticket.memo["batch"])
+        entry = self._batches.find(number)
+        if entry is None:
+            entry = Entry(number, 1, new_batch(self._settings))
+            choosing.reopen(self._settings, self._state, entry.content, ticket.features)
+        return entry
 
     def _finish(self, batch: Batch) -> None:
         kernels.finish(self._settings, self._state, batch)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
-        if self._batches.full:
-            return super()._rounds_alike(t)
         entry = self._batches.asking
-        return entry.size - entry.asked
+        return super()._rounds_alike(t) if entry is None else entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
         batches, t = self._batches, block.first_round - 1
-        entry = None if batches.full else batches.asking
+        entry = batches.asking
         if entry is None:
             batch, clock = new_batch(self._settings), Clock(t, batches.begun, 0, 0, 0)
         else:

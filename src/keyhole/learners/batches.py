@@ -32,8 +32,8 @@ class Batches(Generic[Content]):
     --------
     >>> batches = Batches[str]()
     >>> first = batches.begin(2, "a")
-    >>> batches.full, batches.close(first, 1), batches.close(first, 1), batches.find(1)
-    (False, False, True, None)
+    >>> batches.asking is first, batches.close(first, 1), batches.close(first, 1), batches.find(1)
+    (True, False, True, None)
     """
 
     def __init__(self) -> None:
@@ -46,15 +46,10 @@ class Batches(Generic[Content]):
         return len(self._waiting)
 
     @property
-    def full(self) -> bool:
-        """Whether the next ticket needs a new batch."""
-        return self.current is None or self.current.asked == self.current.size
-
-    @property
-    def asking(self) -> Entry[Content]:
-        """The current batch."""
-        assert self.current is not None, "no batch was begun"
-        return self.current
+    def asking(self) -> Entry[Content] | None:
+        """The batch that the next ticket belongs to, None if a new one must begin."""
+        current = self.current
+        return None if current is None or current.asked == current.size else current
 
     @property
     def waiting(self) -> list[Entry[Content]]:
@@ -109,7 +104,7 @@ class Batches(Generic[Content]):
         entry.closed += tickets
         if entry.closed < entry.size:
             return False
-        del self._waiting[entry.number]
+        self._waiting.pop(entry.number, None)  # one of a late ticket's own does not wait
         return True
 
     def resume(self, number: int, asked: int, size: int, content: Content) -> None:

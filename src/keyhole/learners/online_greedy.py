@@ -253,23 +253,24 @@ class OnlineGreedyLearner(LearnerBase):
 
     def _open(self) -> Entry[Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""
-        if self._batches.full:
-            late = self._batches.overdue()
-            if late is not None:
-                self._judge(late.content)
-            draw = self._bexp.draw(self._batches.begun + 1)
-            return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
-        return self._batches.asking
+        entry = self._batches.asking
+        if entry is not None:
+            return entry
+        late = self._batches.overdue()
+        if late is not None:
+            self._judge(late.content)
+        draw = self._bexp.draw(self._batches.begun + 1)
+        return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
 
     def _before_round(self, t: int) -> None:
         self._open()
 
     def _rounds_alike(self, t: int) -> int:
-        entry = self._batches.asking
+        entry = self._open()
         return entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
-        entry = self._batches.asking
+        entry = self._open()
         S, mini = entry.content.draw.S, entry.content.mini
         played = mini.play(block.X, block.y, self._history, block.predictions)
         block.bought[:, : len(S)] = S
