@@ -120,8 +120,8 @@ class InOrder(kh.RunningMean):
 class NoAbsence(kh.FixedSubset):
     """Uses absent values as numbers."""
 
-    def _row(self, seen: kh.Observation) -> Floats:
-        return np.append(seen.values, 1.0)  # NaN included
+    def predict(self, seen: kh.Observation) -> float:
+        return float(np.append(seen.values, 1.0) @ self._vaw.theta)  # NaN included
 
 
 class NoRidge(kh.FixedSubset):
