@@ -63,7 +63,7 @@ class AttributeEfficient(LearnerBase):
         # The estimate is of the gradient at the w of now, so it is on the ticket.
         return self._desk.issue(features, {"counts": np.array(counts), "offsets": offsets})
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
         return float(kernels.predict(np.array(seen.values), _plan(seen.ticket)))
 

@@ -138,7 +138,7 @@ class AutoLearner(LearnerBase):
         entry.asked += 1
         return self._desk.issue(entry.content.S, {"batch": np.array(entry.number)})
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
         return float(kernels.predict_row(self._settings, self._state, batch, np.array(seen.values)))

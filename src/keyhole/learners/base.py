@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.problem import (
+    DataError,
     Floats,
     Observation,
     Problem,
@@ -31,7 +32,7 @@ class LearnerBase(ABC):
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
     Here is what a subclass adds; `learners/dual_averaging.py` and its base are short and do it all.
 
-    **Single rounds**: `weights`, `ask`, `predict`, `tell`, and `intercept` if it is not 0. `ask`
+    **Single rounds**: `weights`, `ask`, `_predict`, `tell`, and `intercept` if it is not 0. `ask`
     opens a ticket by `self._desk.issue(features, memo)`, with everything in the memo that the label
     will need; `tell` closes it by `self._desk.settle(seen, y)`, before anything changes.
 
@@ -80,9 +81,22 @@ class LearnerBase(ABC):
     def ask(self) -> Ticket:
         """A ticket for what to buy in the next round."""
 
-    @abstractmethod
     def predict(self, seen: Observation) -> float:
-        """The prediction from what was bought."""
+        """The prediction from what was bought; changes nothing.
+
+        Only for a ticket that is open and as it was issued, or a copy of it: anything else is a
+        TicketError, so that compiled code never meets features or a memo that are not its own.
+        """
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        ticket = self._desk.issued(seen.ticket)
+        return self._predict(seen if ticket is seen.ticket else Observation(ticket, seen.values))
+
+    @abstractmethod
+    def _predict(self, seen: Observation) -> float:
+        """The prediction from what was bought, for a ticket that can be trusted."""
 
     @abstractmethod
     def tell(self, seen: Observation, y: float) -> None:

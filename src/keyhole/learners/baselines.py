@@ -43,7 +43,7 @@ class Zero(LearnerBase):
         """A ticket without features."""
         return self._desk.issue([])
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The intercept."""
         return self.intercept
 
@@ -182,7 +182,7 @@ class FixedSubset(LearnerBase):
         """A ticket for the support."""
         return self._desk.issue(self._support)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
         self._refuse_unless_mine(seen.ticket)
         return kernels.predict(np.array(seen.values), self._centre, *self._learnt())

@@ -225,7 +225,7 @@ class DantzigLearner(LearnerBase):
         union = np.empty(len(S) + len(model.support), dtype=np.int64)
         return self._desk.issue(union[: merge(S, model.support, union)], memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
         ticket = seen.ticket
         memo = ticket.memo

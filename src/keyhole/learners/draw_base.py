@@ -40,7 +40,7 @@ class DrawLearner(LearnerBase):
         memo = self._choose(self.round + 1)._asdict()
         return self._desk.issue(memo.pop("features"), memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """<x, w> with the weights of the ticket."""
         memo = written(seen.ticket, self._memo_like(seen.ticket))
         return float(weigh(memo["played"], memo["means"], seen.values))

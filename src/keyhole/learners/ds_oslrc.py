@@ -120,7 +120,7 @@ class DSOSLRCLearner(DSLearner):
             memo |= {"weights": self._fit.weights[features]}
         return self._desk.issue(features, memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, as it was when the ticket was issued."""
         memo = seen.ticket.memo
         if "number" in memo:

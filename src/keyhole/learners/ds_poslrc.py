@@ -120,7 +120,7 @@ class DSPOSLRCLearner(DSLearner):
         }
         return self._desk.issue(features, memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
         memo = seen.ticket.memo
         return kernels.predict(memo["weights"], memo["means"], math.inf, seen.values)

@@ -94,7 +94,7 @@ class EpsilonGreedyLearner(MomentLearner):
         kernels.choose(*key, self._rule, self._arrays(), *out)
         return self._desk.issue(features)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the k of those read that are most correlated with the label."""
         row = (np.array(seen.ticket.features), np.array(seen.values))
         return float(kernels.predict(*row, self._rule, self._arrays()))

@@ -78,7 +78,7 @@ class MomentLearner(LearnerBase):
         kernels.choose(np.uint64(self.seed), t, d, support, drawn, features, workspace(d))
         return self._desk.issue(features, {"played": support})
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the support of the ticket, or on the best of what was read."""
         row = (np.array(seen.ticket.features), np.array(seen.values))
         stage = self._stage(np.array(seen.ticket.memo["played"]))

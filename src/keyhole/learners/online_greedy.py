@@ -191,7 +191,7 @@ class OnlineGreedyLearner(LearnerBase):
         memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}
         return self._desk.issue(entry.content.draw.S, memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
         return self._mini(seen.ticket).predict(seen.values, self._history)
 

@@ -93,7 +93,7 @@ class OnlineLassoLearner(LearnerBase):
         self._before_round(self.round + 1)
         return self._desk.issue(np.arange(self.problem.d))
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """<x, w> and the intercept."""
         return float(kernels.predict(self._model(), np.array(seen.values)))
 

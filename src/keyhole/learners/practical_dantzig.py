@@ -182,7 +182,7 @@ class PracticalDantzig(DantzigLearner):
         }
         return self._desk.issue(features, memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
         memo = seen.ticket.memo
         units = (memo["support"], memo["centre"], memo["inverse"])
@@ -194,7 +194,7 @@ class PracticalDantzig(DantzigLearner):
         ticket, label = self._desk.settle(seen, y)
         seen = Observation(ticket, seen.values)
         model = self._played
-        kernels.note(self._limits, self._record, self.predict(seen), label)
+        kernels.note(self._limits, self._record, self._predict(seen), label)
         if ticket.memo["model"] == model.number:
             z = np.empty(len(model.theta))
             units = (model.support, model.centre, model.inverse)

@@ -144,7 +144,7 @@ class SubsetExpertsLearner(LearnerBase):
         memo = {"explore": R, "support": S, "weights": self._weights.w[best].copy(), "means": means}
         return self._desk.issue(union[: merge(R, S, union)], memo)
 
-    def predict(self, seen: Observation) -> float:
+    def _predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""
         ticket = seen.ticket
         if "support" not in ticket.memo:
