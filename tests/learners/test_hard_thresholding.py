@@ -244,5 +244,5 @@ def test_a_state_that_compiled_code_cannot_trust_is_refused(change: str) -> None
     learner.advance(*data(60))
     assert learner._search.whole[SIZE] == 2
     getattr(learner._search, change)[:2] = -1
-    with pytest.raises(kh.StateError, match="no search of"):
+    with pytest.raises(kh.StateError, match="search"):
         kh.HardThresholdingLearner.from_state(learner.state())

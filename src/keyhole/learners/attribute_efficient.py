@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,16 @@ from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import attribute_efficient_kernels as kernels
 from keyhole.blocks.literature.attribute_efficient import Plan, Rule, new_iterate
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
-from keyhole.saving.memo import writable, written
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: `reach`, `product`, `played` and `means` of its plan; `offsets`."""
+
+    counts: Annotated[Floats, Holds(shape=(4, "features"))]
+    offsets: Annotated[Floats, Holds(shape=(2,))]
 
 
 class AttributeEfficient(LearnerBase):
@@ -23,6 +30,7 @@ class AttributeEfficient(LearnerBase):
     """
 
     SAVED = ("_desk", "_iterate")
+    MEMOS = (Memo,)
     SETTINGS = ("radius", "data_dependent", "rate")
     LASSO: ClassVar[bool]
 
@@ -61,7 +69,7 @@ class AttributeEfficient(LearnerBase):
         key, space = (np.uint64(self.seed), self.round + 1), workspace(self.problem.d)
         features, *counts, offsets = kernels.plan(*key, self._rule, self._iterate, space)
         # The estimate is of the gradient at the w of now, so it is on the ticket.
-        return self._desk.issue(features, {"counts": np.array(counts), "offsets": offsets})
+        return self._desk.issue(features, Memo(np.array(counts), offsets)._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
@@ -77,7 +85,7 @@ class AttributeEfficient(LearnerBase):
 
 
 def _plan(ticket: Ticket) -> Plan:
-    like = {"counts": np.empty((4, len(ticket.features))), "offsets": np.empty(2)}
-    memo = writable(written(ticket, like))
-    reach, product, played, means = memo["counts"]
-    return Plan(np.array(ticket.features), reach, product, played, means, memo["offsets"])
+    # Copies: kernels would be compiled anew for arrays that are read-only.
+    reach, product, played, means = np.array(ticket.memo["counts"])
+    offsets = np.array(ticket.memo["offsets"])
+    return Plan(np.array(ticket.features), reach, product, played, means, offsets)

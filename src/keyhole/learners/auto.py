@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,15 +22,23 @@ from keyhole.blocks.auto.state import (
     new_batch,
     new_state,
     settings,
+    tidy,
 )
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.model import SparseModel
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, TicketError
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
 from keyhole.saving.serialize import fit, unpack
-from keyhole.saving.snapshot import State, restore, snapshot
+from keyhole.saving.snapshot import State, restore
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: the number of its batch."""
+
+    batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
 
 
 class AutoLearner(LearnerBase):
@@ -87,6 +95,8 @@ class AutoLearner(LearnerBase):
     True
     """
 
+    MEMOS = (Memo,)
+
     def __init__(
         self, problem: Problem, *, seed: int = 0, proper: bool = False, parts: AutoParts = USUAL
     ) -> None:
@@ -136,7 +146,8 @@ class AutoLearner(LearnerBase):
         """A ticket for the features of the current batch."""
         entry = self._open()
         entry.asked += 1
-        return self._desk.issue(entry.content.S, {"batch": np.array(entry.number)})
+        memo = Memo(np.array(entry.number))
+        return self._desk.issue(entry.content.S, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
@@ -188,14 +199,8 @@ class AutoLearner(LearnerBase):
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"proper": self.proper, "parts": self.parts}
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        settings = {"seed": self.seed, **self.settings()}
-        return snapshot(self, settings, learnt=self._learnt(), **self._batches.saved())
-
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
+    def _restored(cls, state: State) -> Self:
         kinds = (AutoParts, ExpertKind)
         # Files from before there were parts have none: those were the usual ones.
         settings = {key: unpack(value, key, kinds) for key, value in state.settings.items()}
@@ -205,6 +210,15 @@ class AutoLearner(LearnerBase):
         like = Entry(0, 0, new_batch(learner._settings))
         learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
         return learner
+
+    def _parts(self) -> Mapping[str, object]:
+        return {"learnt": self._learnt(), **self._batches.saved(tidy)}
+
+    def _sizes(self) -> dict[str, int]:
+        return {**super()._sizes(), **self._batches.sizes(self._settings.longest)}
+
+    def _resume(self) -> None:
+        self._batches.refuse_unless_of(self._desk, lambda batch: batch.S)
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in."""
@@ -257,8 +271,6 @@ class AutoLearner(LearnerBase):
 
     def _entry(self, ticket: Ticket) -> Entry[Batch]:
         """The batch of a ticket; one of its own if that batch is closed already."""
-        if "batch" not in ticket.memo:
-            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
         number = int(ticket.memo["batch"])
         entry = self._batches.find(number)
         if entry is None:

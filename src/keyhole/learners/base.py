@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.errors import LARGEST
+from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.problem import (
     DataError,
     Floats,
@@ -23,10 +25,11 @@ from keyhole.problem import (
     refuse_round,
 )
 from keyhole.saving.snapshot import State, restore, snapshot
+from keyhole.saving.soundness import prove, prove_tickets
 from keyhole.tickets import Desk
 
 
-class LearnerBase(ABC):
+class LearnerBase(OneAtATime, ABC):
     """The bookkeeping of a learner, so that what remains to be written is the algorithm.
 
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
@@ -46,11 +49,14 @@ class LearnerBase(ABC):
 
     **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
     those that hold the arguments, beside the problem and the seed, that make a learner anew.
-    Everything else is derived from these, in the constructor or in `from_state`.
+    Everything else is derived from these, in the constructor or in `_resume`. MEMOS are the kinds
+    of memos it writes on tickets, NamedTuples. A field that holds more than finite numbers, or less
+    than any, says so where it is declared (`keyhole/fields.py`): a file is held to it.
     """
 
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
+    MEMOS: tuple[type, ...] = ()
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
         refuse_unless_drawable(seed, problem.d)
@@ -81,6 +87,7 @@ class LearnerBase(ABC):
     def ask(self) -> Ticket:
         """A ticket for what to buy in the next round."""
 
+    @one_at_a_time
     def predict(self, seen: Observation) -> float:
         """The prediction from what was bought; changes nothing.
 
@@ -92,7 +99,8 @@ class LearnerBase(ABC):
                 f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
         ticket = self._desk.issued(seen.ticket)
-        return self._predict(seen if ticket is seen.ticket else Observation(ticket, seen.values))
+        seen = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+        return float(squarable(np.array(self._predict(seen))))
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -102,10 +110,12 @@ class LearnerBase(ABC):
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label."""
 
+    @one_at_a_time
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket."""
         self._desk.drop(ticket)
 
+    @one_at_a_time
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
@@ -127,7 +137,7 @@ class LearnerBase(ABC):
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
-        return predictions
+        return squarable(predictions)
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked."""
@@ -145,14 +155,46 @@ class LearnerBase(ABC):
         """The arguments this learner was made with, beside the problem and the seed."""
         return {name: getattr(self, name) for name in self.SETTINGS}
 
+    @one_at_a_time
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, **self.settings()})
+        return snapshot(self, {"seed": self.seed, **self.settings()}, **self._parts())
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
+        """The learner that `state` described; a StateError names what in it cannot be."""
+        learner = cls._restored(state)
+        sizes = learner._sizes()
+        for where, part in (("", learner), *learner._parts().items()):
+            prove(part, where, sizes)
+        prove_tickets(learner._desk, cls.MEMOS, sizes)
+        learner._resume()
+        return learner
+
+    @classmethod
+    def _restored(cls, state: State) -> Self:
+        """The learner with its state put back, not looked at yet: nothing here may be compiled."""
         return restore(cls, state)
+
+    def _parts(self) -> Mapping[str, object]:
+        """What is saved beside the attributes named in SAVED."""
+        return {}
+
+    def _sizes(self) -> dict[str, int]:
+        """The sizes that `Holds` may name."""
+        return {"d": self.problem.d, "k": self.problem.k, "budget": self.problem.budget}
+
+    def _resume(self) -> None:
+        """Work out what is derived from the state, which is sound."""
+        return  # as a rule nothing
+
+
+def squarable(predictions: Floats) -> Floats:
+    """The same, cut off where their squares would overflow; 0 for what is no number."""
+    if not (np.abs(predictions) <= LARGEST).all():
+        np.nan_to_num(predictions, copy=False, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        np.clip(predictions, -LARGEST, LARGEST, out=predictions)
+    return predictions
 
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,10 +25,8 @@ from keyhole.problem import (
     ProblemError,
     StateError,
     Ticket,
-    TicketError,
     positive_number,
 )
-from keyhole.saving.snapshot import State
 
 
 class Zero(LearnerBase):
@@ -184,7 +182,6 @@ class FixedSubset(LearnerBase):
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
-        self._refuse_unless_mine(seen.ticket)
         return kernels.predict(np.array(seen.values), self._centre, *self._learnt())
 
     def tell(self, seen: Observation, y: float) -> None:
@@ -205,21 +202,11 @@ class FixedSubset(LearnerBase):
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = super().from_state(state)
-        try:
-            for ticket in learner._desk.open:
-                learner._refuse_unless_mine(ticket)
-        except TicketError as error:
-            raise StateError(str(error)) from None
-        return learner
-
-    def _refuse_unless_mine(self, ticket: Ticket) -> None:
-        """TicketError unless the ticket is for the support alone: kernels trust that it is."""
-        if not np.array_equal(ticket.features, self._support):
-            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
+    def _resume(self) -> None:
+        """StateError unless tickets are for the support alone: kernels trust that they are."""
+        for ticket in self._desk.open:
+            if not np.array_equal(ticket.features, self._support):
+                raise StateError(f"the ticket of round {ticket.round} is not for the support")
 
     def _learnt(self) -> tuple[VAWState, Arrived]:
         return self._vaw.arrays(), Arrived(self._sums, self._counts)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Generic, TypeVar
 
+import numpy as np
+
+from keyhole.fields import MANY, Holds
+from keyhole.problem import Indices, StateError
 from keyhole.saving.serialize import Tree, fit
 from keyhole.saving.snapshot import State
+from keyhole.tickets import Desk
 
 Content = TypeVar("Content")
 
@@ -18,11 +23,11 @@ WAITING = 64  # batches that may wait for labels; the oldest is then closed with
 class Entry(Generic[Content]):
     """A batch: `size` tickets in all, of which `asked` were issued and `closed` are closed."""
 
-    number: int
-    size: int
+    number: Annotated[int, Holds(least=1, most="begun")]
+    size: Annotated[int, Holds(least=1, most="longest_batch")]
     content: Content
-    asked: int = 0
-    closed: int = 0
+    asked: Annotated[int, Holds(most="size")] = 0
+    closed: Annotated[int, Holds(most="asked")] = 0
 
 
 class Batches(Generic[Content]):
@@ -68,11 +73,17 @@ class Batches(Generic[Content]):
         """Go on from where another was: its `begun`, `waiting`, `apart`."""
         self.begun = begun
         self._waiting = {entry.number: entry for entry in waiting}
+        if len(self._waiting) != len(waiting):
+            raise StateError("waiting: a batch is there twice")
         self.current = self._waiting.get(begun, apart)
 
-    def saved(self) -> dict[str, object]:
-        """The parts of a state that `put_back` goes on from."""
-        return {"begun": self.begun, "waiting": self.waiting, "apart": self.apart}
+    def saved(self, tidy: Callable[[Content], Content] | None = None) -> dict[str, object]:
+        """The parts of a state that `put_back` goes on from; `tidy` sees to the contents."""
+        if tidy is None:
+            return {"begun": self.begun, "waiting": self.waiting, "apart": self.apart}
+        waiting = [replace(entry, content=tidy(entry.content)) for entry in self.waiting]
+        apart = self.apart and replace(self.apart, content=tidy(self.apart.content))
+        return {"begun": self.begun, "waiting": waiting, "apart": apart}
 
     def put_back(self, state: State, reopen: Callable[[Tree], Entry[Content]]) -> None:
         """Go on from the parts that `saved` returned; `reopen` makes an entry from its tree."""
@@ -82,6 +93,28 @@ class Batches(Generic[Content]):
             [reopen(tree) for tree in state.part("waiting")],
             None if apart is None else reopen(apart),
         )
+
+    def sizes(self, longest: int = MANY) -> dict[str, int]:
+        """What entries and tickets are held to: see `Holds`."""
+        return {"begun": self.begun, "longest_batch": longest}
+
+    def refuse_unless_of(self, desk: Desk, features: Callable[[Content], Indices]) -> None:
+        """StateError unless the open tickets of every batch are as many, and for its features."""
+        missing = {entry.number: entry.asked - entry.closed for entry in self.waiting}
+        if len(missing) > WAITING or [*missing] != sorted(missing):
+            raise StateError(f"waiting: {len(missing)} batches cannot wait, or not in this order")
+        for ticket in desk.open:
+            entry = self.find(int(ticket.memo["batch"]))
+            if entry is None:
+                continue
+            missing[entry.number] -= 1
+            if not np.array_equal(ticket.features, features(entry.content)):
+                raise StateError(
+                    f"the ticket of round {ticket.round} is not of batch {entry.number}"
+                )
+        for number, more in missing.items():
+            if more:
+                raise StateError(f"waiting: batch {number} has {more} open tickets too few")
 
     def overdue(self) -> Entry[Content] | None:
         """The oldest batch, taken out, if as many wait as may; else None."""

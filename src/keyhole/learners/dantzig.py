@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Annotated, Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.sums.moments import Moments
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
@@ -27,7 +28,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    StateError,
     Ticket,
     nearest,
     positive_number,
@@ -53,20 +53,22 @@ def default_burn_in(problem: Problem) -> int:
 class _Model:
     """A k-sparse model as it is played: support, weights, and what absent values count as."""
 
-    support: Indices
-    w: Floats
-    means: Floats
+    support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
+    w: Annotated[Floats, Holds(shape=("support",))]
+    means: Annotated[Floats, Holds(shape=("support",))]
 
     def __post_init__(self) -> None:
         for array in (self.support, self.w, self.means):
             array.flags.writeable = False  # tickets carry them as they are
 
-    def refuse_unless_sparse(self, problem: Problem) -> None:
-        """StateError unless the support is at most k features of the problem, ascending."""
-        S = self.support
-        steps = np.diff(S, prepend=-1, append=problem.d)
-        if (steps < 1).any() or len(S) > problem.k or not len(S) == len(self.w) == len(self.means):
-            raise StateError(f"no model of {problem} has the support {S.tolist()}")
+
+class Memo(NamedTuple):
+    """What a ticket remembers: what it explores, and the model that was in play."""
+
+    explore: Annotated[Indices, Holds(ascending=True, shape=("k0",), among="features")]
+    support: Annotated[Indices, Holds(ascending=True, longest="k", among="features")]
+    weights: Annotated[Floats, Holds(shape=("support",))]
+    means: Annotated[Floats, Holds(shape=("support",))]
 
 
 def _class_of(threshold: object) -> type[DantzigLearner]:
@@ -146,10 +148,11 @@ class DantzigLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
+    MEMOS: tuple[type, ...] = (Memo,)
 
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
-        return cast(Self, object.__new__(_class_of(threshold) if cls is DantzigLearner else cls))
+        return cast(Self, super().__new__(_class_of(threshold) if cls is DantzigLearner else cls))
 
     def __init__(
         self,
@@ -221,9 +224,9 @@ class DantzigLearner(LearnerBase):
         S.flags.writeable = False  # so that the ticket need not copy it
         model = self._model
         # The model goes on the ticket: when the prediction is made, another may be in play.
-        memo = {"explore": S, "support": model.support, "weights": model.w, "means": model.means}
+        memo = Memo(S, model.support, model.w, model.means)
         union = np.empty(len(S) + len(model.support), dtype=np.int64)
-        return self._desk.issue(union[: merge(S, model.support, union)], memo)
+        return self._desk.issue(union[: merge(S, model.support, union)], memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
@@ -251,11 +254,11 @@ class DantzigLearner(LearnerBase):
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = restore(cls, state, loose=("_model", "_shards"))
-        learner._model.refuse_unless_sparse(learner.problem)
-        return learner
+    def _restored(cls, state: State) -> Self:
+        return restore(cls, state, loose=("_model", "_shards"))
+
+    def _sizes(self) -> dict[str, int]:
+        return {**super()._sizes(), "k0": self.problem.exploration}
 
     def _play(self, block: Block) -> int:
         model, asked = self._model, np.zeros_like(self._asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from keyhole.blocks.fit.linear import weigh
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Observation, Ticket
-from keyhole.saving.memo import Arrays, refuse_foreign, writable, written
-from keyhole.saving.snapshot import State
 
 
 class DrawLearner(LearnerBase):
@@ -20,12 +18,8 @@ class DrawLearner(LearnerBase):
 
     Three of them are `features`, what is read, ascending; `played`, their weights in the
     prediction; and `means`, what they count as where they are absent. The ticket remembers the
-    draw: when the label comes, another model may be in play.
+    draw, whose class is in MEMOS: when the label comes, another model may be in play.
     """
-
-    @abstractmethod
-    def _room(self, n: int) -> NamedTuple:
-        """A draw of n features, to be written into."""
 
     @abstractmethod
     def _choose(self, t: int) -> NamedTuple:
@@ -42,23 +36,13 @@ class DrawLearner(LearnerBase):
 
     def _predict(self, seen: Observation) -> float:
         """<x, w> with the weights of the ticket."""
-        memo = written(seen.ticket, self._memo_like(seen.ticket))
+        memo = seen.ticket.memo
         return float(weigh(memo["played"], memo["means"], seen.values))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, with the draw of its round."""
         ticket, label = self._desk.settle(seen, y)
-        draw = {"features": np.array(ticket.features), **writable(ticket.memo)}
+        # Copies: kernels would be compiled anew for arrays that are read-only.
+        memo = {name: np.array(array) for name, array in ticket.memo.items()}
+        draw = {"features": np.array(ticket.features), **memo}
         self._learn(draw, np.array(seen.values), label)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = super().from_state(state)
-        refuse_foreign(learner._desk, learner._memo_like)
-        return learner
-
-    def _memo_like(self, ticket: Ticket) -> Arrays:
-        memo = self._room(len(ticket.features))._asdict()
-        del memo["features"]
-        return memo

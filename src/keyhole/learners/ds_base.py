@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self, TypedDict, Unpack
+from typing import Annotated, Self, TypedDict, Unpack
 
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis
 from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Problem, Ticket
 from keyhole.saving.snapshot import State, restore
+
+Spread = Annotated[Floats, Holds(least=0.0, shape=(2,))]
 
 
 class Program(TypedDict, total=False):
@@ -44,11 +47,11 @@ class DSLearner(LearnerBase):
         return {**self._fit.settings(), **super().settings()}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = restore(cls, state, kinds=(DantzigBasis,))
-        learner._derive()
-        return learner
+    def _restored(cls, state: State) -> Self:
+        return restore(cls, state, kinds=(DantzigBasis,))
+
+    def _resume(self) -> None:
+        self._derive()
 
     @abstractmethod
     def _derive(self) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import Block
@@ -15,8 +14,42 @@ from keyhole.blocks.fit.newton import LABEL, NewtonStep
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.blocks.literature.squares import is_square
-from keyhole.learners.ds_base import DSLearner, Program
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket
+from keyhole.fields import Holds, PerFeature
+from keyhole.learners.ds_base import DSLearner, Program, Spread
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.saving.soundness import refuse_another_model
+
+
+class Explored(NamedTuple):
+    """What the ticket of a square round remembers: the whole model, and how features were drawn."""
+
+    means: PerFeature
+    limits: Annotated[Floats, Holds(least=0.0, shape=(2,))]
+    marks: PerFeature
+    spread: Spread
+    weights: PerFeature
+
+
+class ExploitedOnly(NamedTuple):
+    """What the ticket of another round remembers: the model on the support, and its number."""
+
+    means: Annotated[Floats, Holds(shape=("support",))]
+    limits: Annotated[Floats, Holds(least=0.0, shape=(2,))]
+    support: Annotated[Indices, Holds(ascending=True, longest="k", among="features")]
+    weights: Annotated[Floats, Holds(shape=("support",))]
+    number: Annotated[Indices, Holds(shape=())]
+
+
+class Exploited(NamedTuple):
+    """The same where the row goes into the sums: how features were drawn, too."""
+
+    means: Annotated[Floats, Holds(shape=("support",))]
+    limits: Annotated[Floats, Holds(least=0.0, shape=(2,))]
+    marks: PerFeature
+    spread: Spread
+    support: Annotated[Indices, Holds(ascending=True, longest="k", among="features")]
+    weights: Annotated[Floats, Holds(shape=("support",))]
+    number: Annotated[Indices, Holds(shape=())]
 
 
 class DSOSLRCLearner(DSLearner):
@@ -77,6 +110,7 @@ class DSOSLRCLearner(DSLearner):
     """
 
     SAVED = ("_desk", "_fit", "_newton", "_number")
+    MEMOS = (Explored, Exploited, ExploitedOnly)
 
     def __init__(
         self,
@@ -110,15 +144,17 @@ class DSOSLRCLearner(DSLearner):
         scheme = self._explore if is_square(t) else self._exploit
         features = scheme.read(self.seed, t)
         S = scheme.support if scheme is self._exploit else features
-        memo: dict[str, NDArray[Any]] = {"means": self._fit.means[S], "limits": self._newton.limits}
-        if scheme.sees_all_pairs:  # else the row adds nothing to the sums
-            memo |= {"marks": scheme.marks(features), "spread": np.array(scheme.spread)}
-        if scheme is self._exploit:
-            number = np.array(self._number)
-            memo |= {"support": S, "weights": self._newton.weights, "number": number}
-        else:
-            memo |= {"weights": self._fit.weights[features]}
-        return self._desk.issue(features, memo)
+        past = (self._fit.means[S], self._newton.limits)
+        drawn = (scheme.marks(features), np.array(scheme.spread))
+        w, number = self._newton.weights, np.array(self._number)
+        memo: NamedTuple
+        if scheme is self._explore:
+            memo = Explored(*past, *drawn, self._fit.weights[features])
+        elif scheme.sees_all_pairs:
+            memo = Exploited(*past, *drawn, S, w, number)
+        else:  # the row adds nothing to the sums
+            memo = ExploitedOnly(*past, S, w, number)
+        return self._desk.issue(features, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, as it was when the ticket was issued."""
@@ -179,6 +215,10 @@ class DSOSLRCLearner(DSLearner):
 
     def _rounds_alike(self, t: int) -> int:
         return 1 if is_square(t) else (math.isqrt(t) + 1) ** 2 - t
+
+    def _resume(self) -> None:
+        super()._resume()
+        refuse_another_model(self._desk, "number", self._number, self._exploit.support)
 
     def _derive(self) -> None:
         w, budget = self._fit.w, self.problem.budget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -11,8 +11,18 @@ from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
-from keyhole.learners.ds_base import DSLearner, Program
+from keyhole.fields import PerFeature
+from keyhole.learners.ds_base import DSLearner, Program, Spread
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: the model that was in play, and how the features were drawn."""
+
+    weights: PerFeature
+    means: PerFeature
+    marks: PerFeature
+    spread: Spread
 
 
 class DSPOSLRCLearner(DSLearner):
@@ -79,6 +89,7 @@ class DSPOSLRCLearner(DSLearner):
     """
 
     SAVED = ("_desk", "_fit", "_next")
+    MEMOS = (Memo,)
     SETTINGS = ("growth",)
 
     def __init__(
@@ -112,13 +123,9 @@ class DSPOSLRCLearner(DSLearner):
         self._before_round(t)
         features = self._scheme.read(self.seed, t)
         # The label may come when another model is in play, with other probabilities.
-        memo = {
-            "weights": self._played[features],
-            "means": self._fit.means[features],
-            "marks": self._scheme.marks(features),
-            "spread": self._arrays.spread,
-        }
-        return self._desk.issue(features, memo)
+        model = (self._played[features], self._fit.means[features])
+        memo = Memo(*model, self._scheme.marks(features), self._arrays.spread)
+        return self._desk.issue(features, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""

@@ -89,6 +89,7 @@ class DualAveragingLearner(DrawLearner):
     """
 
     SAVED = ("_desk", "_dual")
+    MEMOS = (Draw,)
     SETTINGS = ("gradient", "radius", "schedule")
 
     def __init__(
@@ -125,9 +126,6 @@ class DualAveragingLearner(DrawLearner):
         S = top_k(w, self._rule.k)
         played[S] = w[S]
         return played
-
-    def _room(self, n: int) -> Draw:
-        return room_for(n)
 
     def _choose(self, t: int) -> Draw:
         room, space = room_for(self.problem.budget), workspace(self.problem.d)

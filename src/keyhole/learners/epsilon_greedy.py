@@ -71,6 +71,7 @@ class EpsilonGreedyLearner(MomentLearner):
     """
 
     SAVED = ("_desk", "_sums", "_limits")
+    MEMOS = ()
     SETTINGS = ("epsilon", "decay", "ridge")
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.saving.snapshot import State
 
 
 def default_batch_size(problem: Problem) -> int:
@@ -110,6 +109,7 @@ class HardThresholdingLearner(DrawLearner):
     """
 
     SAVED = ("_desk", "_search")
+    MEMOS = (Draw,)
     SETTINGS = ("hybrid", "batch_size", "growth", "step_size")
 
     def __init__(
@@ -147,9 +147,6 @@ class HardThresholdingLearner(DrawLearner):
         """How many gradient steps were taken."""
         return int(self._search.whole[STEPS])
 
-    def _room(self, n: int) -> Draw:
-        return room_for(n)
-
     def _choose(self, t: int) -> Draw:
         room, space = room_for(self.problem.budget), workspace(self.problem.d)
         n = kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
@@ -162,22 +159,14 @@ class HardThresholdingLearner(DrawLearner):
     def _play(self, block: Block) -> int:
         return kernels.play(block, self._rule, self._search, room_for(self.problem.budget))
 
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = super().from_state(state)
-        learner._refuse_unless_sound()
-        return learner
-
-    def _refuse_unless_sound(self) -> None:
+    def _resume(self) -> None:
         """StateError unless support and order are the features, each once: kernels trust them."""
         search, d = self._search, self.problem.d
         size, cursor = search.whole[SIZE], search.whole[CURSOR]
         S = search.support[: max(size, 0)]
         features = np.concatenate([S, search.order[: d - len(S)]])
         if (
-            (search.whole < 0).any()
-            or size > self.problem.k
+            size > self.problem.k
             or cursor >= max(d - size, 1)
             or not np.array_equal(np.sort(features), np.arange(d))
             or (np.diff(S) < 1).any()

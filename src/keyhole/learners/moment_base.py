@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from keyhole.blocks.fit.seen_fit import tell as add_row
 from keyhole.blocks.literature import commit as kernels
 from keyhole.blocks.literature.commit import Stage
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
+from keyhole.fields import Features, Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
     Indices,
     Observation,
     Problem,
-    StateError,
     Ticket,
     positive_number,
 )
@@ -33,6 +33,12 @@ class Plan(NamedTuple):
     support: Indices
     explore: int
     rounds: int
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: the support that was played when it was issued."""
+
+    played: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
 
 
 class MomentLearner(LearnerBase):
@@ -49,13 +55,16 @@ class MomentLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
+    MEMOS: tuple[type, ...] = (Memo,)
+
+    _support: Annotated[Features, Holds(longest="k")]
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         super().__init__(problem, seed=seed)
         self.ridge = positive_number("ridge", ridge)
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(2)
-        self._support: Indices = np.empty(0, dtype=np.int64)
+        self._support = np.empty(0, dtype=np.int64)
         self._planned = Plan(self._support, problem.budget, sys.maxsize)
 
     @property
@@ -91,14 +100,8 @@ class MomentLearner(LearnerBase):
         add_row(np.array(ticket.features), np.array(seen.values), label, self._arrays())
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
-        learner = restore(cls, state, loose=("_support",))
-        S, problem = learner._support, learner.problem
-        steps = np.diff(S, prepend=-1, append=problem.d)
-        if (steps < 1).any() or len(S) > problem.k:
-            raise StateError(f"no model of {problem} has the support {S.tolist()}")
-        return learner
+    def _restored(cls, state: State) -> Self:
+        return restore(cls, state, loose=("_support",))
 
     def _plan(self, t: int) -> Plan:
         """What round t, and as many after it as it says, read and play."""

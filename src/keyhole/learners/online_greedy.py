@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,20 +14,22 @@ from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
+from keyhole.blocks.greedy.schemes import Draw
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import (
     Floats,
+    Indices,
     Observation,
     Problem,
     ProblemError,
     StateError,
     Ticket,
-    TicketError,
     whole_number,
 )
 from keyhole.saving.serialize import Tree, entries, fit
-from keyhole.saving.snapshot import State, restore, snapshot
+from keyhole.saving.snapshot import State, restore
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
@@ -43,6 +45,13 @@ def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[in
 def default_slots(problem: Problem) -> int:
     """3 k, but at most half the budget and at least k."""
     return max(problem.k, min(3 * problem.k, problem.budget // 2))
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: its batch, and what that plays, should the batch be gone by then."""
+
+    batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
+    played: Annotated[Indices, Holds(longest="slots", among="features")]
 
 
 class OnlineGreedyLearner(LearnerBase):
@@ -124,6 +133,7 @@ class OnlineGreedyLearner(LearnerBase):
     """
 
     SAVED = ("_desk", "_bexp", "_history", "_memory")
+    MEMOS = (Memo,)
 
     def __init__(
         self,
@@ -187,9 +197,8 @@ class OnlineGreedyLearner(LearnerBase):
         """A ticket for the features of the current batch."""
         entry = self._open()
         entry.asked += 1
-        # What the label needs if the batch is gone by then; the rest is in the batch.
-        memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}
-        return self._desk.issue(entry.content.draw.S, memo)
+        memo = Memo(np.array(entry.number), entry.content.mini.V)
+        return self._desk.issue(entry.content.draw.S, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
@@ -224,13 +233,8 @@ class OnlineGreedyLearner(LearnerBase):
         sizes = {"batch_size": self.batch_size, "slots": self.slots, "horizon": self.horizon}
         return {**sizes, "kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
 
-    def state(self) -> State:
-        """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, **self.settings()}, **self._batches.saved())
-
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
+    def _restored(cls, state: State) -> Self:
         parts = NAMED.get(str(state.settings.get("parts")))
         learner = restore(cls, state, settings={**state.settings, "parts": parts})
         learner._batches.put_back(state, learner._reopen)
@@ -240,10 +244,22 @@ class OnlineGreedyLearner(LearnerBase):
         """A batch as it was saved."""
         fields = ["is", "number", "size", "content", "asked", "closed"]
         content = entries(entries(tree, fields, "batch")["content"], [*Batch.SAVED], "batch")
-        like = self._bexp.draw(1)
+        none, nothing = np.empty(0, dtype=np.int64), np.empty((self.slots, 0))
+        like = Draw(np.zeros(self.slots, dtype=np.int64), none, nothing, nothing)
         draw = fit(like, content["draw"], "batch.draw", loose=True)
+        if len(draw.j) != self.slots:
+            raise StateError(f"batch.draw.j must be of {self.slots} slots, it has {len(draw.j)}")
         entry: Entry[Batch] = fit(Entry(0, 0, begin(draw, self._memory)), tree, "batch")
         return entry
+
+    def _parts(self) -> Mapping[str, object]:
+        return self._batches.saved()
+
+    def _sizes(self) -> dict[str, int]:
+        return {**super()._sizes(), "slots": self.slots, **self._batches.sizes()}
+
+    def _resume(self) -> None:
+        self._batches.refuse_unless_of(self._desk, lambda batch: batch.draw.S)
 
     def _size(self, t: int) -> int:
         """Rounds of a batch that starts at round t."""
@@ -281,8 +297,6 @@ class OnlineGreedyLearner(LearnerBase):
 
     def _mini(self, ticket: Ticket) -> MiniBatch:
         """The mini-batch of a ticket; one begun anew if that batch is judged already."""
-        if "batch" not in ticket.memo:
-            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
         entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None:
             return entry.content.mini

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candid
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.dantzig import DantzigLearner
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit
 from keyhole.saving.snapshot import State, restore
+from keyhole.saving.soundness import refuse_another_model
 
 BLOCK = 4096  # rounds of block play kept at a time: bounds memory, moves no number
 RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
@@ -40,18 +42,31 @@ class _Played:
     """
 
     number: int  # how many models were played before
-    support: Indices
-    centre: Floats
-    inverse: Floats
-    A: Floats
-    b: Floats
-    P: Floats
-    theta: Floats
+    support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
+    centre: Annotated[Floats, Holds(shape=("support",))]
+    inverse: Annotated[Floats, Holds(shape=("support",))]
+    A: Annotated[Floats, Holds(shape=("support+1", "support+1"))]
+    b: Annotated[Floats, Holds(shape=("support+1",))]
+    P: Annotated[Floats, Holds(shape=("support+1", "support+1"))]
+    theta: Annotated[Floats, Holds(shape=("support+1",))]
 
     def refresh(self) -> None:
         """P and theta anew from the sums, so that no rounding piles up."""
         self.P = np.linalg.inv(self.A).astype(np.float64)
         self.theta = self.P @ self.b
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: what goes into the sums, and the model that was in play."""
+
+    counted: Annotated[Indices, Holds(ascending=True, longest="budget", among="features")]
+    support: Annotated[Indices, Holds(ascending=True, longest="k", among="features")]
+    centre: Annotated[Floats, Holds(shape=("support",))]
+    inverse: Annotated[Floats, Holds(shape=("support",))]
+    P: Annotated[Floats, Holds(shape=("support+1", "support+1"))]
+    theta: Annotated[Floats, Holds(shape=("support+1",))]
+    limits: Annotated[Floats, Holds(shape=(3,))]
+    model: Annotated[Indices, Holds(shape=())]
 
 
 class PracticalDantzig(DantzigLearner):
@@ -103,6 +118,12 @@ class PracticalDantzig(DantzigLearner):
         *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
         *("_fixed", "_avoid", "_explore", "diagnostics"),
     )
+    MEMOS: tuple[type, ...] = (Memo,)
+
+    _level: Annotated[float, Holds(least=0.0, infinite=True)]
+    _record: Annotated[Floats, AT_LEAST_0]
+    _fixed: Annotated[Indices, Holds(below="d", ascending=True, longest="budget")]
+    _avoid: Annotated[Indices, Holds(below="d", ascending=True, longest="budget")]
 
     def __init__(
         self,
@@ -128,7 +149,7 @@ class PracticalDantzig(DantzigLearner):
         self.diagnostics = Diagnostics()
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(3)  # what theta adds to; least and largest label so far
-        self._record: Floats = np.zeros(3)  # recent squared errors, of how many; labels so far
+        self._record = np.zeros(3)  # recent squared errors, of how many; labels so far
         self._level = math.inf  # the squared error at which a row of weight 1 was predicted
         self._next = parts.next_solve(1)
         self._basis: DantzigBasis | None = None
@@ -170,17 +191,10 @@ class PracticalDantzig(DantzigLearner):
         union = np.empty(len(S) + len(self._fixed), dtype=np.int64)
         features = union[: kernels.merge(S, self._fixed, union)]
         # The model goes on the ticket: when the prediction is made, another may be in play.
-        memo = {
-            "counted": features if self.parts.played else S,
-            "support": model.support,
-            "centre": model.centre,
-            "inverse": model.inverse,
-            "P": model.P,
-            "theta": model.theta,
-            "limits": self._limits,
-            "model": np.array(model.number),
-        }
-        return self._desk.issue(features, memo)
+        counted, number = features if self.parts.played else S, np.array(model.number)
+        units, vaw = (model.support, model.centre, model.inverse), (model.P, model.theta)
+        memo = Memo(counted, *units, *vaw, self._limits, number)
+        return self._desk.issue(features, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
@@ -208,12 +222,20 @@ class PracticalDantzig(DantzigLearner):
         return {"parts": self.parts}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The learner that `state` described."""
+    def _restored(cls, state: State) -> Self:
         given = state.settings
         settings = {"seed": given["seed"], "parts": fit(PRACTICAL, given["parts"], "parts")}
         loose = ("_played", "_fixed", "_avoid")
         return restore(cls, state, loose=loose, kinds=(DantzigBasis,), settings=settings)
+
+    def _resume(self) -> None:
+        """StateError unless what is read follows from the support and what is read besides."""
+        fixed, avoid, explore = self._fixed, self._avoid, self._explore
+        self._read(np.setdiff1d(fixed, self._played.support))
+        same = np.array_equal(fixed, self._fixed) and np.array_equal(avoid, self._avoid)
+        if not same or explore != self._explore:
+            raise StateError(f"{fixed}, {avoid}, {explore} is not what {self.problem} reads")
+        refuse_another_model(self._desk, "model", self._played.number, self._played.support)
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked: a new model, if one is due."""
@@ -312,7 +334,7 @@ class PracticalDantzig(DantzigLearner):
 
     def _read(self, extra: Indices) -> None:
         """From now on read the played support, these besides, and uniformly drawn others."""
-        self._fixed: Indices = np.sort(np.append(self._played.support, extra))
+        self._fixed = np.union1d(self._played.support, extra)
         self._avoid = self._fixed if self.parts.played else self._fixed[:0]
         free = self.problem.budget - len(self._fixed)
         self._explore = free if self.parts.played else self.problem.exploration

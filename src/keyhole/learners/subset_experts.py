@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -12,17 +13,27 @@ from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.literature import subset_experts as kernels
 from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
+from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
+    Indices,
     Observation,
     Problem,
     ProblemError,
     Ticket,
-    TicketError,
     positive_number,
     whole_number,
 )
+
+
+class Memo(NamedTuple):
+    """What a ticket remembers: what it explores, and the model that was drawn to play."""
+
+    explore: Annotated[Indices, Holds(ascending=True, shape=("m",), among="features")]
+    support: Annotated[Indices, Holds(ascending=True, shape=("k",), among="features")]
+    weights: Annotated[Floats, Holds(shape=("k",))]
+    means: Annotated[Floats, Holds(shape=("k",))]
 
 
 class SubsetExpertsLearner(LearnerBase):
@@ -83,6 +94,9 @@ class SubsetExpertsLearner(LearnerBase):
     """
 
     SAVED = ("_desk", "_weights", "_counts", "_sums")
+    MEMOS = (Memo,)
+
+    _counts: Annotated[Floats, AT_LEAST_0]
     SETTINGS = ("radius", "horizon")
 
     def __init__(
@@ -117,7 +131,7 @@ class SubsetExpertsLearner(LearnerBase):
             rates = (q * math.sqrt(k * math.log(d) / T), q / math.sqrt(T))
         self._rule = Rule(all_subsets(d, k), m, p, q, self.radius, *rates)
         self._weights = new_weights(n, k)
-        self._counts: Floats = np.zeros(d)
+        self._counts = np.zeros(d)
         self._sums: Floats = np.zeros(d)
 
     @property
@@ -141,14 +155,12 @@ class SubsetExpertsLearner(LearnerBase):
         S = self._rule.subsets[best].astype(np.int64)
         union = np.empty(len(R) + len(S), dtype=np.int64)
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
-        memo = {"explore": R, "support": S, "weights": self._weights.w[best].copy(), "means": means}
-        return self._desk.issue(union[: merge(R, S, union)], memo)
+        memo = Memo(R, S, self._weights.w[best].copy(), means)
+        return self._desk.issue(union[: merge(R, S, union)], memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""
         ticket = seen.ticket
-        if "support" not in ticket.memo:
-            raise TicketError(f"the ticket of round {ticket.round} is not one of this learner's")
         model = (np.array(ticket.memo[name]) for name in ("support", "weights", "means"))
         read = (np.array(ticket.features), np.array(seen.values))
         return float(predict_seen(*read, *model))
@@ -159,6 +171,9 @@ class SubsetExpertsLearner(LearnerBase):
         R, features = np.array(ticket.memo["explore"]), np.array(ticket.features)
         told = (R, features, np.array(seen.values), label)
         kernels.learn(self._rule, told, self._weights, self._seen())
+
+    def _sizes(self) -> dict[str, int]:
+        return {**super()._sizes(), "m": self._rule.m}
 
     def _play(self, block: Block) -> int:
         return kernels.play(block, self._rule, self._weights, self._seen())

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.fields import constants
 from keyhole.problem import KeyholeError, StateError
 from keyhole.saving.open_tickets import Written, pack_tickets, unpack_tickets
 from keyhole.tickets import Desk
@@ -66,7 +67,7 @@ def pack(thing: Any, where: str) -> Tree:
         return {"is": "dict", "of": pack([[key, value] for key, value in thing.items()], where)}
     if hasattr(type(thing), "SAVED"):
         return {key_of(a): pack(getattr(thing, a), f"{where}.{a}") for a in saved_names(thing)}
-    fields = _fields(thing)
+    fields = field_names(thing)
     if fields is not None:
         packed = {name: pack(getattr(thing, name), f"{where}.{name}") for name in fields}
         return {"is": type(thing).__name__, **packed}
@@ -120,11 +121,17 @@ def fit(
         return _fit_collection(like, tree, where, loose, kinds)
     if hasattr(type(like), "SAVED"):
         trees = entries(tree, [key_of(a) for a in saved_names(like)], where)
-        for a in saved_names(like):
-            at = f"{where}.{key_of(a)}"
-            setattr(like, a, fit(getattr(like, a), trees[key_of(a)], at, loose=loose, kinds=kinds))
+        values = {
+            a: fit(
+                getattr(like, a), trees[key_of(a)], f"{where}.{key_of(a)}", loose=loose, kinds=kinds
+            )
+            for a in saved_names(like)
+        }
+        _refuse_other_constants(like, values, where)
+        for a, value in values.items():
+            setattr(like, a, value)
         return like
-    fields = _fields(like) or ()
+    fields = field_names(like) or ()
     trees = entries(tree, ["is", *fields], where)
     if trees["is"] != type(like).__name__:
         raise refusal(f"a {type(like).__name__}", tree, where)
@@ -132,6 +139,7 @@ def fit(
         name: fit(getattr(like, name), trees[name], f"{where}.{name}", loose=loose, kinds=kinds)
         for name in fields
     }
+    _refuse_other_constants(like, values, where)
     return _build(type(like), values, where)
 
 
@@ -152,13 +160,20 @@ def refusal(wanted: str, tree: Tree, where: str) -> StateError:
     return StateError(f"{where} must be {wanted}, the state has {found}")
 
 
-def _fields(thing: object) -> tuple[str, ...] | None:
+def field_names(thing: object) -> tuple[str, ...] | None:
     """The fields of a dataclass or NamedTuple, None for anything else."""
     if isinstance(thing, tuple):
         return getattr(type(thing), "_fields", None)
     if dataclasses.is_dataclass(thing):
         return tuple(field.name for field in dataclasses.fields(thing))
     return None
+
+
+def _refuse_other_constants(like: object, values: Mapping[str, Any], where: str) -> None:
+    """StateError if what must be as in a new learner is not."""
+    for name in constants(type(like)) & values.keys():
+        if not np.array_equal(getattr(like, name), values[name]):
+            raise StateError(f"{where}.{key_of(name)} does not go with the settings")
 
 
 def _build(kind: Callable[..., Any], values: dict[str, Any], where: str) -> Any:

@@ -125,6 +125,8 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
         for j in range(s.d):
             if space.why[j] != UNREAD:
                 space.score[j] = -1.0
+            elif not space.score[j] >= 0.0:
+                space.score[j] = 0.0  # sums that are no sums, from a file
         out = np.empty(many, dtype=np.int64)
         largest(space.score, out)
         for i in range(many):

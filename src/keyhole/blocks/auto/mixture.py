@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Holds
 from keyhole.problem import Floats, ProblemError
 
 RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
@@ -62,12 +63,12 @@ class Mixture(NamedTuple):
     (array([4.  , 6.  , 4.46]), array([-1.,  1.]))
     """
 
-    prior: Floats
-    losses: Floats
-    recent: Floats
-    noise: Floats
-    span: Floats
-    belief: Floats  # rates x E
+    prior: Annotated[Floats, Holds(constant=True)]
+    losses: Annotated[Floats, AT_LEAST_0]
+    recent: Annotated[Floats, AT_LEAST_0]
+    noise: Annotated[Floats, AT_LEAST_0]
+    span: Annotated[Floats, MAY_BE_NAN]
+    belief: Annotated[Floats, AT_LEAST_0]  # rates x E
 
 
 def mix(prior: ArrayLike, bold: float = BOLD) -> Mixture:

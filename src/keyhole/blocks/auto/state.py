@@ -7,9 +7,10 @@ that compiled code changes is an array of length 1.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
 from keyhole.blocks.auto.mixture import Mixture, mix
@@ -18,6 +19,7 @@ from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
+from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Features, Holds
 from keyhole.problem import Floats, Indices, Problem
 
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
@@ -86,8 +88,8 @@ class Net(NamedTuple):
     """The sums of the safety net's budgeted experts (see `greedy/experts.py`), a row per slot."""
 
     L: Floats
-    squares: Floats
-    largest: Floats
+    squares: Annotated[Floats, AT_LEAST_0]
+    largest: Annotated[Floats, AT_LEAST_0]
 
 
 class Space(NamedTuple):
@@ -120,7 +122,7 @@ class State(NamedTuple):
     kept: Memories
     values: Running
     label: Running
-    peaks: Floats
+    peaks: Annotated[Floats, AT_LEAST_0]
     mixture: Mixture
     net: Net
     space: Space
@@ -136,17 +138,17 @@ class Batch(NamedTuple):
     play each place, and what its loss counts.
     """
 
-    S: Indices
-    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+    S: Features
+    why: Annotated[NDArray[np.int8], Holds(most=EXPLORED)]
     runs: Ensemble
-    centre: Floats
-    peak: Floats
-    label: Floats
-    values: Floats
+    centre: Annotated[Floats, MAY_BE_NAN]
+    peak: Annotated[Floats, AT_LEAST_0]
+    label: Annotated[Floats, MAY_BE_NAN]
+    values: Annotated[Floats, MAY_BE_NAN]
     labels: Floats
-    rows: Indices
-    slots: Indices
-    p: Floats
+    rows: Annotated[Indices, Holds(most="closed")]
+    slots: Annotated[Indices, Holds(below="S")]
+    p: Annotated[Floats, AT_LEAST_0]
     weight: Floats
 
 
@@ -204,6 +206,19 @@ def new_batch(s: Settings) -> Batch:
         np.zeros((s.slots, b)),
         np.zeros((s.slots, b)),
     )
+
+
+def tidy(batch: Batch) -> Batch:
+    """A copy without what is left in cells that are not in use: of equal batches, equal bytes."""
+    runs, rows = batch.runs, int(batch.rows[ONLY])
+    values, labels = np.zeros_like(batch.values), np.zeros_like(batch.labels)
+    values[:rows], labels[:rows] = batch.values[:rows], batch.labels[:rows]
+    used = ensemble(*runs.place.shape)
+    for e, v in enumerate(runs.size.tolist()):
+        used.size[e] = v
+        used.place[e, :v], used.theta[e, :v] = runs.place[e, :v], runs.theta[e, :v]
+        used.P[e, :v, :v] = runs.P[e, :v, :v]
+    return batch._replace(values=values, labels=labels, runs=used)
 
 
 def batch_size(s: Settings, t: int) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
 Matrix = NDArray[np.float64] | NDArray[np.float32]
@@ -31,11 +32,11 @@ class DantzigBasis:
     With the weights of the columns the next start is cheaper.
     """
 
-    columns: Indices
-    column_signs: Floats
-    rows: Indices
-    row_signs: Floats
-    weights: Floats | None = None
+    columns: Annotated[Indices, Holds(below="d", distinct=True, longest="d")]
+    column_signs: Annotated[Floats, Holds(shape=("columns",))]
+    rows: Annotated[Indices, Holds(below="d", distinct=True, shape=("columns",))]
+    row_signs: Annotated[Floats, Holds(shape=("columns",))]
+    weights: Annotated[Floats | None, Holds(shape=("columns",))] = None
 
 
 class DantzigSolution(NamedTuple):

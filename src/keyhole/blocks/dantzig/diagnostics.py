@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from keyhole.blocks.dantzig.certificate import DantzigSolution
+from keyhole.fields import Holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +22,9 @@ class Diagnostics:
     infeasible: int = 0
     unsolved: int = 0
     round: int = 0
-    threshold: float = math.nan
+    threshold: Annotated[float, Holds(nan=True, infinite=True)] = math.nan
     nonzeros: int = 0
-    gap: float = math.nan
+    gap: Annotated[float, Holds(nan=True, infinite=True)] = math.nan
 
     def after(self, solution: DantzigSolution, round: int, threshold: float) -> Diagnostics:
         """The same with one more program."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.memories import Memories
+from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
 
 
@@ -21,8 +22,8 @@ class Ensemble(NamedTuple):
     the last guess leaves for learning.
     """
 
-    place: Indices  # E x v
-    size: Indices
+    place: Annotated[Indices, Holds(below="place")]  # E x v
+    size: Annotated[Indices, Holds(most="place")]
     P: Floats  # E x v x v
     theta: Floats  # E x v
     Px: Floats  # E x v

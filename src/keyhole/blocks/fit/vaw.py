@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.fields import Holds
 from keyhole.problem import Floats, real_number
 
 REFRESH = 1024  # updates between two factorisations from the sums
@@ -60,6 +61,8 @@ class VAW:
     """
 
     SAVED = ("ridge", "A", "b", "theta", "P", "_updates")
+
+    ridge: Annotated[float, Holds(least=0.0, constant=True)]
 
     def __init__(self, m: int, ridge: float = 1.0) -> None:
         real_number("ridge", ridge, 0.0)

@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.greedy import experts_kernels as kernels
 from keyhole.blocks.greedy.schemes import Draw, Scheme
+from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, whole_number
 
 
@@ -124,13 +126,16 @@ class BEXP:
 
     SAVED = ("L", "squares", "largest", "fed")
 
+    squares: Annotated[Floats, AT_LEAST_0]
+    largest: Annotated[Floats, AT_LEAST_0]
+
     def __init__(self, scheme: Scheme, *, seed: int, rate: Rate = anytime) -> None:
         self.scheme = scheme
         self.seed = seed
         self.rate = rate
         self.L: Floats = np.zeros((scheme.n, scheme.d))
-        self.squares: Floats = np.zeros(scheme.n)
-        self.largest: Floats = np.zeros(scheme.n)
+        self.squares = np.zeros(scheme.n)
+        self.largest = np.zeros(scheme.n)
         self.fed = 0
         self._spread = scheme.spread
 

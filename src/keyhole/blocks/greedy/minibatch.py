@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.fit.vaw import forward, learn
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
+from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
 
@@ -49,10 +50,13 @@ class History:
 
     SAVED = ("total", "count", "losses", "reach")
 
+    losses: Annotated[Floats, AT_LEAST_0]
+    reach: Annotated[float, AT_LEAST_0]
+
     def __init__(self, d: int, experts: int) -> None:
         self.total: Floats = np.zeros(d)
         self.count: Indices = np.zeros(d, dtype=np.int64)
-        self.losses: Floats = np.zeros(experts)
+        self.losses = np.zeros(experts)
         self.reach = 0.0
 
     def shares(self) -> Floats:
@@ -94,6 +98,8 @@ class MiniBatch:
     """
 
     SAVED = ("P", "theta", "G", "c", "yy", "n")  # of a batch of the same V and S
+
+    yy: Annotated[float, AT_LEAST_0]
 
     def __init__(self, V: Indices, S: Indices, A: Floats, b: Floats, all_pairs: bool) -> None:
         self.V, self.S = V, S

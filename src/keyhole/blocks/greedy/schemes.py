@@ -7,13 +7,14 @@ are keyed by (seed, round), with purposes that keep the runs apart, so any round
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.draw.sampling import uniforms, workspace
 from keyhole.blocks.greedy import experts_kernels as kernels
+from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
 
@@ -26,10 +27,10 @@ class Draw:
     of S[a] is run i's unbiased estimate of it, 0 where run i does not get to know it.
     """
 
-    j: Indices
-    S: Indices
-    p: Floats
-    weight: Floats
+    j: Annotated[Indices, Holds(below="d")]
+    S: Annotated[Indices, Holds(below="d", ascending=True, longest="budget")]
+    p: Annotated[Floats, Holds(least=0.0, shape=("j", "S"))]
+    weight: Annotated[Floats, Holds(shape=("j", "S"))]
 
 
 class Scheme(Protocol):

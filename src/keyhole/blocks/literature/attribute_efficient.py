@@ -11,10 +11,11 @@ for any mu known before, and phi x_tilde is unbiased: its two factors are indepe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
 LABELS, GRADIENTS, SQUARE, GRADIENT = range(4)  # of `Iterate.tally`
@@ -48,12 +49,12 @@ class Iterate(NamedTuple):
     w: Floats
     average: Floats
     theta: Floats
-    shares: Floats
-    counts: Floats
+    shares: Annotated[Floats, AT_LEAST_0]
+    counts: Annotated[Floats, AT_LEAST_0]
     sums: Floats
-    squares: Floats
-    moments: Floats
-    tally: Floats
+    squares: Annotated[Floats, AT_LEAST_0]
+    moments: Annotated[Floats, AT_LEAST_0]
+    tally: Annotated[Floats, AT_LEAST_0]
 
 
 class Plan(NamedTuple):

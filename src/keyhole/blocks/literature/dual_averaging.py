@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from keyhole.blocks.fit.linear import weigh
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.literature.squares import is_square
+from keyhole.fields import AT_LEAST_0, Holds, PerFeature
 from keyhole.problem import Floats, Indices
 
 GRADIENT, LABEL, VALUE = range(3)  # of `sizes`
@@ -25,7 +26,8 @@ class Dual(NamedTuple):
     """What has been learnt. All fields are sums, `sizes` the roots of sums of squares."""
 
     h: Floats  # of the estimated gradients
-    sizes: Floats  # of gradients, of labels, of values (the mean square of what a round read)
+    # Of gradients, of labels, of values (the mean square of what a round read).
+    sizes: Annotated[Floats, AT_LEAST_0]
     updates: Indices  # one number: how many rounds were learnt from
     total: Floats  # of the values that arrived, feature by feature
     arrived: Indices  # how many they were
@@ -49,11 +51,11 @@ class Draw(NamedTuple):
     """
 
     features: Indices  # ascending
-    played: Floats  # their weights in the prediction
-    point: Floats  # their weights where the gradient is wanted
-    always: NDArray[np.bool_]
-    means: Floats  # what absent values count as
-    chances: Floats
+    played: PerFeature  # their weights in the prediction
+    point: PerFeature  # their weights where the gradient is wanted
+    always: Annotated[NDArray[np.bool_], Holds(shape=("features",))]
+    means: PerFeature  # what absent values count as
+    chances: Annotated[Floats, Holds(least=0.0, shape=(2,))]
 
 
 def nothing_learnt(d: int) -> Dual:
@@ -165,7 +167,7 @@ def gradient(draw: Draw, x: Floats, y: float, g: Floats) -> None:
         else:
             own = draw.point[i] * x[i]
             others = (drawn - own) * p / q if q > 0.0 else 0.0
-            g[i] = 2.0 * x[i] / p * (sure + own + others)
+            g[i] = 2.0 * x[i] / p * (sure + own + others) if p > 0.0 else 0.0
 
 
 @kernel

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.fields import MANY, Holds, PerFeature
 from keyhole.problem import Floats, Indices
 
 # Places in fields of `Search`.
@@ -31,8 +32,8 @@ class Search(NamedTuple):
 
     theta: Floats  # the model that is played, zero outside the support
     iterate: Floats  # of the exploitation, whose average is played
-    support: Indices  # ascending, the first whole[SIZE] places
-    order: Indices  # the features outside, as they are read in turn
+    support: Annotated[Indices, Holds(below="d")]  # ascending, the first whole[SIZE] places
+    order: Annotated[Indices, Holds(below="d")]  # the features outside, as they are read in turn
     gradient: Floats  # of this phase: (prediction - y) x_i
     seen: Indices  # and of how many rounds
     before: Floats  # the model before the last step
@@ -49,11 +50,13 @@ class Draw(NamedTuple):
     """One round: what is read and how it is played."""
 
     features: Indices  # ascending
-    played: Floats  # their weights in the prediction
-    inside: NDArray[np.bool_]  # whether they belong to the support
-    means: Floats  # what absent values count as
-    scale: Floats  # one number: of the prediction in the residual, more than 1 if some is missing
-    phase: Indices  # one number; its sign is negative if a part of the support is not read
+    played: PerFeature  # their weights in the prediction
+    inside: Annotated[NDArray[np.bool_], Holds(shape=("features",))]  # belong to the support
+    means: PerFeature  # what absent values count as
+    # One number: of the prediction in the residual, more than 1 if some is missing.
+    scale: Annotated[Floats, Holds(shape=(1,))]
+    # One number; its sign is negative if a part of the support is not read.
+    phase: Annotated[Indices, Holds(least=-MANY, shape=(1,))]
 
 
 def nothing_found(d: int, k: int, fresh: int) -> Search:

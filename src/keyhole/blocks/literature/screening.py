@@ -47,6 +47,8 @@ def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
     top, places = np.full(k, -1.0), np.empty(k, dtype=np.int64)
     for a in range(m):
         score = abs(units[PRODUCTS, a]) * units[ROWS, a] / (units[ROWS, a] + ridge)
+        if not score >= 0.0:
+            score = 0.0  # sums that are no sums, from a file
         if not score > top[k - 1]:
             continue  # most of them
         p = k - 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
 MOST = 100_000  # subsets
@@ -63,10 +64,10 @@ class SubsetWeights(NamedTuple):
     """
 
     w: Floats
-    squares: Floats
+    squares: Annotated[Floats, AT_LEAST_0]
     losses: Floats
-    chances: Floats
-    tally: Floats
+    chances: Annotated[Floats, AT_LEAST_0]
+    tally: Annotated[Floats, AT_LEAST_0]
 
 
 def all_subsets(d: int, k: int) -> NDArray[np.int32]:

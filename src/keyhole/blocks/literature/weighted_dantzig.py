@@ -89,7 +89,7 @@ class WeightedDantzig:
         if self.noise_sd is None:
             scale = np.sqrt(np.maximum(np.diag(estimate.G), 0.0))
             scale[scale == 0.0] = 1.0
-            scale_y = math.sqrt(estimate.c) or 1.0
+            scale_y = math.sqrt(max(estimate.c, 0.0)) or 1.0
         G, b = estimate.G / scale[:, np.newaxis] / scale, estimate.b / scale / scale_y
         answer = solve(G, b, gamma, start=self.basis)
         self.diagnostics = self.diagnostics.after(answer, t, gamma)

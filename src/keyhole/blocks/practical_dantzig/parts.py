@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 from keyhole.blocks.practical_dantzig.selection import USUAL, Thresholds
+from keyhole.errors import LARGEST
+from keyhole.problem import real_number, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class Parts:
     adapt: bool = True
     fill: bool = True
     reweight: bool = True
+
+    def __post_init__(self) -> None:
+        real_number("growth", self.growth, 1.0, LARGEST)
+        whole_number("least", self.least, 1)
 
     def next_solve(self, t: int) -> int:
         """The round before which the program is solved next, when it was before round t.

@@ -11,7 +11,7 @@ from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.practical_dantzig.guarded_fit import guarded_fit
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations, standard_errors
 from keyhole.blocks.sums.seen_sums import SeenSums
-from keyhole.problem import Floats, Indices
+from keyhole.problem import Floats, Indices, ProblemError, positive_number, real_number
 
 TINY = 1e-6  # least residual variance, in units of the label's: also for labels without noise
 HIGHEST = 8.0  # no scale is raised beyond this
@@ -33,6 +33,12 @@ class Thresholds:
     scale: float = 1.0
     raised: float = 1.25
     most: float = 2.0
+
+    def __post_init__(self) -> None:
+        positive_number("scale", self.scale)
+        if real_number("raised", self.raised, 1.0) == 1.0:
+            raise ProblemError("raised must be more than 1, got 1: the scale would never rise")
+        real_number("most", self.most, 0.0)
 
 
 USUAL = Thresholds()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
 
@@ -25,10 +26,10 @@ class Memories(NamedTuple):
 
     G: Floats  # memory x (d + 1) x (d + 1), symmetric
     c: Floats  # memory x (d + 1)
-    n: Floats  # memory x (d + 1)
-    yy: Floats
-    scale: Floats
-    tau: Floats  # rounds, inf for ever
+    n: Annotated[Floats, AT_LEAST_0]  # memory x (d + 1)
+    yy: Annotated[Floats, AT_LEAST_0]
+    scale: Annotated[Floats, AT_LEAST_0]
+    tau: Annotated[Floats, Holds(infinite=True, constant=True)]  # rounds, inf for ever
 
 
 def memories(d: int, taus: Sequence[float]) -> Memories:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats
 
 
@@ -26,9 +27,9 @@ class Running(NamedTuple):
     """
 
     reference: Floats
-    reads: Floats
+    reads: Annotated[Floats, AT_LEAST_0]
     total: Floats
-    square: Floats
+    square: Annotated[Floats, AT_LEAST_0]
 
 
 def running(size: int) -> Running:

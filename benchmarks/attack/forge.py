@@ -1,0 +1,216 @@
+"""Forged states: every number that a learner saves, changed to what it cannot be, sealed anew."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import keyhole as kh
+from keyhole.learners.registry import LEARNERS, make_learner
+from keyhole.saving.archive import encode
+from keyhole.saving.snapshot import State
+
+Path = tuple[str | int, ...]
+Array = NDArray[Any]
+
+PROBLEMS = (kh.Problem(6, 2, 4), kh.Problem(9, 3, 9), kh.Problem(12, 2, 7))
+MOMENTS = ("new", "waiting", "late")  # in the game: see `_played`
+
+
+class Forgery(NamedTuple):
+    """Which number of which state is changed, and how."""
+
+    learner: str
+    problem: int
+    moment: str
+    path: Path
+    change: str
+
+    def __str__(self) -> str:
+        where = ".".join(map(str, self.path))
+        return f"{self.learner} {self.problem} {self.moment}: {where} {self.change}"
+
+
+class Leaf(NamedTuple):
+    """A number, text or array of a state, and where it stands."""
+
+    path: Path
+    value: Any
+
+
+def forgeries(learners: tuple[str, ...] = tuple(LEARNERS)) -> Iterator[Forgery]:
+    """All of them."""
+    for name in learners:
+        for problem in range(len(PROBLEMS)):
+            for moment in MOMENTS:
+                state = genuine(name, problem, moment)
+                for leaf in leaves(_tree(state)):
+                    for change in CHANGES:
+                        if CHANGES[change](leaf.value, np.random.default_rng(0)) is not None:
+                            yield Forgery(name, problem, moment, leaf.path, change)
+
+
+@functools.cache
+def genuine(name: str, problem: int, moment: str) -> State:
+    """A learner's own state: `new`, with labels missing (`waiting`), or further on (`late`)."""
+    learner: Any = make_learner(name, PROBLEMS[problem], seed=3)
+    rng = np.random.default_rng(7)
+    if moment == "late":
+        X = rng.normal(size=(150, PROBLEMS[problem].d))
+        learner.advance(X, X[:, 0] + 0.1 * rng.normal(size=len(X)))
+    if moment != "new":
+        for t in range(23):
+            ticket = learner.ask()
+            values = rng.normal(size=len(ticket.features))
+            if t % 4:
+                learner.tell(ticket.fill(values), rng.normal())
+    state: State = learner.state()
+    return state
+
+
+def forged(forgery: Forgery) -> bytes:
+    """The file of a forged state, with the right checksum."""
+    state = genuine(forgery.learner, forgery.problem, forgery.moment)
+    tree = copy.deepcopy(_tree(state))
+    at, last = tree, forgery.path[-1]
+    for key in forgery.path[:-1]:
+        at = at[key]  # type: ignore[index]
+    rng = np.random.default_rng(abs(hash(str(forgery.path))) % 2**32)
+    at[last] = CHANGES[forgery.change](at[last], rng)  # type: ignore[index]
+    round = tree["round"]
+    return encode(
+        replace(state, settings=tree["settings"], parts=tree["parts"], round=round), "forged"
+    )
+
+
+def leaves(tree: Any, path: Path = ()) -> Iterator[Leaf]:
+    """All numbers, texts and arrays of a tree."""
+    pairs: Any = ()
+    if isinstance(tree, dict):
+        pairs = tree.items()
+    elif isinstance(tree, list):
+        pairs = enumerate(tree)
+    else:
+        yield Leaf(path, tree)
+    for key, value in pairs:
+        yield from leaves(value, (*path, key))
+
+
+def _tree(state: State) -> dict[str, Any]:
+    return {
+        "settings": dict(state.settings),
+        "parts": dict(state.parts),
+        "round": state.round,
+    }
+
+
+def _array(change: Callable[[Array, np.random.Generator], Array | None]) -> Callable[..., Any]:
+    """A change of arrays that also serves for single numbers."""
+
+    def changed(value: Any, rng: np.random.Generator) -> Any:
+        if isinstance(value, np.ndarray) and value.size:
+            new = change(value.copy(), rng)
+            return None if new is None else np.asarray(new)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            new = change(np.array([value]), rng)
+            return None if new is None else new.ravel()[0].item()
+        return None
+
+    return changed
+
+
+def _all(number: float) -> Callable[..., Any]:
+    def change(array: Array, rng: np.random.Generator) -> Array | None:
+        if array.dtype.kind == "f":
+            return np.full_like(array, number)
+        if array.dtype.kind == "i" and np.isfinite(number):
+            most = np.iinfo(array.dtype)
+            return np.full_like(array, int(min(max(number, float(most.min)), float(most.max) / 2)))
+        return None
+
+    return _array(change)
+
+
+def _one(number: float) -> Callable[..., Any]:
+    def change(array: Array, rng: np.random.Generator) -> Array | None:
+        at = rng.integers(array.size)
+        if array.dtype.kind == "f":
+            array.flat[at] = number
+        elif array.dtype.kind == "i" and np.isfinite(number):
+            most = np.iinfo(array.dtype)
+            array.flat[at] = int(min(max(number, float(most.min)), float(most.max) / 2))
+        else:
+            return None
+        return array
+
+    return _array(change)
+
+
+def _shuffled(array: Array, rng: np.random.Generator) -> Array | None:
+    return rng.permutation(array.ravel()).reshape(array.shape) if array.size > 1 else None
+
+
+def _reversed(array: Array, rng: np.random.Generator) -> Array | None:
+    return array.ravel()[::-1].reshape(array.shape).copy() if array.size > 1 else None
+
+
+def _plus_one(array: Array, rng: np.random.Generator) -> Array | None:
+    return array + 1 if array.dtype.kind in "if" else ~array
+
+
+def _negated(array: Array, rng: np.random.Generator) -> Array | None:
+    return -array if array.dtype.kind in "if" else None
+
+
+def _longer(array: Array, rng: np.random.Generator) -> Array | None:
+    return np.concatenate([array, array[-1:]]) if array.ndim else None
+
+
+def _shorter(array: Array, rng: np.random.Generator) -> Array | None:
+    return array[:-1].copy() if array.ndim else None
+
+
+def _arrays_only(change: Callable[..., Array | None]) -> Callable[..., Any]:
+    def changed(value: Any, rng: np.random.Generator) -> Any:
+        return change(value, rng) if isinstance(value, np.ndarray) and value.size else None
+
+    return changed
+
+
+def _other_kind(value: Any, rng: np.random.Generator) -> Any:
+    if isinstance(value, np.ndarray):
+        whole = value.dtype.kind != "f"
+        return value.astype(np.float32) if whole else np.nan_to_num(value).astype(np.int64)
+    return {str: 7, bool: "yes", int: 1.5, float: "1.0"}.get(type(value), 3)
+
+
+CHANGES: dict[str, Callable[..., Any]] = {
+    "all -1": _all(-1),
+    "all 0": _all(0),
+    "all 10^9": _all(10**9),
+    "all 1e300": _all(1e300),
+    "all -1e300": _all(-1e300),
+    "all nan": _all(np.nan),
+    "all inf": _all(np.inf),
+    "all tiny": _all(1e-310),
+    "one -1": _one(-1),
+    "one 10^6": _one(10**6),
+    "one 2^62": _one(2.0**62),
+    "one -2^62": _one(-(2.0**62)),
+    "one nan": _one(np.nan),
+    "one -inf": _one(-np.inf),
+    "one 1e200": _one(1e200),
+    "shuffled": _array(_shuffled),
+    "reversed": _array(_reversed),
+    "plus one": _array(_plus_one),
+    "negated": _array(_negated),
+    "longer": _arrays_only(_longer),
+    "shorter": _arrays_only(_shorter),
+    "another kind": _other_kind,
+}

@@ -1,0 +1,94 @@
+"""What the fields of a state may hold: said once, where the field is declared.
+
+    class Batch(NamedTuple):
+        S: Annotated[Indices, Holds(below="d", ascending=True)]
+        rows: Annotated[Indices, Holds(most="closed")]
+
+`saving/soundness.py` holds a state that comes from a file to it, before compiled code sees it.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from keyhole.ticket import Floats, Indices
+
+Size = int | str
+MANY = 2**53  # what whole numbers are at most; exact as a float too
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The numbers a field may hold. Without one: finite numbers, whole ones from 0 to 2^53.
+
+    A size is a number or a name: `d`, `k` or `budget` of the problem, something else that the
+    learner says in `_sizes`, `features` for those of a ticket, or another field of the same record
+    or of one around it (a number is meant as it is, an array as its last dimension). "name+1" is
+    one more.
+
+    Parameters
+    ----------
+    least, most
+        Bounds of every number.
+    below
+        As `most`, but not included.
+    shape
+        What the dimensions must be; None where the learner has an array to compare with.
+    longest
+        What the length, of the one dimension there is, is at most.
+    ascending, distinct
+        Each number larger than the one before; none twice.
+    among
+        Every number is one of those in that field.
+    nan, infinite
+        What may stand in place of a number.
+    constant
+        Must be what a new learner has there.
+    """
+
+    least: float | None = None
+    most: Size | None = None
+    below: Size | None = None
+    shape: tuple[Size, ...] | None = None
+    longest: Size | None = None
+    ascending: bool = False
+    distinct: bool = False
+    among: str | None = None
+    nan: bool = False
+    infinite: bool = False
+    constant: bool = False
+
+
+ANYTHING_FINITE = Holds()
+AT_LEAST_0 = Holds(least=0.0)
+MAY_BE_NAN = Holds(nan=True)
+PerFeature = Annotated[Floats, Holds(shape=("features",))]  # of the ticket
+Features = Annotated[Indices, Holds(below="d", ascending=True)]
+
+
+@functools.cache
+def rules(kind: type) -> dict[str, tuple[Holds, np.dtype[Any] | None]]:
+    """What each annotated field of a class may hold, and the type of its numbers if it says so."""
+    return {name: _rule(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+
+def _rule(hint: Any) -> tuple[Holds, np.dtype[Any] | None]:
+    rule, inner = ANYTHING_FINITE, hint
+    if get_origin(hint) is Annotated:
+        inner, *notes = get_args(hint)
+        rule = next((note for note in notes if isinstance(note, Holds)), rule)
+    for option in (inner, *get_args(inner)):  # an array, or perhaps one
+        if get_origin(option) is np.ndarray:
+            numbers = get_args(get_args(option)[1])
+            if numbers and isinstance(numbers[0], type):
+                return rule, np.dtype(numbers[0])
+    return rule, None
+
+
+def constants(kind: type) -> frozenset[str]:
+    """The fields of a class that must be what a new learner has there."""
+    return frozenset(name for name, (rule, _) in rules(kind).items() if rule.constant)
