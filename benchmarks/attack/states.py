@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,29 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keyhole as kh
+from benchmarks.attack.outcome import finite
 from keyhole.learners.registry import LEARNERS, make_learner
+from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from keyhole.saving.snapshot import State
 
+Case = list[Any]
 Path = tuple[str | int, ...]
 Array = NDArray[Any]
 
 PROBLEMS = (kh.Problem(6, 2, 4), kh.Problem(9, 3, 9), kh.Problem(12, 2, 7))
 MOMENTS = ("new", "waiting", "late")  # in the game: see `_played`
-
-
-class Forgery(NamedTuple):
-    """Which number of which state is changed, and how."""
-
-    learner: str
-    problem: int
-    moment: str
-    path: Path
-    change: str
-
-    def __str__(self) -> str:
-        where = ".".join(map(str, self.path))
-        return f"{self.learner} {self.problem} {self.moment}: {where} {self.change}"
 
 
 class Leaf(NamedTuple):
@@ -44,16 +35,50 @@ class Leaf(NamedTuple):
     value: Any
 
 
-def forgeries(learners: tuple[str, ...] = tuple(LEARNERS)) -> Iterator[Forgery]:
-    """All of them."""
-    for name in learners:
+def cases() -> Iterator[Case]:
+    """All of them: learner, problem, moment, where, change."""
+    for name in LEARNERS:
         for problem in range(len(PROBLEMS)):
             for moment in MOMENTS:
-                state = genuine(name, problem, moment)
-                for leaf in leaves(_tree(state)):
-                    for change in CHANGES:
-                        if CHANGES[change](leaf.value, np.random.default_rng(0)) is not None:
-                            yield Forgery(name, problem, moment, leaf.path, change)
+                for leaf in leaves(_tree(genuine(name, problem, moment))):
+                    for change, changed in CHANGES.items():
+                        if changed(leaf.value, np.random.default_rng(0)) is not None:
+                            yield [name, problem, moment, [*leaf.path], change]
+
+
+def suffer(case: Case) -> str:
+    """Load it, tell its open tickets, play 50 rounds, in turn as a block and singly."""
+    try:
+        learner: Any = from_bytes(forged(case))
+    except kh.StateError:
+        return "refused"
+    play_on(learner)
+    return "played"
+
+
+def play_on(learner: Any) -> None:
+    """The open tickets told, then 50 rounds; finite predictions throughout."""
+    rng, d = np.random.default_rng(5), learner.problem.d
+    for i, ticket in enumerate(learner._desk.open):
+        seen = ticket.fill(rng.normal(size=len(ticket.features)))
+        finite(learner.predict(seen))
+        if i % 3 == 2:
+            learner.drop(ticket)
+        else:
+            learner.tell(seen, rng.normal())
+    X = rng.normal(size=(50, d))
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = np.nan_to_num(X[:, 0]) + 0.1 * rng.normal(size=50)
+    kh.play(learner, kh.streams.ArrayStream(X[:25], y[:25]))
+    for t in range(25, 50):
+        ticket = learner.ask()
+        seen = ticket.fill(X[t][ticket.features])
+        finite(learner.predict(seen))
+        learner.tell(seen, float(y[t]))
+    if hasattr(learner, "explain"):
+        learner.explain()
+    with contextlib.suppress(kh.StateError):  # what was forged may grow beyond all bounds
+        from_bytes(to_bytes(learner))
 
 
 @functools.cache
@@ -74,19 +99,17 @@ def genuine(name: str, problem: int, moment: str) -> State:
     return state
 
 
-def forged(forgery: Forgery) -> bytes:
+def forged(case: Case) -> bytes:
     """The file of a forged state, with the right checksum."""
-    state = genuine(forgery.learner, forgery.problem, forgery.moment)
-    tree = copy.deepcopy(_tree(state))
-    at, last = tree, forgery.path[-1]
-    for key in forgery.path[:-1]:
-        at = at[key]  # type: ignore[index]
-    rng = np.random.default_rng(abs(hash(str(forgery.path))) % 2**32)
-    at[last] = CHANGES[forgery.change](at[last], rng)  # type: ignore[index]
-    round = tree["round"]
-    return encode(
-        replace(state, settings=tree["settings"], parts=tree["parts"], round=round), "forged"
-    )
+    name, problem, moment, path, change = case
+    state = genuine(name, problem, moment)
+    tree: Any = copy.deepcopy(_tree(state))
+    at = tree
+    for key in path[:-1]:
+        at = at[key]
+    rng = np.random.default_rng(zlib.crc32(repr(path).encode()))
+    at[path[-1]] = CHANGES[change](at[path[-1]], rng)
+    return encode(replace(state, **tree), "forged")
 
 
 def leaves(tree: Any, path: Path = ()) -> Iterator[Leaf]:

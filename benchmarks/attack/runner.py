@@ -1,0 +1,103 @@
+"""Children that may crash or hang, one case after the other, and what came of each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.attack.outcome import FINE
+
+PATIENCE = 20.0  # seconds for a case
+WARMING_UP = 600.0  # more for the first of a family, which may have to compile its kernels
+
+
+@dataclass
+class Tally:
+    """How many cases had which outcome, and those that must not be."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[tuple[Any, str]] = field(default_factory=list)
+
+    def add(self, case: Any, outcome: str) -> None:
+        """Count one case."""
+        self.counts[outcome.partition(":")[0]] += 1
+        if outcome not in FINE:
+            self.faults.append((case, outcome))
+
+
+class Child:
+    """A process that is attacked; a new one takes its place when it dies."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[str] | None = None
+
+    def suffer(self, family: str, case: Any, patience: float) -> str:
+        """The outcome of one case: what the child says, "crash" or "hang"."""
+        child = self._running()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        hung = threading.Event()
+
+        def end() -> None:
+            hung.set()
+            child.kill()
+
+        timer = threading.Timer(patience, end)
+        timer.start()
+        try:
+            child.stdin.write(json.dumps([family, case]) + "\n")
+            child.stdin.flush()
+            answer = child.stdout.readline().strip()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            timer.cancel()
+        if answer:
+            return answer
+        code = child.wait()
+        self._process = None
+        return "hang" if hung.is_set() else f"crash: exit code {code}"
+
+    def end(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.attack.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=self._environment,
+                cwd=Path(__file__).parents[2],
+            )
+        return self._process
+
+
+def attack(
+    family: str,
+    cases: Iterable[Any],
+    child: Child,
+    told: Callable[[Tally], None] = lambda tally: None,
+) -> Tally:
+    """Have a child suffer all cases of a family; `told` hears of every one."""
+    tally, patience = Tally(), WARMING_UP
+    for case in cases:
+        outcome = child.suffer(family, case, patience)
+        patience = WARMING_UP if outcome == "hang" or outcome.startswith("crash") else PATIENCE
+        tally.add(case, outcome)
+        told(tally)
+    return tally
