@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -64,14 +65,15 @@ class Child:
         if answer:
             return answer
         code = child.wait()
-        self._process = None
+        self.end()
         return "hang" if hung.is_set() else f"crash: exit code {code}"
 
     def end(self) -> None:
         """End the process."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait()
+        if self._process is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.communicate()
+            self._process = None
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:

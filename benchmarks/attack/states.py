@@ -209,7 +209,7 @@ def _arrays_only(change: Callable[..., Array | None]) -> Callable[..., Any]:
 def _other_kind(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, np.ndarray):
         whole = value.dtype.kind != "f"
-        return value.astype(np.float32) if whole else np.nan_to_num(value).astype(np.int64)
+        return value.astype(np.float32) if whole else np.ones(value.shape, dtype=np.int64)
     return {str: 7, bool: "yes", int: 1.5, float: "1.0"}.get(type(value), 3)
 
 

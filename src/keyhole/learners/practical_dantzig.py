@@ -234,7 +234,9 @@ class PracticalDantzig(DantzigLearner):
         self._read(np.setdiff1d(fixed, self._played.support))
         same = np.array_equal(fixed, self._fixed) and np.array_equal(avoid, self._avoid)
         if not same or explore != self._explore:
-            raise StateError(f"{fixed}, {avoid}, {explore} is not what {self.problem} reads")
+            raise StateError(
+                f"fixed, avoid, explore are {fixed}, {avoid}, {explore}: that is no plan"
+            )
         refuse_another_model(self._desk, "model", self._played.number, self._played.support)
 
     def _before_round(self, t: int) -> None:
