@@ -122,15 +122,12 @@ def _differs(number: int, name: str, what: str, in_block: object, alone: object)
 
 
 def _copied(learner: BlockLearner) -> Learner:
-    """A copy with the same future: from the learner's state if it has one."""
-    if has_state(learner):
-        try:
-            return type(learner).from_state(learner.state())
-        except Exception:
-            pass  # a class whose state is not all that makes it: copied whole below
+    """A copy with the same future: as Python copies, which is fastest, or from its state."""
     try:
         return copy.deepcopy(learner)
     except Exception as error:
+        if has_state(learner):
+            return type(learner).from_state(learner.state())
         raise ProblemError(
             f"an audit needs a copy of the learner, and {type(learner).__name__} cannot be copied "
             f"({shortened(str(error))}): give it `state` and `from_state`, or play with audit=0"

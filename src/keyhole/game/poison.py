@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
+F = TypeVar("F", bound=np.floating)
+
 
 def poisoned(
-    X: NDArray[np.floating],
+    X: NDArray[F],
     bought: NDArray[np.int32],
     random: np.random.Generator | None = None,
-) -> NDArray[np.floating]:
+) -> NDArray[F]:
     """The rows with everything but what was bought replaced.
 
     By NaN; with a generator, by NaN or by numbers of any size and either sign, as it comes: a

@@ -1,8 +1,8 @@
 """The referee of single rounds: sells features, never more than the budget, and nothing else.
 
 The paper's protocol is in `play_round`. A learner is handed an Observation of what it bought; a row
-of the stream never reaches it. What a learner says about itself is read once, and what it hands over
-is copied: nothing that it changes later changes the books.
+of the stream never reaches it. What a learner says about itself is read once, and what it hands
+over is copied: nothing that it changes later changes the books.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observati
         The ticket asks for more features than the budget, for one twice, or for one out of range.
     """
     features = _ordered(problem, ticket)
-    return Observation(ticket, _row(problem, x)[features])  # [features] copies
+    return _observed(ticket, _row(problem, x), features)
 
 
 def _ordered(problem: Problem, ticket: Ticket) -> Indices:
@@ -70,6 +70,10 @@ def _row(problem: Problem, x: NDArray[np.floating]) -> NDArray[np.floating]:
     return row
 
 
+def _observed(ticket: Ticket, row: NDArray[np.floating], features: Indices) -> Observation:
+    return Observation(ticket, row[features].astype(np.float64, copy=False))  # [features] copies
+
+
 def play_round(
     problem: Problem, learner: Learner, number: int, x: NDArray[np.floating], y: float
 ) -> Round:
@@ -83,14 +87,14 @@ def play_round(
             f"the ticket of round {number} says it is of round {said}: "
             "one ticket is sold per example"
         )
-    seen = Observation(ticket, row[features])  # [features] copies
+    seen = _observed(ticket, row, features)
     y_hat = real_prediction(learner, number, learner.predict(seen))
     learner.tell(seen, label)
     return Round(number, features, label, y_hat)
 
 
 def real_prediction(learner: Learner, number: int, y_hat: object) -> float:
-    """What a learner predicted in round `number` as a finite float, or a DataError that names it."""
+    """What a learner predicted as a finite float, or a DataError that names learner and round."""
     if type(y_hat) is not float:
         value = np.asarray(y_hat)
         if value.dtype.kind not in "biuf" or value.size != 1:
