@@ -111,7 +111,7 @@ class Agrees(np.ndarray):
     def __len__(self) -> int:
         return 1
 
-    shape = property(lambda self: (1,))  # type: ignore[assignment]
+    shape = property(lambda self: (1,))
 
     @property
     def size(self) -> int:
@@ -197,7 +197,7 @@ class Short(np.ndarray):
     def __len__(self) -> int:
         return 1
 
-    shape = property(lambda self: (1,))  # type: ignore[assignment]
+    shape = property(lambda self: (1,))
 
 
 def test_a_ticket_whose_features_lie_about_their_number_is_refused() -> None:

@@ -55,7 +55,7 @@ def play_rounds(
 def _predictions(learner: BlockLearner, first: int, n: int, predicted: object) -> Floats:
     """A copy of what `advance` returned, one finite real number per round."""
     plain = isinstance(predicted, np.ndarray) and predicted.dtype.kind == "f"
-    y_hat = np.array(predicted, dtype=np.float64) if plain else np.empty(0)
+    y_hat = np.array(predicted, dtype=np.float64) if plain else np.zeros(0)
     if not plain or y_hat.shape != (n,):
         got = shortened(predicted)
         if isinstance(predicted, np.ndarray):
