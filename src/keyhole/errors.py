@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn, SupportsFloat, SupportsIndex
 
@@ -13,10 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
 REAL, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+# What a terminal obeys: C0, DEL and C1; marks, separators and overrides of the writing direction.
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+
+
+def printable(text: str) -> str:
+    r"""Text without what a terminal would obey: control characters, changes of direction.
+
+    >>> print(printable("tsh\x1b[2J\u202e"))
+    tsh\x1b[2J\u202e
+    """
+    return re.sub(f"[{CONTROL}]", lambda found: repr(found[0])[1:-1], text)
 
 
 class KeyholeError(Exception):
     """Anything keyhole refuses to do. Whatever raised it left every state as it was."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # names of columns and files are what others wrote
 
 
 class ProblemError(KeyholeError, ValueError):
@@ -172,6 +187,18 @@ def real_numbers(name: str, values: ArrayLike) -> NDArray[np.floating]:
         if lost.any():
             raise DataError(f"{name} holds {array[lost][0]}, which is beyond float64")
     return result
+
+
+def refuse_unless_stream(stream: object, *, blocks: bool = False) -> None:
+    """ProblemError unless this has the members of a stream, and of one of blocks if asked for."""
+    members = ("names", "rounds", "__iter__", *(("blocks",) if blocks else ()))
+    d = getattr(stream, "d", None)
+    if not isinstance(d, int | np.integer) or not all(hasattr(stream, m) for m in members):
+        raise ProblemError(
+            f"stream must be a stream of examples{' in blocks' if blocks else ''}, got a "
+            f"{type(stream).__name__}: make one with kh.streams.ArrayStream(X, y), or with "
+            "kh.streams.read(frame, target=...) from a dataframe or a file"
+        )
 
 
 def refuse_block(X: NDArray[np.floating], y: NDArray[np.float64], d: int) -> None:

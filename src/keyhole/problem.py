@@ -28,6 +28,7 @@ from keyhole.errors import (
     real_numbers,
     refuse_block,
     refuse_round,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "real_numbers",
     "refuse_block",
     "refuse_round",
+    "refuse_unless_stream",
     "sparsity",
     "whole_number",
 ]

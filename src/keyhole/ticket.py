@@ -214,6 +214,8 @@ class Observation:
     values: Floats
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ticket, Ticket):
+            raise DataError(f"an observation needs a Ticket, got {shortened(self.ticket)}")
         features = self.ticket.features
         if type(self.values) is not np.ndarray or self.values.dtype != np.float64:
             values = real_numbers("values", self.values).astype(np.float64)

@@ -24,6 +24,7 @@ from keyhole.problem import (
     Ticket,
     finite_label,
     real_numbers,
+    refuse_unless_stream,
 )
 
 
@@ -123,6 +124,7 @@ def problem_of(learner: Learner) -> Problem:
 
 def refuse_other_features(problem: Problem, stream: Stream) -> None:
     """ProblemError unless the problem is about the features of the stream."""
+    refuse_unless_stream(stream)
     if stream.d != problem.d:
         raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
     if problem.names is not None and stream.names is not None and problem.names != stream.names:

@@ -27,6 +27,7 @@ from keyhole.problem import (
     Ticket,
     TicketError,
     positive_number,
+    refuse_unless_stream,
 )
 from keyhole.saving.snapshot import State
 
@@ -275,6 +276,7 @@ def oracle(
     >>> bool((kh.oracle(stream, kh.Problem(20, 2, 6)).ask().features == truth.support).all())
     True
     """
+    refuse_unless_stream(stream, blocks=True)
     if stream.d != problem.d:
         raise ProblemError(f"the stream has {stream.d} features, the problem d = {problem.d}")
     gram = Gram(problem.d)

@@ -8,6 +8,7 @@ import numpy as np
 
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
+from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
 from keyhole.learners.baselines import FullInformation, RunningMean, Zero
 from keyhole.ledger import Ledger
@@ -18,6 +19,7 @@ from keyhole.problem import (
     Learner,
     Problem,
     ProblemError,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -101,6 +103,8 @@ class Recorder:
     """
 
     def __init__(self, learner: Learner, stream: BlockStream, about: About, scope: Scope) -> None:
+        problem_of(learner)
+        refuse_unless_stream(stream, blocks=True)
         if learner.round != 0:
             raise ProblemError(
                 f"a run begins with a new learner, this one has played {learner.round:,} rounds"

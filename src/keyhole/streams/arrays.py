@@ -14,6 +14,7 @@ from keyhole.problem import (
     ProblemError,
     feature_names,
     real_numbers,
+    refuse_unless_stream,
     whole_number,
 )
 
@@ -125,6 +126,7 @@ def rows_of(blocks: Iterable[Block]) -> Iterator[tuple[Floats, float]]:
 
 def take(stream: BlockStream, rounds: int) -> GeneratedStream:
     """The first `rounds` rows of a stream (all of them, if there are fewer)."""
+    refuse_unless_stream(stream, blocks=True)
     most = whole_number("rounds", rounds, 0)
 
     def chunks() -> Iterator[Block]:
@@ -150,6 +152,8 @@ def chain(*streams: BlockStream) -> GeneratedStream:
     """One stream after the other; all of the same features."""
     if not streams:
         raise ProblemError("chain needs at least one stream, got none")
+    for stream in streams:
+        refuse_unless_stream(stream, blocks=True)
     first = streams[0]
     for i, other in enumerate(streams[1:], start=1):
         if other.d != first.d:
@@ -170,6 +174,7 @@ def repeat(stream: BlockStream, passes: int) -> GeneratedStream:
 
 def collect(stream: BlockStream) -> Block:
     """The whole stream as two arrays in memory."""
+    refuse_unless_stream(stream, blocks=True)
     blocks = list(stream.blocks())
     if not blocks:
         return np.empty((0, stream.d)), np.empty(0)

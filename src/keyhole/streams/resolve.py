@@ -33,7 +33,7 @@ def resolve(features: Sequence[str], columns: Collection[str], title: str) -> Sp
     {'a': None, 'a=b': ('c',)}
     >>> resolve(["a=b=c"], {"a", "a=b"}, "the dataframe")
     Traceback (most recent call last):
-    keyhole.errors.DataError: the dataframe: the feature 'a=b=c' can be level 'b=c' of column 'a' ...
+    keyhole.errors.DataError: the dataframe: the feature 'a=b=c' can be level 'b=c' of ...
     """
     ways = {feature: readings(feature, columns) for feature in features}
     is_number: dict[str, bool] = {}
