@@ -83,6 +83,9 @@ class Board:
         if self._live is not None:
             self._live.stop()
 
+    def _shown(self) -> Group:
+        return Group(*(Text(printable(line)) for line in [self._stage, *self._lines]))
+
     def stage(self, words: str) -> None:
         """Something new begins."""
         self._stage = f"{words} ..."
