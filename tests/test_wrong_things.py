@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import keyhole as kh
 
+pd = pytest.importorskip("pandas")
 PROBLEM = kh.Problem(d=2, k=1, budget=1)
 FRAME = pd.DataFrame({"d": [1.0, 2.0], "names": [0.0, 1.0], "y": [1.0, 2.0]})
 THINGS = [42, "x", None, [1, 2], FRAME, {"a": 1}, 1j, np.zeros(3), b"x", object, float("nan")]
@@ -18,9 +18,11 @@ each_thing = pytest.mark.parametrize("thing", THINGS, ids=lambda t: type(t).__na
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: str(cls.__name__))
 @each_thing
 def test_a_learner_needs_a_problem(cls: Any, thing: Any) -> None:
-    for call in (lambda: cls(thing), lambda: cls(problem=thing), lambda: cls(thing, seed=1)):
+    given: list[tuple[tuple[Any, ...], dict[str, Any]]]
+    given = [((thing,), {}), ((), {"problem": thing}), ((thing,), {"seed": 1})]
+    for positional, named in given:
         with pytest.raises(kh.ProblemError, match=r"\w+ needs a problem, kh.Problem\("):
-            call()
+            cls(*positional, **named)
     with pytest.raises(TypeError, match="problem"):
         cls()
 

@@ -117,7 +117,7 @@ def test_what_is_no_number_is_refused(X: object) -> None:
 
 
 def test_generated_rows_of_text_are_refused() -> None:
-    rows = kh.streams.GeneratedStream(1, 1, lambda: [(np.array([["1"]]), np.array([1.0]))])  # type: ignore[list-item]
+    rows = kh.streams.GeneratedStream(1, 1, lambda: [(np.array([["1"]]), np.array([1.0]))])
     for play in (lambda: list(rows), lambda: kh.play(kh.Zero(kh.Problem(1, 1, 1)), rows)):
         with pytest.raises(kh.DataError, match="X must be numbers"):
-            play()  # type: ignore[no-untyped-call]
+            play()

@@ -1,13 +1,13 @@
 """Names of features that can be read in more than one way are resolved by all the others."""
 
 import numpy as np
-import pyarrow
 import pytest
 
 import keyhole as kh
 from keyhole.streams import read
 from keyhole.streams.resolve import resolve
 
+pyarrow = pytest.importorskip("pyarrow")
 TWO = pyarrow.table(
     {"a": [1.5, 2.5, 3.5], "a=b": ["c", "d", "c"], "x": [0.0, 1.0, 2.0], "y": [1.0, 2.0, 3.0]}
 )
