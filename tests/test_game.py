@@ -167,7 +167,7 @@ def test_predictions_must_be_finite() -> None:
             return np.full(len(y), np.nan)
 
     for stream in (STREAM, RowsOnly(STREAM)):
-        with pytest.raises(kh.DataError, match="round 1: the learner predicted nan"):
+        with pytest.raises(kh.DataError, match="round 1: Wild predicted nan"):
             kh.play(Wild(PROBLEM), stream)
 
 

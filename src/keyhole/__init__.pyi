@@ -19,6 +19,7 @@ from keyhole.errors import MissingExtraError as MissingExtraError
 from keyhole.errors import ProblemError as ProblemError
 from keyhole.errors import StateError as StateError
 from keyhole.errors import TicketError as TicketError
+from keyhole.game import Audit as Audit
 from keyhole.game import ProgressLine as ProgressLine
 from keyhole.game import play as play
 from keyhole.game import rounds as rounds

@@ -23,6 +23,8 @@ from keyhole.problem import (
     Floats,
     Interval,
     ProblemError,
+    real_numbers,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -146,7 +148,7 @@ def weak_supermodularity(
     >>> print(weak_supermodularity(X, [1.0, 2.0, 3.0, 4.0], 3))
     1
     """
-    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    rows, labels = real_numbers("X", X), real_numbers("y", y).astype(np.float64)
     if rows.ndim != 2 or labels.shape != (len(rows),) or not len(rows):
         raise DataError(f"X and y must have the same rows, got {rows.shape} and {labels.shape}")
     gram = Gram(rows.shape[1])
@@ -200,6 +202,7 @@ def bbrcnp(
     >>> print(bbrcnp(stream, 4, t0=1000))
     [1.17204, 2.14997]
     """
+    refuse_unless_stream(stream, blocks=True)
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
     whole = second_moments(stream)
     if whole.n < t0:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn, SupportsFloat, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
+REAL, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+# What a terminal obeys: C0, DEL and C1; marks, separators and overrides of the writing direction.
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+
+
+def printable(text: str) -> str:
+    r"""Text without what a terminal would obey: control characters, changes of direction.
+
+    >>> print(printable("tsh\x1b[2J\u202e"))
+    tsh\x1b[2J\u202e
+    """
+    return re.sub(f"[{CONTROL}]", lambda found: repr(found[0])[1:-1], text)
 
 
 class KeyholeError(Exception):
     """Anything keyhole refuses to do. Whatever raised it left every state as it was."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # names of columns and files are what others wrote
 
 
 class ProblemError(KeyholeError, ValueError):
@@ -142,10 +158,59 @@ def feature_names(names: Sequence[str] | None, d: int) -> tuple[str, ...] | None
     return result
 
 
+def real_numbers(name: str, values: ArrayLike) -> NDArray[np.floating]:
+    """`values` as a plain array of float32 or float64 in native byte order, or a DataError.
+
+    These two are taken as they are, without a copy; any other real numbers become float64. Text,
+    complex numbers, objects and masked arrays are refused, and so is what float64 cannot hold.
+
+    >>> real_numbers("X", np.array([1, 2], dtype=">f2"))
+    array([1., 2.])
+    >>> real_numbers("X", ["1", "2"])
+    Traceback (most recent call last):
+    keyhole.errors.DataError: X must be numbers, got <U1
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{name} is a masked array: fill it first, {name}.filled(np.nan)")
+    try:
+        array = np.asarray(values)  # never a subclass: those can say anything about themselves
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"{name} must be numbers: {shortened(str(error))}") from None
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must be numbers, got {array.dtype}")
+    if array.dtype in (REAL, SINGLE):  # native: other byte orders compare unequal
+        return array
+    with np.errstate(over="ignore"):
+        result = array.astype(np.float64)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        lost = np.isinf(result) & np.isfinite(array)
+        if lost.any():
+            raise DataError(f"{name} holds {array[lost][0]}, which is beyond float64")
+    return result
+
+
+def refuse_unless_stream(stream: object, *, blocks: bool = False) -> None:
+    """ProblemError unless this has the members of a stream, and of one of blocks if asked for."""
+    members = ("names", "rounds", "__iter__", *(("blocks",) if blocks else ()))
+    d = getattr(stream, "d", None)
+    if not isinstance(d, int | np.integer) or not all(hasattr(stream, m) for m in members):
+        raise ProblemError(
+            f"stream must be a stream of examples{' in blocks' if blocks else ''}, got a "
+            f"{type(stream).__name__}: make one with kh.streams.ArrayStream(X, y), or with "
+            "kh.streams.read(frame, target=...) from a dataframe or a file"
+        )
+
+
 def refuse_block(X: NDArray[np.floating], y: NDArray[np.float64], d: int) -> None:
     """DataError unless X has d features per row, and y a usable label for each of them."""
+    kinds = [getattr(array, "dtype", np.dtype(object)) for array in (X, y)]
+    if kinds[0] not in (REAL, SINGLE) or kinds[1].kind not in "biuf":
+        raise DataError(
+            "a block needs arrays of numbers, X of float64 or float32, "
+            f"got {' and '.join(str(kind) for kind in kinds)}"
+        )
     usable = np.abs(y) <= LARGEST
-    if X.shape != (len(y), d) or not usable.all():
+    if X.shape != (len(y), d) or y.ndim != 1 or not usable.all():
         raise DataError(
             f"a block needs {d} features per row and one finite label for each, "
             f"got X of shape {X.shape} and {usable.sum()} finite labels of {len(y)}"
@@ -160,8 +225,8 @@ def refuse_round(round: int) -> NoReturn:
 def finite_label(y: SupportsFloat) -> float:
     """The label as a finite float, or a DataError."""
     try:
-        if isinstance(y, complex | np.complexfloating | str | bytes):
-            raise TypeError
+        if isinstance(y, complex | str | bytes) or getattr(y, "dtype", REAL).kind not in "biuf":
+            raise TypeError  # float() takes some of these, with or without a warning
         label = float(y)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"the label must be a number, got {shortened(y)}") from None

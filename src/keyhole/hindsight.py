@@ -11,6 +11,7 @@ import numpy as np
 
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares
+from keyhole.errors import shortened
 from keyhole.ledger import Ledger
 from keyhole.problem import (
     BlockStream,
@@ -19,6 +20,7 @@ from keyhole.problem import (
     Indices,
     Interval,
     ProblemError,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -92,6 +94,7 @@ def hindsight(
     >>> bool((best.support == truth.support).all()), best.loss.width
     (True, 0.0)
     """
+    refuse_unless_stream(stream, blocks=True)
     k = sparsity(k, stream.d)
     gram = Gram(stream.d)
     for X, y in stream.blocks():
@@ -114,6 +117,7 @@ def hindsight_curve(
     `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
     each search starts from the model of the prefix before.
     """
+    refuse_unless_stream(stream, blocks=True)
     k = sparsity(k, stream.d)
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
@@ -194,12 +198,18 @@ def regret(ledger: Ledger, best: Hindsight) -> Interval:
     >>> f"{regret(ledger, kh.hindsight(stream, 2)).high:.2f}"
     '2.38'
     """
+    _refuse_unless_ledger(ledger)
     if ledger.first_round != 1 or ledger.rounds != best.rounds:
         raise DataError(
             f"the ledger covers rounds {ledger.first_round} to {ledger.last_round}, the model in "
             f"hindsight rounds 1 to {best.rounds}: regret compares the same rounds"
         )
     return ledger.loss - best.loss
+
+
+def _refuse_unless_ledger(ledger: object) -> None:
+    if not isinstance(ledger, Ledger):
+        raise DataError(f"ledger must be what kh.play returns, got {shortened(ledger)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +230,7 @@ def regret_curve(
     seconds: float = 10.0,
 ) -> RegretCurve:
     """Regret along a game, at the checkpoints of its ledger; the time is shared among them."""
+    _refuse_unless_ledger(ledger)
     if ledger.first_round != 1:
         raise DataError(f"a curve begins at round 1, the ledger at round {ledger.first_round}")
     marks = ledger.checkpoints

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.errors import shortened
 from keyhole.problem import DataError, Floats, Indices, Problem, Round
 
 CHECKPOINTS_PER_DOUBLING = 8
@@ -61,6 +62,8 @@ class Ledger:
     """
 
     def __init__(self, problem: Problem, *, keep_predictions: bool = True) -> None:
+        if not isinstance(problem, Problem):
+            raise DataError(f"a ledger is of a Problem, got {shortened(problem)}")
         self.problem = problem
         self.keep_predictions = keep_predictions
         self.first_round = 1

@@ -25,8 +25,10 @@ from keyhole.errors import (
     nearest,
     positive_number,
     real_number,
+    real_numbers,
     refuse_block,
     refuse_round,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -58,8 +60,10 @@ __all__ = [
     "plays_blocks",
     "positive_number",
     "real_number",
+    "real_numbers",
     "refuse_block",
     "refuse_round",
+    "refuse_unless_stream",
     "sparsity",
     "whole_number",
 ]

@@ -18,6 +18,7 @@ from keyhole.errors import (
     DataError,
     ProblemError,
     nearest,
+    real_numbers,
     shortened,
     whole_number,
 )
@@ -39,7 +40,8 @@ def _refuse_order(features: Indices) -> NoReturn:
 
 def _frozen(values: ArrayLike) -> NDArray[Any]:
     """A read-only copy, or the array itself if it is read-only already and owns its memory."""
-    if isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable:
+    # Only of plain arrays: a subclass can say anything about itself.
+    if type(values) is np.ndarray and values.base is None and not values.flags.writeable:
         return values
     array = np.array(values)
     array.flags.writeable = False
@@ -91,7 +93,10 @@ class Ticket:
 
     def __post_init__(self) -> None:
         try:
-            features = np.array(self.features, dtype=np.int64, ndmin=1)
+            given = np.asarray(self.features)
+            if given.size and given.dtype.kind not in "iu":  # 0.7, "3" and True would be converted
+                raise TypeError
+            features = np.array(given, dtype=np.int64, ndmin=1)
         except (TypeError, ValueError, OverflowError):
             raise BudgetError(
                 f"features must be whole numbers, got {shortened(self.features)}"
@@ -209,7 +214,12 @@ class Observation:
     values: Floats
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ticket, Ticket):
+            raise DataError(f"an observation needs a Ticket, got {shortened(self.ticket)}")
         features = self.ticket.features
+        if type(self.values) is not np.ndarray or self.values.dtype != np.float64:
+            values = real_numbers("values", self.values).astype(np.float64)
+            object.__setattr__(self, "values", values)
         if self.values.shape != features.shape:
             raise DataError(
                 f"the ticket of round {self.ticket.round} has {len(features)} features, "

@@ -84,3 +84,40 @@ def test_arrays_are_used_as_they_are(tmp_path: Path) -> None:
 def test_errors(make: Any, message: str) -> None:
     with pytest.raises(kh.KeyholeError, match=re.escape(message)):
         make()
+
+
+@pytest.mark.parametrize("dtype", ["f2", ">f2", ">f4", ">f8", "g", ">i4", "u8", "?"])
+def test_other_real_numbers_become_native_float64(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 5)).astype(dtype), rng.integers(0, 2, 60).astype(dtype)
+    stream = ArrayStream(X, y)
+    assert stream.X.dtype == stream.y.dtype == np.float64
+    problem = kh.Problem(d=5, k=1, budget=3)
+    ours, plain = kh.AutoLearner(problem), kh.AutoLearner(problem)
+    kh.play(ours, stream)
+    kh.play(plain, ArrayStream(X.astype(float), y.astype(float)))
+    assert ours.weights.tobytes() == plain.weights.tobytes()
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no long double")
+def test_what_float64_cannot_hold_is_refused() -> None:
+    huge = np.array([[np.longdouble(10) ** 400]])
+    with pytest.raises(kh.DataError, match="beyond float64"):
+        ArrayStream(huge, [1.0])
+    with pytest.raises(kh.DataError, match="beyond float64"):
+        ArrayStream([[1.0]], huge[0])
+
+
+@pytest.mark.parametrize("X", [[["1"]], [[1j]], [[None]], [["1", 2]], np.ma.masked_less([[1]], 2)])
+def test_what_is_no_number_is_refused(X: object) -> None:
+    with pytest.raises(kh.DataError, match=r"X must be numbers|X is a masked array"):
+        ArrayStream(X, [1.0])  # type: ignore[arg-type]
+    with pytest.raises(kh.DataError, match="y"):
+        ArrayStream([[1.0]], X[0])  # type: ignore[index]
+
+
+def test_generated_rows_of_text_are_refused() -> None:
+    rows = kh.streams.GeneratedStream(1, 1, lambda: [(np.array([["1"]]), np.array([1.0]))])
+    for play in (lambda: list(rows), lambda: kh.play(kh.Zero(kh.Problem(1, 1, 1)), rows)):
+        with pytest.raises(kh.DataError, match="X must be numbers"):
+            play()

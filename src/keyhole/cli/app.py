@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -14,6 +16,7 @@ from keyhole.cli import compare, diagnose, learners, predict, simulate, theory
 from keyhole.cli import run as play
 
 FINE, UNEXPECTED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="keyhole",
@@ -60,6 +63,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; what went wrong is one line on standard error."""
     if "_KEYHOLE_COMPLETE" in os.environ:  # the shell asks what could follow
         app(prog_name="keyhole")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before we began
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for out in (sys.stdout, sys.stderr):
         reconfigure = getattr(out, "reconfigure", None)
         if reconfigure is not None:
@@ -70,8 +76,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader left, `| head` for instance. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up(sys.stdout)  # the reader left, `| head` for instance
         return FINE
     except Exception as error:
         line = _one_line(error)
@@ -104,10 +109,24 @@ def _one_line(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"standard output cannot be written: {error.strerror}"
     return None
 
 
 def _say(line: str, code: int) -> int:
-    sys.stdout.flush()
-    sys.stderr.write(f"keyhole: {line}\n")
+    from keyhole.errors import printable
+
+    for out, text in ((sys.stdout, ""), (sys.stderr, f"keyhole: {printable(line)}\n")):
+        try:
+            out.write(text)
+            out.flush()
+        except OSError:  # full, or closed by its reader
+            _give_up(out)
     return code
+
+
+def _give_up(out: TextIO) -> None:
+    """What is still buffered has nowhere to go; Python would try again on the way out."""
+    with contextlib.suppress(OSError, ValueError):  # not a file: nothing to do
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())

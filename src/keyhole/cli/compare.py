@@ -40,6 +40,7 @@ def compare(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: one for each core.")
     ] = -1,
+    audit: options.Audit = 0.0,
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -64,7 +65,7 @@ def compare(
     names = list(dict.fromkeys(learner or options.compared()))
     for name in names:
         make_learner(name, problem, 0)  # one that cannot play says so before any has played
-    result = tournament.play(source, problem, names, seeds, jobs)
+    result = tournament.play(source, problem, names, seeds, jobs, audit)
     if as_json:
         emit(result.as_json())
     else:

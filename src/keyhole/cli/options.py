@@ -175,3 +175,14 @@ class SizeOptions:
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
+
+Audit = Annotated[
+    float,
+    typer.Option(
+        "--audit",
+        min=0.0,
+        max=1.0,
+        metavar="SHARE",
+        help="Share of blocks to replay on a copy that sees only what was bought.",
+    ),
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from keyhole.errors import CONTROL, printable
 from keyhole.problem import Interval
 
 LEFT, RIGHT = "<", ">"
@@ -20,6 +22,8 @@ LEFT, RIGHT = "<", ">"
 def emit(answer: Mapping[str, object]) -> None:
     """One JSON object on standard output; a number that is not finite is null."""
     text = json.dumps(plain(answer), indent=2, ensure_ascii=False, allow_nan=False)
+    # What JSON lets stand and a terminal obeys; only strings can hold it, so it can be escaped.
+    text = re.sub(f"(?!\n)[{CONTROL}]", lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.write(f"{text}\n")
 
 
@@ -45,9 +49,9 @@ def plain(value: object) -> Any:
 
 
 def say(*lines: str) -> None:
-    """Lines of text on standard output."""
+    """Lines of text on standard output; what a terminal would obey is escaped."""
     for line in lines:
-        sys.stdout.write(f"{line.rstrip()}\n")
+        sys.stdout.write(f"{printable(line.rstrip())}\n")
 
 
 def heading(text: str) -> None:
@@ -55,7 +59,9 @@ def heading(text: str) -> None:
     from rich.console import Console
 
     say("")
-    Console(highlight=False, soft_wrap=True).print(text, style="bold", markup=False, emoji=False)
+    Console(highlight=False, soft_wrap=True).print(
+        printable(text), style="bold", markup=False, emoji=False
+    )
 
 
 def columns(rows: Sequence[Sequence[str]], align: str, indent: int = 2) -> list[str]:
@@ -64,6 +70,7 @@ def columns(rows: Sequence[Sequence[str]], align: str, indent: int = 2) -> list[
     >>> columns([("tsh", "1.25"), ("iron", "-3")], "<>")
     ['  tsh   1.25', '  iron    -3']
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         " " * indent

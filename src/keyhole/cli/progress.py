@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from keyhole.cli.output import number
+from keyhole.errors import printable
 from keyhole.ledger import Ledger
 from keyhole.model import sparse_model
 from keyhole.problem import Learner
@@ -66,7 +67,9 @@ class Board:
                 console=Console(stderr=True, highlight=False),
                 refresh_per_second=A_SECOND,
                 transient=True,
-                get_renderable=lambda: Group(*(Text(s) for s in [self._stage, *self._lines])),
+                get_renderable=lambda: Group(
+                    *(Text(printable(s)) for s in [self._stage, *self._lines])
+                ),
             )
             self._live.start()
         return self
@@ -79,6 +82,9 @@ class Board:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def _shown(self) -> Group:
+        return Group(*(Text(printable(line)) for line in [self._stage, *self._lines]))
 
     def stage(self, words: str) -> None:
         """Something new begins."""

@@ -43,7 +43,7 @@ def recorded(
         target=source.target,
         command=shlex.join(["keyhole", *sys.argv[1:]]),
     )
-    scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported)
+    scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
     total, mean = source.stream.rounds, recorder.mean.ledger
     with Board(learner, total, mean) as board, interrupt.on_ctrl_c():

@@ -26,6 +26,7 @@ class LearnerOptions:
         ),
     ] = "auto"
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0
+    audit: options.Audit = 0.0
 
 
 @dataclass(frozen=True)

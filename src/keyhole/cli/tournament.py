@@ -127,7 +127,12 @@ class Tournament:
 
 
 def play(
-    source: Source, problem: Problem, learners: Sequence[str], seeds: int, jobs: int
+    source: Source,
+    problem: Problem,
+    learners: Sequence[str],
+    seeds: int,
+    jobs: int,
+    audit: float,
 ) -> Tournament:
     """Play every learner with seeds 0, 1, ... in `jobs` processes; Ctrl-C ends it early."""
     joblib = extra("joblib", "cli")
@@ -139,7 +144,9 @@ def play(
     # Processes that begin while Ctrl-C is ignored never hear of it: this one stops them.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        games: Iterator[Game] = parallel(call(source.stream, problem, best, *t) for t in tasks)
+        games: Iterator[Game] = parallel(
+            call(source.stream, problem, best, audit, *t) for t in tasks
+        )
     finally:
         signal.signal(signal.SIGINT, before)
     try:
@@ -161,10 +168,12 @@ def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, float
     return whole.prefixes[-1].best(problem.k, SEARCH), ledger.loss
 
 
-def _game(stream: BlockStream, problem: Problem, best: Hindsight, learner: str, seed: int) -> Game:
+def _game(
+    stream: BlockStream, problem: Problem, best: Hindsight, audit: float, learner: str, seed: int
+) -> Game:
     player = make_learner(learner, problem, seed)
     start = time.monotonic()
-    ledger = play_game(player, stream, keep_predictions=False)
+    ledger = play_game(player, stream, keep_predictions=False, audit=audit)
     seconds = time.monotonic() - start
     gap = regret(ledger, best)
     return Game(learner, seed, ledger.loss, ledger.mean_reads, gap, seconds)

@@ -20,7 +20,7 @@ from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
 from keyhole.diagnosis.sums import StreamSums
 from keyhole.learners.dantzig import default_burn_in
-from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem
+from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem, refuse_unless_stream
 
 VIEWS = 100  # of a pair: its correlation is then known to about 0.1
 FEW_VIEWS = 10
@@ -62,6 +62,7 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     >>> [g.verdict for g in report.guarantees]
     ['not refuted', 'open']
     """
+    refuse_unless_stream(stream, blocks=True)
     problem = Problem(stream.d, k, budget, stream.names)
     sums = StreamSums(stream.d)
     for X, y in stream.blocks():

@@ -8,18 +8,28 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.game.audit import Audit
+from keyhole.game.block_play import play_rounds
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.game.progress_line import Progress, ten_times_a_second
-from keyhole.game.referee import play_round, play_rounds, problem_of
+from keyhole.game.referee import (
+    play_round,
+    problem_of,
+    refuse_another_problem,
+    refuse_other_features,
+)
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.problem import (
     BlockLearner,
+    DataError,
     Floats,
     Learner,
     Round,
     Stream,
+    finite_label,
     has_blocks,
     plays_blocks,
+    real_numbers,
     whole_number,
 )
 
@@ -33,9 +43,11 @@ def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
     >>> [(r.round, r.y, r.y_hat) for r in rounds(learner, stream)]
     [(1, 1.0, 0.0), (2, 3.0, 1.0)]
     """
-    problem = problem_of(learner, stream)
+    problem = problem_of(learner)
+    refuse_other_features(problem, stream)
     for number, (x, y) in enumerate(stream, start=learner.round + 1):
         yield play_round(problem, learner, number, x, y)
+        refuse_another_problem(problem, learner)
 
 
 def play(
@@ -46,6 +58,7 @@ def play(
     progress: Progress | None = None,
     keep_predictions: bool = True,
     observers: Sequence[Observer] = (),
+    audit: float | Audit = 0.0,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the books.
 
@@ -63,6 +76,16 @@ def play(
         False for books whose size does not grow with the number of rounds.
     observers
         Who is told of every round. They change nothing about the game, but each may end it.
+    audit
+        The share of blocks, from 0 to 1, that a copy of the learner plays once more without seeing
+        what was not bought, to find out whether the learner read anything else; an `Audit` for one
+        whose draws can be repeated. Single rounds need none.
+
+    Raises
+    ------
+    BudgetError
+        The learner asked for more than the budget, changed the labels or its problem, or did not
+        play by the rules in a block that was audited.
 
     Examples
     --------
@@ -74,14 +97,15 @@ def play(
     (500, 2)
     """
     limit = None if rounds is None else whole_number("rounds", rounds, 0)
-    problem_of(learner, stream)
     game = Game(
         learner,
         observers,
         progress=progress,
         keep_predictions=keep_predictions,
         in_blocks=has_blocks(stream),
+        audit=audit,
     )
+    refuse_other_features(game.problem, stream)
     if limit != 0:
         _play_stream(game, stream, limit)
     game.finish()
@@ -119,7 +143,7 @@ class Game:
     ----------
     learner
         Who plays; it goes on from where it is.
-    observers, progress, keep_predictions
+    observers, progress, keep_predictions, audit
         As in `play`.
     in_blocks
         Whether a learner that can play blocks does so.
@@ -133,9 +157,11 @@ class Game:
         progress: Progress | None = None,
         keep_predictions: bool = True,
         in_blocks: bool = True,
+        audit: float | Audit = 0.0,
     ) -> None:
-        self.ledger = Ledger(learner.problem, keep_predictions=keep_predictions)
-        self._problem = learner.problem
+        self.problem = problem_of(learner)
+        self.ledger = Ledger(self.problem, keep_predictions=keep_predictions)
+        self._audit = audit if isinstance(audit, Audit) else Audit(audit)
         self._learner = learner
         self._block_learner = learner if in_blocks and plays_blocks(learner) else None
         self._observers = tuple(observers)
@@ -150,15 +176,16 @@ class Game:
     def play_row(self, x: NDArray[np.floating], y: float) -> None:
         """Play one round."""
         if self._observers:
-            self.play_block(x[None, :], np.array([y], dtype=np.float64))
+            self.play_block(real_numbers("x", x)[None], np.array([finite_label(y)]))
         else:
             self._play_single(x, y)
 
     def play_block(self, X: NDArray[np.floating], y: Floats) -> None:
         """Play a round for each row."""
-        n, start = len(y), 0
-        bought = np.full((n, self._problem.budget), -1, dtype=np.int32)
-        played = PlayedBlock(self._round + 1, X, y, np.empty(n), bought)
+        rows, labels = self._usable(X, y)
+        n, start = len(labels), 0
+        bought = np.full((n, self.problem.budget), -1, dtype=np.int32)
+        played = PlayedBlock(self._round + 1, rows, labels, np.zeros(n), bought)
         told = [0 for _ in self._observers]  # how many of these rounds each knows of
         due = [_due(observer, 0, n) for observer in self._observers]  # when it has to know more
         while start < n:
@@ -180,10 +207,25 @@ class Game:
         for observer in self._observers:
             observer.finish(self._learner)
 
+    def _usable(self, X: NDArray[np.floating], y: Floats) -> tuple[NDArray[np.floating], Floats]:
+        """The rows as an array of floats, and the referee's own copy of the labels."""
+        rows, labels = real_numbers("X", X), np.array(real_numbers("y", y), dtype=np.float64)
+        if labels.ndim != 1 or rows.shape != (len(labels), self.problem.d):
+            raise DataError(
+                f"a block needs {self.problem.d} features per row and one label for each, got X of "
+                f"shape {rows.shape} and y of shape {labels.shape}"
+            )
+        return rows, labels
+
     def _advance(self, learner: BlockLearner, part: PlayedBlock) -> None:
-        first, began = learner.round + 1, time.perf_counter()
-        part.y_hat[:] = play_rounds(self._problem, learner, part.X, part.y, part.bought)
-        self.ledger.seconds += time.perf_counter() - began
+        for y in part.y[~np.isfinite(part.y)][:1].tolist():
+            finite_label(y)
+        first, twin = part.first_round, self._audit.copy_of(learner)
+        answer = play_rounds(self.problem, learner, first, part.X, part.y)
+        part.y_hat[:], part.bought[:] = answer.y_hat, answer.bought
+        if twin is not None:
+            self._audit.look(self.problem, learner, twin, (first, part.X, part.y), answer)
+        self.ledger.seconds += answer.seconds
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
         self._after(len(part.y))
 
@@ -196,13 +238,14 @@ class Game:
 
     def _play_single(self, x: NDArray[np.floating], y: float) -> Round:
         began = time.perf_counter()
-        played = play_round(self._problem, self._learner, self._round + 1, x, y)
+        played = play_round(self.problem, self._learner, self._round + 1, x, y)
         self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
         self._after(1)
         return played
 
     def _after(self, rounds: int) -> None:
+        refuse_another_problem(self.problem, self._learner)
         self._round += rounds
         if self._round == self._checkpoint:
             self.ledger.mark(self._learner.weights)

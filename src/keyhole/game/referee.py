@@ -1,8 +1,8 @@
-"""The referee: sells features, never more than the budget, and audits what was bought in blocks.
+"""The referee of single rounds: sells features, never more than the budget, and nothing else.
 
 The paper's protocol is in `play_round`. A learner is handed an Observation of what it bought; a row
-of the stream never reaches it, except in block play, where what it bought is audited and
-`keyhole.testing.check_learner` proves by poisoned rows that it read nothing else.
+of the stream never reaches it. What a learner says about itself is read once, and what it hands
+over is copied: nothing that it changes later changes the books.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.errors import shortened
 from keyhole.problem import (
-    BlockLearner,
     BudgetError,
     DataError,
-    Floats,
+    Indices,
     Learner,
     Observation,
     Problem,
@@ -23,6 +23,8 @@ from keyhole.problem import (
     Stream,
     Ticket,
     finite_label,
+    real_numbers,
+    refuse_unless_stream,
 )
 
 
@@ -34,13 +36,21 @@ def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observati
     BudgetError
         The ticket asks for more features than the budget, for one twice, or for one out of range.
     """
-    features = ticket.features
-    if len(features) > problem.budget:
+    features = _ordered(problem, ticket)
+    return _observed(ticket, _row(problem, x), features)
+
+
+def _ordered(problem: Problem, ticket: Ticket) -> Indices:
+    """The features of a ticket: looked at once and copied, so that they are what was checked."""
+    if not isinstance(ticket, Ticket):
+        raise BudgetError(f"ask must return a Ticket, got {shortened(ticket)}")
+    features = np.array(ticket.features, dtype=np.int64, ndmin=1)
+    if features.shape != (features.size,) or features.size > problem.budget:
         raise BudgetError(
-            f"round {ticket.round}: the ticket asks for {len(features)} features, "
+            f"round {ticket.round}: the ticket asks for {features.size} features, "
             f"the budget is {problem.budget} per example"
         )
-    if len(features):
+    if features.size:
         if features[0] < 0 or features[-1] >= problem.d:
             raise BudgetError(
                 f"round {ticket.round}: features run from 0 to {problem.d - 1}, "
@@ -51,63 +61,70 @@ def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observati
                 f"round {ticket.round}: a ticket lists features in ascending order and each once, "
                 f"got {features.tolist()}"
             )
-    if x.shape != (problem.d,):
-        raise DataError(f"a row must have {problem.d} features, got shape {x.shape}")
-    return Observation(ticket, x[features].astype(np.float64, copy=False))  # [features] copies
+    return features
+
+
+def _row(problem: Problem, x: NDArray[np.floating]) -> NDArray[np.floating]:
+    row = real_numbers("x", x)
+    if row.shape != (problem.d,):
+        raise DataError(f"a row must have {problem.d} features, got shape {row.shape}")
+    return row
+
+
+def _observed(ticket: Ticket, row: NDArray[np.floating], features: Indices) -> Observation:
+    return Observation(ticket, row[features].astype(np.float64, copy=False))  # [features] copies
 
 
 def play_round(
     problem: Problem, learner: Learner, number: int, x: NDArray[np.floating], y: float
 ) -> Round:
     """Play round `number` by the paper's protocol; the row never reaches the learner."""
-    label = finite_label(y)
+    row, label = _row(problem, x), finite_label(y)
     ticket = learner.ask()
-    if ticket.round != number:
+    features = _ordered(problem, ticket)
+    said = ticket.round
+    if said != number:
         raise BudgetError(
-            f"the ticket of round {number} says it is of round {ticket.round}: "
+            f"the ticket of round {number} says it is of round {said}: "
             "one ticket is sold per example"
         )
-    seen = sell(problem, ticket, x)
-    y_hat = _finite_prediction(number, learner.predict(seen))
+    seen = _observed(ticket, row, features)
+    y_hat = real_prediction(learner, number, learner.predict(seen))
     learner.tell(seen, label)
-    return Round(number, ticket.features, label, y_hat)
+    return Round(number, features, label, y_hat)
 
 
-def play_rounds(
-    problem: Problem,
-    learner: BlockLearner,
-    X: NDArray[np.floating],
-    y: Floats,
-    bought: NDArray[np.int32],
-) -> Floats:
-    """Have a learner play a block of rounds, and audit what it wrote to `bought`."""
-    if not np.isfinite(y).all():
-        finite_label(y[~np.isfinite(y)][0])
-    first = learner.round + 1
-    y_hat = learner.advance(X, y, bought)
-    _audit(problem, first, bought)
-    if not np.isfinite(y_hat).all():
-        at = int(np.flatnonzero(~np.isfinite(y_hat))[0])
-        _finite_prediction(first + at, float(y_hat[at]))
+def real_prediction(learner: Learner, number: int, y_hat: object) -> float:
+    """What a learner predicted as a finite float, or a DataError that names learner and round."""
+    if type(y_hat) is not float:
+        value = np.asarray(y_hat)
+        if value.dtype.kind not in "biuf" or value.size != 1:
+            raise DataError(
+                f"round {number}: {type(learner).__name__}.predict must return one real number, "
+                f"got {shortened(y_hat)}"
+            )
+        y_hat = float(value.reshape(()))
+    if not np.isfinite(y_hat):
+        raise DataError(
+            f"round {number}: {type(learner).__name__} predicted {y_hat}, a prediction is finite"
+        )
     return y_hat
 
 
-def _audit(problem: Problem, first_round: int, bought: NDArray[np.int32]) -> None:
-    """Every row of `bought` must be ascending feature indices within range, then -1."""
-    before, after = bought[:, :-1], bought[:, 1:]
-    in_order = (after == -1) | ((before >= 0) & (after > before))
-    wrong = ((bought >= problem.d) | (bought < -1)).any(axis=1) | ~in_order.all(axis=1)
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise BudgetError(
-            f"round {first_round + at}: block play bought {bought[at].tolist()}; "
-            f"features run from 0 to {problem.d - 1}, ascending, each once, then -1"
+def problem_of(learner: Learner) -> Problem:
+    """The problem of a learner, as a copy: a game is played by the problem it began with."""
+    problem = getattr(learner, "problem", None)
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            "learner must be a learner, such as kh.AutoLearner(kh.Problem(d, k, budget)), "
+            f"got {shortened(learner)}"
         )
+    return Problem(problem.d, problem.k, problem.budget, problem.names)
 
 
-def problem_of(learner: Learner, stream: Stream) -> Problem:
-    """The learner's problem, which must be about the features of the stream."""
-    problem = learner.problem
+def refuse_other_features(problem: Problem, stream: Stream) -> None:
+    """ProblemError unless the problem is about the features of the stream."""
+    refuse_unless_stream(stream)
     if stream.d != problem.d:
         raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
     if problem.names is not None and stream.names is not None and problem.names != stream.names:
@@ -118,11 +135,13 @@ def problem_of(learner: Learner, stream: Stream) -> Problem:
             f"the learner's problem and the stream name their features differently: "
             f"{ours!r} against {theirs!r}"
         )
-    return problem
 
 
-def _finite_prediction(number: int, y_hat: float) -> float:
-    value = float(y_hat)
-    if not np.isfinite(value):
-        raise DataError(f"round {number}: the learner predicted {value}, a prediction is finite")
-    return value
+def refuse_another_problem(problem: Problem, learner: Learner) -> None:
+    """BudgetError if a learner no longer has the problem that the game began with."""
+    now = learner.problem
+    if type(now) is not Problem or now != problem:
+        raise BudgetError(
+            f"{type(learner).__name__} began the game with {shortened(problem)} "
+            f"and now says {shortened(now)}"
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
-from keyhole.errors import LARGEST
+from keyhole.errors import LARGEST, shortened
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.problem import (
     DataError,
@@ -57,6 +57,17 @@ class LearnerBase(OneAtATime, ABC):
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
     MEMOS: tuple[type, ...] = ()
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """A new learner; ProblemError here, before any constructor uses what is not a problem."""
+        if cls.__init__.__code__.co_varnames[1:2] == ("problem",):
+            for first in given[:1] or [named[name] for name in named if name == "problem"]:
+                if not isinstance(first, Problem):
+                    raise ProblemError(
+                        f"{cls.__name__} needs a problem, kh.Problem(d=..., k=..., budget=...), "
+                        f"got {shortened(first)}"
+                    )
+        return super().__new__(cls)
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
         refuse_unless_drawable(seed, problem.d)

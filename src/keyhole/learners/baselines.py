@@ -26,6 +26,7 @@ from keyhole.problem import (
     StateError,
     Ticket,
     positive_number,
+    refuse_unless_stream,
 )
 
 
@@ -262,6 +263,7 @@ def oracle(
     >>> bool((kh.oracle(stream, kh.Problem(20, 2, 6)).ask().features == truth.support).all())
     True
     """
+    refuse_unless_stream(stream, blocks=True)
     if stream.d != problem.d:
         raise ProblemError(f"the stream has {stream.d} features, the problem d = {problem.d}")
     gram = Gram(problem.d)

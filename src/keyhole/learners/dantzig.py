@@ -152,7 +152,8 @@ class DantzigLearner(LearnerBase):
 
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
-        return cast(Self, super().__new__(_class_of(threshold) if cls is DantzigLearner else cls))
+        chosen = _class_of(threshold) if cls is DantzigLearner else cls
+        return cast(Self, super().__new__(chosen, *args, **given))
 
     def __init__(
         self,

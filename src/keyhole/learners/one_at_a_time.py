@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class OneAtATime:
 
     _lock: threading.RLock
 
-    def __new__(cls, *args: object, **given: object) -> Any:
+    def __new__(cls, *args: Any, **given: Any) -> Self:
         """A new object, with its lock."""
         new = object.__new__(cls)
         new._lock = threading.RLock()

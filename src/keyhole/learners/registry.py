@@ -257,7 +257,7 @@ LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
 
 def learner_row(name: str) -> LearnerRow:
     """The learner of that name, or an error with the nearest."""
-    if name not in LEARNERS:
+    if not isinstance(name, str) or name not in LEARNERS:
         hint = nearest(name, tuple(LEARNERS)) or f": there are {', '.join(LEARNERS)}"
         raise ProblemError(f"there is no learner {name!r}{hint}")
     return LEARNERS[name]

@@ -48,6 +48,8 @@ class Scope:
         beyond 2e10.
     diagnosed
         Whether to diagnose the stream.
+    audit
+        The share of blocks that are audited, as in `keyhole.play`.
     """
 
     k: int | None = None
@@ -56,3 +58,4 @@ class Scope:
     seconds: float = 10.0
     full: bool = True
     diagnosed: bool = True
+    audit: float = 0.0

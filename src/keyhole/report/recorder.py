@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
-from keyhole.game import Observer, Progress, play
+from keyhole.game import Audit, Observer, Progress, play
+from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
 from keyhole.learners.baselines import FullInformation, RunningMean, Zero
 from keyhole.ledger import Ledger
@@ -18,6 +19,7 @@ from keyhole.problem import (
     Learner,
     Problem,
     ProblemError,
+    refuse_unless_stream,
     sparsity,
     whole_number,
 )
@@ -49,6 +51,7 @@ def record(
     seconds: float = 10.0,
     full: bool = True,
     diagnosed: bool = True,
+    audit: float = 0.0,
     progress: Progress | None = None,
     stage: Stage | None = None,
 ) -> Run:
@@ -65,7 +68,7 @@ def record(
         Any stream of blocks that can be read again.
     name, settings, seed, title, target, command
         What the report says about the run: see `keyhole.report.About`.
-    k, centred, bins, seconds, full, diagnosed
+    k, centred, bins, seconds, full, diagnosed, audit
         What is worked out beside the game: see `keyhole.report.Scope`.
     progress
         Called with the ledger so far while the learner plays; see `play`.
@@ -89,7 +92,7 @@ def record(
     [('running mean', 0.0), ('full information', 42.0)]
     """
     about = About(name, settings or {}, seed, title, target, command)
-    scope = Scope(k, centred, bins, seconds, full, diagnosed)
+    scope = Scope(k, centred, bins, seconds, full, diagnosed, audit)
     return Recorder(learner, stream, about, scope).record(progress, stage)
 
 
@@ -100,6 +103,8 @@ class Recorder:
     """
 
     def __init__(self, learner: Learner, stream: BlockStream, about: About, scope: Scope) -> None:
+        problem_of(learner)
+        refuse_unless_stream(stream, blocks=True)
         if learner.round != 0:
             raise ProblemError(
                 f"a run begins with a new learner, this one has played {learner.round:,} rounds"
@@ -109,6 +114,7 @@ class Recorder:
         self._about, self._scope = about, scope
         self._name = type(learner).__name__ if about.name is None else about.name
         self._k = problem.k if scope.k is None else sparsity(scope.k, d)
+        self._audit = Audit(scope.audit)
         self._trace = Trace(d, bins)
         self.mean = Rival(RunningMean(problem), bins)
         self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
@@ -142,6 +148,7 @@ class Recorder:
             self._stream,
             progress=progress,
             keep_predictions=False,
+            audit=self._audit,
             observers=[self._trace, *rivals, self._sums, self._prefixes, *observers],
         )
         if ledger.rounds == 0:
@@ -204,12 +211,18 @@ class Recorder:
         )
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
-        if not self._scope.full or (self._full is not None and not self._full.gave_up):
-            return ()
-        return (
-            f"Full information was not played: {self._stream.d:,} features in "
-            f"{self._stream.rounds or rounds:,} rounds would take too long.",
-        )
+        notes = []
+        if self._scope.full and (self._full is None or self._full.gave_up):
+            notes.append(
+                f"Full information was not played: {self._stream.d:,} features in "
+                f"{self._stream.rounds or rounds:,} rounds would take too long."
+            )
+        if self._audit.share > 0:
+            notes.append(
+                f"Audit: {self._audit.rounds:,} of {rounds:,} rounds were played once more by a "
+                "copy that saw only what was bought, with the same result."
+            )
+        return tuple(notes)
 
 
 def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:

@@ -66,6 +66,8 @@ def load(path: str | os.PathLike[str], kind: type[L] | None = None) -> StatefulL
         data = Path(path).read_bytes()
     except OSError as error:
         raise StateError(f"cannot read {path}: {error.strerror or error}") from None
+    except (TypeError, ValueError) as error:  # no path at all, or one that holds a NUL
+        raise StateError(f"path must be the path of a file: {error}") from None
     try:
         return from_bytes(data) if kind is None else from_bytes(data, kind)
     except StateError as error:

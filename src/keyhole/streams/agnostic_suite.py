@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from keyhole.problem import Problem, ProblemError, nearest
+from keyhole.errors import one_of
+from keyhole.problem import Problem
 from keyhole.streams.dependent import dependent
 from keyhole.streams.designs import bounded, toeplitz
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
@@ -66,9 +67,4 @@ def agnostic_suite(name: str, n: int, *, seed: int = 0) -> Simulated:
     >>> stream.d, AGNOSTIC_SUITE["needle"].problem.budget
     (300, 12)
     """
-    if name not in AGNOSTIC_SUITE:
-        names = list(AGNOSTIC_SUITE)
-        raise ProblemError(
-            f"name must be one of {', '.join(names)}, got {name!r}{nearest(name, names)}"
-        )
-    return AGNOSTIC_SUITE[name].simulate(n, seed)
+    return AGNOSTIC_SUITE[one_of("name", name, AGNOSTIC_SUITE)].simulate(n, seed)

@@ -13,6 +13,8 @@ from keyhole.problem import (
     Floats,
     ProblemError,
     feature_names,
+    real_numbers,
+    refuse_unless_stream,
     whole_number,
 )
 
@@ -25,7 +27,10 @@ def block_rows(d: int) -> int:
 
 
 class ArrayStream:
-    """A stream held in two arrays, which are used as they are: float32, memory maps, read-only.
+    """A stream held in two arrays.
+
+    Arrays of float64 and float32 in native byte order are used as they are, memory maps and
+    read-only ones too; other real numbers are converted to float64.
 
     Parameters
     ----------
@@ -48,20 +53,17 @@ class ArrayStream:
     """
 
     def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
-        rows = np.asarray(X)
-        labels = np.asarray(y)
+        rows, labels = real_numbers("X", X), real_numbers("y", y)
         if rows.ndim != 2 or rows.shape[1] < 1:
             raise DataError(f"X must be a table of rows and features, got shape {rows.shape}")
         if labels.shape != (len(rows),):
             raise DataError(f"y must have one label per row: X {rows.shape}, y {labels.shape}")
-        if rows.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
-            raise DataError(f"X and y must be numbers, got {rows.dtype} and {labels.dtype}")
         if not np.isfinite(labels).all():
             row = int(np.flatnonzero(~np.isfinite(labels))[0])
             raise DataError(
                 f"y must be finite, got {labels[row]} in row {row}: leave such rows out"
             )
-        self.X: NDArray[np.floating] = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+        self.X = rows
         self.y: Floats = labels.astype(np.float64, copy=False)
         self.d = rows.shape[1]
         self.names = feature_names(names, self.d)
@@ -118,11 +120,13 @@ class GeneratedStream:
 def rows_of(blocks: Iterable[Block]) -> Iterator[tuple[Floats, float]]:
     """The rows of blocks, one at a time: x in double precision, y."""
     for X, y in blocks:
-        yield from zip(X.astype(np.float64, copy=False), y.tolist(), strict=True)
+        rows = real_numbers("X", X).astype(np.float64, copy=False)
+        yield from zip(rows, real_numbers("y", y).tolist(), strict=True)
 
 
 def take(stream: BlockStream, rounds: int) -> GeneratedStream:
     """The first `rounds` rows of a stream (all of them, if there are fewer)."""
+    refuse_unless_stream(stream, blocks=True)
     most = whole_number("rounds", rounds, 0)
 
     def chunks() -> Iterator[Block]:
@@ -148,6 +152,8 @@ def chain(*streams: BlockStream) -> GeneratedStream:
     """One stream after the other; all of the same features."""
     if not streams:
         raise ProblemError("chain needs at least one stream, got none")
+    for stream in streams:
+        refuse_unless_stream(stream, blocks=True)
     first = streams[0]
     for i, other in enumerate(streams[1:], start=1):
         if other.d != first.d:
@@ -168,6 +174,7 @@ def repeat(stream: BlockStream, passes: int) -> GeneratedStream:
 
 def collect(stream: BlockStream) -> Block:
     """The whole stream as two arrays in memory."""
+    refuse_unless_stream(stream, blocks=True)
     blocks = list(stream.blocks())
     if not blocks:
         return np.empty((0, stream.d)), np.empty(0)

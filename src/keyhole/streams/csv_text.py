@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
+from keyhole.errors import shortened
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, ProblemError
 from keyhole.streams.origin import Origin, Readable, readable
@@ -76,10 +77,13 @@ class TextTable:
         text = io.StringIO(data.decode("utf-8", "replace"), newline="")
         reader = csv.reader(text, delimiter=self._separator)
         begins = line
-        for cells in reader:
-            if cells:
-                yield begins, cells
-            begins = line + reader.line_num
+        try:
+            for cells in reader:
+                if cells:
+                    yield begins, cells
+                begins = line + reader.line_num
+        except csv.Error as error:  # a cell of more than 131,072 characters, for one
+            raise DataError(f"{self.title}, line {begins:,}: {error}") from None
 
     def _header(self) -> tuple[int, int, tuple[str, ...]]:
         """Bytes and lines up to the first row, and the names."""
@@ -173,21 +177,18 @@ class TextTable:
         number = re.compile(number_pattern(self.decimal))
         numeric = [i for i, n in enumerate(self.names) if n in types and is_floating(types[n])]
         self._decodable(data, line)
-        try:
-            for at, cells in self.rows(data, line):
-                if len(cells) != len(self.names):
+        for at, cells in self.rows(data, line):
+            if len(cells) != len(self.names):
+                raise DataError(
+                    f"{self.title}, line {at:,}: {_cells(len(cells))} where the header has "
+                    f"{len(self.names)}"
+                )
+            for i in numeric:
+                if cells[i] not in self._missing and not number.match(cells[i]):
                     raise DataError(
-                        f"{self.title}, line {at:,}: {_cells(len(cells))} where the header has "
-                        f"{len(self.names)}"
+                        f"{self.title}, line {at:,}: {shortened(cells[i])} is not a number "
+                        f"(column {self.names[i]!r})"
                     )
-                for i in numeric:
-                    if cells[i] not in self._missing and not number.match(cells[i]):
-                        raise DataError(
-                            f"{self.title}, line {at:,}: {cells[i]!r} is not a number "
-                            f"(column {self.names[i]!r})"
-                        )
-        except csv.Error as other:
-            error = other
         what = str(error).splitlines()[0]
         raise DataError(f"{self.title}, somewhere from line {line:,} on: {what}") from None
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keyhole.errors import LARGEST
+from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, nearest, whole_number
 from keyhole.streams.arrays import Block, block_rows, rows_of
 from keyhole.streams.columns import Column, numbers
 from keyhole.streams.csv_text import TextTable
 from keyhole.streams.origin import ARROW_FILE, ARROW_STREAM, PARQUET, Origin
+from keyhole.streams.resolve import Spread, readings, resolve
 from keyhole.streams.survey import Role, Survey, survey
 from keyhole.streams.tables import ArrowTable, Batch, FrameTable, ParquetTable, Table
 
@@ -169,7 +170,7 @@ def read(
         used = [name for name in table.names if name not in {*label, *ignore}]
         roles = {name: Role.LEVELS if name in categorical else Role.FREE for name in used}
     else:
-        spread = _resolve(table, features)
+        spread = _resolve(table, features, ignore)
         roles = {n: Role.NUMBERS if levels is None else Role.LEVELS for n, levels in spread.items()}
     if not roles:
         raise DataError(f"{table.title} has no column left to be a feature")
@@ -227,33 +228,31 @@ def _labels(name: str, levels: Sequence[str] | None) -> list[str]:
     return [name] if levels is None else [f"{name}={level}" for level in levels]
 
 
-def _columns(
-    table: Table, spread: dict[str, tuple[str, ...] | None], features: Sequence[str]
-) -> list[Column]:
+def _columns(table: Table, spread: Spread, features: Sequence[str]) -> list[Column]:
     place = {name: i for i, name in enumerate(features)}
     if len(place) < len(features):
         twice = next(name for i, name in enumerate(features) if place[name] != i)
         raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
-    return [
+    columns = [
         Column(name, levels, np.array([place[n] for n in _labels(name, levels)], dtype=np.int64))
         for name, levels in spread.items()
     ]
+    written = sorted(int(j) for column in columns for j in column.places)
+    if written != list(range(len(features))):  # memory that nobody writes is never handed out
+        raise DataError(f"{table.title}: not every feature comes from exactly one column")
+    return columns
 
 
-def _resolve(table: Table, features: Sequence[str]) -> dict[str, tuple[str, ...] | None]:
+def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> Spread:
     """The columns behind the names of an earlier stream, and the levels it had of each."""
-    have = set(table.names)
-    spread: dict[str, tuple[str, ...] | None] = {}
+    listed = isinstance(features, Iterable) and not isinstance(features, str)
+    if not listed or not all(isinstance(feature, str) for feature in features):
+        raise DataError(f"features must be a list of names, got {shortened(features)}")
+    columns = [name for name in table.names if name not in ignore]
     for feature in features:
-        if feature in have:
-            spread[feature] = None
-            continue
-        cuts = [i for i, c in enumerate(feature) if c == "=" and feature[:i] in have]
-        if not cuts:
+        if not readings(feature, columns):
             raise DataError(
                 f"{table.title} has no column for the feature {feature!r}"
-                f"{_hint(feature.partition('=')[0], table.names)}"
+                f"{_hint(feature.partition('=')[0], columns)}"
             )
-        column = feature[: cuts[0]]
-        spread[column] = (*(spread.get(column) or ()), feature[cuts[0] + 1 :])
-    return spread
+    return resolve(features, columns, table.title)

@@ -55,6 +55,8 @@ class Origin:
             self.path = self._put_by(sys.stdin.buffer)
         else:
             path = Path(source)
+            if "\0" in str(path):
+                raise DataError(f"a path cannot hold a NUL character, got {str(path)!r}")
             self.title = path.name
             with readable(str(source)):
                 mode = self._existing(path).st_mode

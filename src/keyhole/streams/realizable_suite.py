@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.problem import Floats, Problem, ProblemError, nearest, real_number
+from keyhole.errors import one_of
+from keyhole.problem import Floats, Problem, real_number
 from keyhole.streams.arrays import Block
 from keyhole.streams.designs import (
     Design,
@@ -173,9 +174,4 @@ def realizable_suite(name: str, n: int, *, seed: int = 0) -> Simulated:
     >>> stream.d, len(truth.support), truth.intercept, REALIZABLE_SUITE["S9"].problem.budget
     (50, 5, 0.5, 15)
     """
-    if name not in REALIZABLE_SUITE:
-        names = list(REALIZABLE_SUITE)
-        raise ProblemError(
-            f"name must be one of {', '.join(names)}, got {name!r}{nearest(name, names)}"
-        )
-    return REALIZABLE_SUITE[name].simulate(n, seed)
+    return REALIZABLE_SUITE[one_of("name", name, REALIZABLE_SUITE)].simulate(n, seed)

@@ -15,7 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.problem import Floats, Indices, ProblemError, real_number, sparsity, whole_number
+from keyhole.problem import (
+    Floats,
+    Indices,
+    ProblemError,
+    real_number,
+    real_numbers,
+    sparsity,
+    whole_number,
+)
 from keyhole.streams.arrays import Block, GeneratedStream
 from keyhole.streams.designs import Design, Noise, gaussian, rademacher, signs
 
@@ -128,7 +136,7 @@ def linear(
     >>> all(y == x @ truth.weights for x, y in stream)
     True
     """
-    w = np.array(weights, dtype=np.float64)
+    w = np.array(real_numbers("weights", weights), dtype=np.float64)
     if w.ndim != 1 or not len(w) or not np.isfinite(w).all():
         raise ProblemError(f"weights must be a flat list of finite numbers, got {weights!r}")
     constant = real_number("intercept", intercept)

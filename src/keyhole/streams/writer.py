@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.optional_imports import extra
-from keyhole.problem import BlockStream, DataError
+from keyhole.problem import BlockStream, DataError, refuse_unless_stream
 from keyhole.saving.atomic_file import whole_file
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather")
@@ -77,6 +77,7 @@ def _columns(columns: Mapping[str, ArrayLike]) -> Iterator[Any]:
 
 
 def _stream(stream: BlockStream, target: str) -> Iterator[Any]:
+    refuse_unless_stream(stream, blocks=True)
     features = stream.names or tuple(f"x{i}" for i in range(stream.d))
     if target in features:
         raise DataError(f"target must not be the name of a feature, got {target!r}")

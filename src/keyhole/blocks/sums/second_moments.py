@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.sums.estimates import available_case
 from keyhole.blocks.sums.gram import Gram
 from keyhole.blocks.sums.moments import Moments
-from keyhole.problem import BlockStream, DataError, Floats
+from keyhole.problem import BlockStream, DataError, Floats, real_numbers, refuse_unless_stream
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +61,13 @@ def second_moments(data: Data, *, centred: bool = False) -> SecondMoments:
 
 def _gram(data: Rows | BlockStream) -> Gram:
     if isinstance(data, np.ndarray | Sequence):
-        table = np.asarray(data, dtype=np.float64)
+        table = real_numbers("X", data)
         if table.ndim != 2 or table.shape[1] < 1:
             raise DataError(f"X must be a table of rows and features, got shape {table.shape}")
         gram = Gram(table.shape[1])
         gram.add(table, np.zeros(len(table)))
         return gram
+    refuse_unless_stream(data, blocks=True)
     gram = Gram(data.d)
     for X, y in data.blocks():
         gram.add(X, y)

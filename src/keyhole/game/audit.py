@@ -1,0 +1,134 @@
+"""The audit: some blocks are played once more, by a copy that cannot see what it did not buy."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.errors import shortened
+from keyhole.game.block_play import Answer
+from keyhole.game.poison import poisoned
+from keyhole.game.referee import play_round
+from keyhole.problem import (
+    BlockLearner,
+    BudgetError,
+    Floats,
+    KeyholeError,
+    Learner,
+    Problem,
+    ProblemError,
+    real_number,
+    whole_number,
+)
+from keyhole.saving.snapshot import has_state
+
+
+class Audit:
+    """Finds out, in some of the blocks, whether a learner played by the rules.
+
+    Before a block is played the learner is copied. After it, the audit draws whether to look: if
+    so the copy plays the same rounds by ask, predict and tell, from rows in which everything that
+    the block did not buy is poisoned, and gets each label after its prediction. Purchases,
+    predictions and the model at the end must be the same to the bit. Single rounds need no audit:
+    no row ever reaches the learner in them.
+
+    Parameters
+    ----------
+    share
+        The chance of a block to be audited, from 0 to 1. A learner that cheats in each of n blocks
+        gets away with it with probability (1 - share) ** n.
+    seed
+        Of the draws; None draws one that nobody can foresee, and keeps it in `seed`.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds were played once more so far.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> class Peeks(kh.Zero):
+    ...     def advance(self, X, y, bought=None):
+    ...         super().advance(X, y, bought)
+    ...         return X[:, 0].copy()  # and `bought` says that nothing was
+    >>> stream, _ = kh.streams.realizable(d=4, k=1, n=200, seed=1)
+    >>> kh.play(Peeks(kh.Problem(d=4, k=1, budget=1)), stream, audit=Audit(1.0))
+    Traceback (most recent call last):
+    keyhole.errors.BudgetError: round 1: Peeks predicted ... in block play and 0.0 ...
+    """
+
+    def __init__(self, share: float, seed: int | None = None) -> None:
+        self.share = real_number("audit", share, 0.0, 1.0)
+        self.seed = secrets.randbits(63) if seed is None else whole_number("seed", seed, 0)
+        self.rounds = 0
+        self._random = np.random.default_rng(self.seed)
+
+    def copy_of(self, learner: BlockLearner) -> Learner | None:
+        """The learner before a block, None if no block is ever looked at.
+
+        It is copied before every block, and drawn afterwards: nothing tells the learner which
+        blocks are looked at.
+        """
+        return _copied(learner) if self.share > 0 else None
+
+    def look(
+        self,
+        problem: Problem,
+        learner: BlockLearner,
+        twin: Learner,
+        rows: tuple[int, NDArray[np.floating], Floats],
+        answer: Answer,
+    ) -> None:
+        """BudgetError if this block is drawn and the learner's copy does not play it alike.
+
+        `rows` are the first round, the rows and the labels.
+        """
+        if self._random.random() >= self.share:
+            return
+        first, X, y = rows
+        name = type(learner).__name__
+        hidden = poisoned(X, answer.bought, self._random)
+        for i, (x, label) in enumerate(zip(hidden, y.tolist(), strict=True)):
+            number, bought = first + i, answer.bought[i][answer.bought[i] >= 0]
+            try:
+                played = play_round(problem, twin, number, x, label)
+            except KeyholeError as error:
+                raise BudgetError(
+                    f"round {number}: {name} played it in a block, and its copy cannot play it as "
+                    f"a single round: {error}"
+                ) from error
+            if not np.array_equal(played.features, bought):
+                _differs(number, name, "bought", bought.tolist(), played.features.tolist())
+            if played.y_hat != answer.y_hat[i]:
+                _differs(number, name, "predicted", float(answer.y_hat[i]), played.y_hat)
+        self.rounds += len(y)
+        last = first + len(y) - 1
+        for what in ("weights", "intercept"):
+            ours, theirs = getattr(learner, what), getattr(twin, what)
+            if not np.array_equal(ours, theirs):
+                _differs(last, name, f"had the {what}", ours, theirs)
+
+
+def _differs(number: int, name: str, what: str, in_block: object, alone: object) -> NoReturn:
+    raise BudgetError(
+        f"round {number}: {name} {what} {shortened(in_block)} in block play and {shortened(alone)} "
+        "when it saw only what it had bought, and each label after its prediction"
+    )
+
+
+def _copied(learner: BlockLearner) -> Learner:
+    """A copy with the same future: as Python copies, which is fastest, or from its state."""
+    try:
+        return copy.deepcopy(learner)
+    except Exception as error:
+        if has_state(learner):
+            return type(learner).from_state(learner.state())
+        raise ProblemError(
+            f"an audit needs a copy of the learner, and {type(learner).__name__} cannot be copied "
+            f"({shortened(str(error))}): give it `state` and `from_state`, or play with audit=0"
+        ) from error

@@ -1,0 +1,82 @@
+"""The referee of block play: what a learner is handed, and what is checked when it comes back.
+
+A learner that plays blocks is handed whole rows. They are copies, of exactly this block: neither
+the stream's memory nor a later row can be reached from them. What it wrote down as bought is
+checked here; that it read nothing else is tried by the audit and proven by `keyhole.testing`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.errors import shortened
+from keyhole.game.referee import real_prediction
+from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
+
+
+class Answer(NamedTuple):
+    """What a learner made of a block, as copies: predictions, purchases; the seconds it took."""
+
+    y_hat: Floats
+    bought: NDArray[np.int32]
+    seconds: float
+
+
+def play_rounds(
+    problem: Problem, learner: BlockLearner, first: int, X: NDArray[np.floating], y: Floats
+) -> Answer:
+    """Have a learner play a block of rounds, `first` and those after it."""
+    name, n = type(learner).__name__, len(y)
+    last = first + n - 1
+    rows, labels = np.array(X, order="C"), y.copy()
+    bought = np.full((n, problem.budget), -1, dtype=np.int32)
+    began = time.perf_counter()
+    predicted = learner.advance(rows, labels, bought)
+    seconds = time.perf_counter() - began
+    if labels.tobytes() != y.tobytes():
+        raise BudgetError(f"rounds {first} to {last}: {name}.advance changed the labels")
+    y_hat = _predictions(learner, first, n, predicted)
+    written = np.array(bought)
+    if written.shape != (n, problem.budget) or written.dtype != np.int32:
+        raise BudgetError(f"rounds {first} to {last}: {name}.advance changed the shape of `bought`")
+    _check_purchases(problem, first, written)
+    if learner.round != last:
+        raise BudgetError(
+            f"{name}.advance played rounds {first} to {last} and says it is in round "
+            f"{shortened(learner.round)}"
+        )
+    return Answer(y_hat, written, seconds)
+
+
+def _predictions(learner: BlockLearner, first: int, n: int, predicted: object) -> Floats:
+    """A copy of what `advance` returned, one finite real number per round."""
+    plain = isinstance(predicted, np.ndarray) and predicted.dtype.kind == "f"
+    y_hat = np.array(predicted, dtype=np.float64) if plain else np.zeros(0)
+    if not plain or y_hat.shape != (n,):
+        got = shortened(predicted)
+        if isinstance(predicted, np.ndarray):
+            got = f"an array of shape {np.asarray(predicted).shape}, dtype {predicted.dtype}"
+        raise DataError(
+            f"rounds {first} to {first + n - 1}: {type(learner).__name__}.advance must return an "
+            f"array of {n} real predictions, shape ({n},), got {got}"
+        )
+    for at in np.flatnonzero(~np.isfinite(y_hat))[:1].tolist():
+        real_prediction(learner, first + at, float(y_hat[at]))
+    return y_hat
+
+
+def _check_purchases(problem: Problem, first: int, bought: NDArray[np.int32]) -> None:
+    """Every row of `bought` must be ascending feature indices within range, then -1."""
+    before, after = bought[:, :-1], bought[:, 1:]
+    in_order = (after == -1) | ((before >= 0) & (after > before))
+    wrong = ((bought >= problem.d) | (bought < -1)).any(axis=1) | ~in_order.all(axis=1)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise BudgetError(
+            f"round {first + at}: block play bought {bought[at].tolist()}; "
+            f"features run from 0 to {problem.d - 1}, ascending, each once, then -1"
+        )
