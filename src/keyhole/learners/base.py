@@ -44,6 +44,10 @@ class LearnerBase(ABC):
     `_before_round(t)`. `ask` must call it too. `_rounds_alike(t)` says for how many rounds, from
     round t on, it is not needed again; a block for `_play` is never longer.
 
+    **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
+    SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
+    touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
+
     **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
     those that hold the arguments, beside the problem and the seed, that make a learner anew.
     Everything else is derived from these, in the constructor or in `from_state`.
@@ -52,9 +56,11 @@ class LearnerBase(ABC):
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
 
-    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+    def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
-        self.seed = seed
+        if not isinstance(clip, bool):
+            raise ProblemError(f"clip must be True or False, got {clip!r}")
+        self.seed, self.clip = seed, clip
         self._desk = Desk(problem)
 
     @property
@@ -92,7 +98,9 @@ class LearnerBase(ABC):
                 f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
         ticket = self._desk.issued(seen.ticket)
-        return self._predict(seen if ticket is seen.ticket else Observation(ticket, seen.values))
+        own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+        prediction = self._predict(own)
+        return self._desk.labels.cut_off(prediction) if self.clip else prediction
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -123,7 +131,10 @@ class LearnerBase(ABC):
             key = (np.uint64(self.seed), t)
             out = (bought[rows], predictions[rows])
             played = self._play(Block(*key, X[rows], y[rows], *out, workspace(d)))
-            self._desk.skip(played)
+            told = slice(start, start + played)
+            if self.clip:
+                self._desk.labels.cut_off_rounds(predictions[told], y[told])
+            self._desk.skip(played, y[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop

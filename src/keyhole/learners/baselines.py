@@ -115,6 +115,8 @@ class FixedSubset(LearnerBase):
         Regularisation of VAW, in the units of the features.
     seed
         Not used: this learner draws nothing.
+    clip
+        Cut predictions off at the range of the labels so far.
 
     Guarantee
     ---------
@@ -139,6 +141,7 @@ class FixedSubset(LearnerBase):
         intercept: bool = True,
         ridge: float = 1.0,
         seed: int = 0,
+        clip: bool = False,
     ) -> None:
         features = np.arange(problem.k) if support is None else np.asarray(support)
         if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
@@ -152,7 +155,7 @@ class FixedSubset(LearnerBase):
             raise ProblemError(
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
             )
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         positive_number("ridge", ridge)
         self.ridge = ridge  # as it is: files of earlier versions have whole numbers here
         self._support: Indices = features
@@ -203,7 +206,8 @@ class FixedSubset(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
+        what = {"support": self._support, "intercept": self._centre}
+        return {**what, "ridge": self.ridge, "clip": self.clip}
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -228,25 +232,30 @@ class FixedSubset(LearnerBase):
 class RandomSubset(FixedSubset):
     """Buys one random subset of `budget` features every round: spending without choosing."""
 
-    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
+    ) -> None:
         support = uniform_subset(seed, 1, problem.d, problem.budget)
-        super().__init__(problem, support=support, ridge=ridge, seed=seed)
+        super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge}
+        return {"ridge": self.ridge, "clip": self.clip}
 
 
 class FullInformation(FixedSubset):
     """Buys everything: what a learner could do if looking were free. Needs budget = d."""
 
-    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
+    ) -> None:
         refuse_less_than_everything(problem, "full information")
-        super().__init__(problem, support=np.arange(problem.d), ridge=ridge, seed=seed)
+        support = np.arange(problem.d)
+        super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge}
+        return {"ridge": self.ridge, "clip": self.clip}
 
 
 def oracle(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -118,6 +118,8 @@ class DantzigLearner(LearnerBase):
     weighting
         "exact" divides by the probabilities of seeing a feature and a pair; "paper" is the printed
         formula with D-hat, whose off-diagonals are too small by d(k0-1)/(k0(d-1)).
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -146,6 +148,10 @@ class DantzigLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
+    SETTINGS = (
+        *("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting"),
+        "clip",
+    )
 
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
@@ -162,8 +168,9 @@ class DantzigLearner(LearnerBase):
         failure_probability: float = 0.05,
         burn_in: int | None = None,
         weighting: str = "exact",
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         d, k = problem.d, problem.k
         if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
             raise ProblemError(
@@ -244,11 +251,6 @@ class DantzigLearner(LearnerBase):
         """Solve the program now, unless it is too early; else it is solved at powers of two."""
         if self.round >= self.burn_in and self._moments.n:
             self._solve(self.round)
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        names = ("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting")
-        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_state(cls, state: State) -> Self:

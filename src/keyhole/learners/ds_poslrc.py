@@ -11,7 +11,7 @@ from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
-from keyhole.learners.ds_base import DSLearner, Program
+from keyhole.learners.ds_base import DSLearner, Options
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
 
 
@@ -49,6 +49,8 @@ class DSPOSLRCLearner(DSLearner):
         "exact" is G, b above; "ratio" divides by the sums of 1/P_t[i, j], 1/P_t[i] in place of n.
     growth
         The program is solved again when t has grown by this factor.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -79,7 +81,7 @@ class DSPOSLRCLearner(DSLearner):
     """
 
     SAVED = ("_desk", "_fit", "_next")
-    SETTINGS = ("growth",)
+    SETTINGS = ("growth", "clip")
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class DSPOSLRCLearner(DSLearner):
         seed: int = 0,
         threshold_scale: float = 0.03,
         growth: float = 1.2,
-        **program: Unpack[Program],
+        **options: Unpack[Options],
     ) -> None:
         if problem.budget < min(problem.k + 2, problem.d):
             raise ProblemError(
@@ -96,7 +98,7 @@ class DSPOSLRCLearner(DSLearner):
                 f"{problem.budget}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
-        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **program)
+        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
         self.growth = real_number("growth", growth, 1.0)
         self._next = 2  # the round before which the program is solved again
         self._derive()

@@ -57,6 +57,8 @@ class DualAveragingLearner(DrawLearner):
     schedule
         "adaptive": lambda_t = sqrt(sum |g|^2) / radius. "paper": lambda_t = sqrt(8 d t / k0), for
         features and labels of about unit size.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -89,7 +91,7 @@ class DualAveragingLearner(DrawLearner):
     """
 
     SAVED = ("_desk", "_dual")
-    SETTINGS = ("gradient", "radius", "schedule")
+    SETTINGS = ("gradient", "radius", "schedule", "clip")
 
     def __init__(
         self,
@@ -99,8 +101,9 @@ class DualAveragingLearner(DrawLearner):
         gradient: str = "residual",
         radius: float | None = None,
         schedule: str = "adaptive",
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self.gradient = one_of("gradient", gradient, GRADIENTS)
         self.schedule = one_of("schedule", schedule, SCHEDULES)
         hint = "; None measures it"

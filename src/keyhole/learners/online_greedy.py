@@ -86,6 +86,8 @@ class OnlineGreedyLearner(LearnerBase):
         feature.
     parts
         What the algorithm is put together from; None: PAPER with a horizon, PRACTICAL without.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -136,8 +138,9 @@ class OnlineGreedyLearner(LearnerBase):
         horizon: int | None = None,
         ridge: float = 1.0,
         parts: Parts | None = None,
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         d, budget = problem.d, problem.budget
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
@@ -222,7 +225,8 @@ class OnlineGreedyLearner(LearnerBase):
                 "PRACTICAL cannot be saved, a file holds no functions"
             )
         sizes = {"batch_size": self.batch_size, "slots": self.slots, "horizon": self.horizon}
-        return {**sizes, "kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
+        fit = {"kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
+        return {**sizes, **fit, "clip": self.clip}
 
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""

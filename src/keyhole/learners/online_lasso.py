@@ -38,6 +38,8 @@ class OnlineLassoLearner(LearnerBase):
         Not used: this learner draws nothing.
     scale
         Of the penalty, positive. Lower ones predict better and select more.
+    clip
+        Cut predictions off at the range of the labels so far.
 
     Guarantee
     ---------
@@ -66,11 +68,13 @@ class OnlineLassoLearner(LearnerBase):
     """
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
-    SETTINGS = ("scale",)
+    SETTINGS = ("scale", "clip")
 
-    def __init__(self, problem: Problem, *, seed: int = 0, scale: float = 1.0) -> None:
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, scale: float = 1.0, clip: bool = False
+    ) -> None:
         refuse_less_than_everything(problem, "the online lasso")
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self.scale = positive_number("scale", scale)
         self._sums = SeenSums(problem.d)
         self._w: Floats = np.zeros(problem.d)
