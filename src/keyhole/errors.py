@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
+SMALLEST = 1e-150  # values and labels below this in size count as 0: their squares would underflow
 
 
 class KeyholeError(Exception):
@@ -170,4 +171,4 @@ def finite_label(y: SupportsFloat) -> float:
             f"the label must be a finite number of at most {LARGEST:g} in size, got {label}; "
             "drop the ticket if it never comes"
         )
-    return label
+    return 0.0 if abs(label) < SMALLEST else label

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.errors import StateError
+from keyhole.errors import LARGEST, StateError
 from keyhole.ticket import Floats
+
+
+def cut_off_largest(prediction: float) -> float:
+    """The prediction, at most 1e150 in size as every label is; 0 if it is not a number."""
+    if -LARGEST <= prediction <= LARGEST:
+        return prediction
+    return 0.0 if np.isnan(prediction) else float(np.copysign(LARGEST, prediction))
+
+
+def cut_off_largest_rounds(predictions: Floats) -> None:
+    """As `cut_off_largest`, in place."""
+    np.nan_to_num(predictions, copy=False)
+    np.clip(predictions, -LARGEST, LARGEST, out=predictions)
 
 
 class LabelSpan:

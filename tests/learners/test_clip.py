@@ -13,7 +13,7 @@ from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.testing.tools import RowsOnly
 
 ROUNDS = 200
-FREE = ("zero",)  # reads no label at all
+FREE = ("zero", "dantzig-printed", "online-greedy-printed")  # learns nothing; to the letter
 ANY = st.floats(-1e150, 1e150)
 RAW = st.floats(allow_nan=True, allow_infinity=True)
 

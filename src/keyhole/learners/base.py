@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.errors import SMALLEST
+from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
+from keyhole.learners.registry import SLIM
+from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import (
     DataError,
     Floats,
@@ -48,6 +52,9 @@ class LearnerBase(ABC):
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
     touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
 
+    **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
+    is more than there is, the constructor refuses before anything is allocated.
+
     **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
     those that hold the arguments, beside the problem and the seed, that make a learner anew.
     Everything else is derived from these, in the constructor or in `from_state`.
@@ -55,13 +62,24 @@ class LearnerBase(ABC):
 
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
+    BYTES_PER_PAIR: ClassVar[float] = 0.0
 
     def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
         if not isinstance(clip, bool):
             raise ProblemError(f"clip must be True or False, got {clip!r}")
+        refuse_beyond_memory(
+            f"{type(self).__name__} for {problem.d:,} features",
+            self.memory(problem),
+            "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
+        )
         self.seed, self.clip = seed, clip
         self._desk = Desk(problem)
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most for pairs of features; 0 if it keeps none."""
+        return cls.BYTES_PER_PAIR * float(problem.d) ** 2
 
     @property
     def problem(self) -> Problem:
@@ -100,7 +118,7 @@ class LearnerBase(ABC):
         ticket = self._desk.issued(seen.ticket)
         own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
         prediction = self._predict(own)
-        return self._desk.labels.cut_off(prediction) if self.clip else prediction
+        return (self._desk.labels.cut_off if self.clip else cut_off_largest)(prediction)
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -120,7 +138,8 @@ class LearnerBase(ABC):
         """Play len(y) rounds at once, compiled."""
         d, budget = self.problem.d, self.problem.budget
         refuse_block(X, y, d)
-        y = np.array(y, dtype=np.float64)  # kernels are compiled anew for read-only arrays
+        # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
+        y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
             bought = np.empty((len(y), budget), dtype=np.int32)
         predictions, start = np.empty(len(y)), 0
@@ -134,6 +153,8 @@ class LearnerBase(ABC):
             told = slice(start, start + played)
             if self.clip:
                 self._desk.labels.cut_off_rounds(predictions[told], y[told])
+            else:
+                cut_off_largest_rounds(predictions[told])
             self._desk.skip(played, y[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)

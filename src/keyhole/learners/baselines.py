@@ -15,6 +15,7 @@ from keyhole.blocks.fit import fixed_subset as kernels
 from keyhole.blocks.fit.fixed_subset import Arrived
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
+from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
 from keyhole.problem import (
     BlockStream,
@@ -132,6 +133,12 @@ class FixedSubset(LearnerBase):
     """
 
     SAVED = ("_desk", "_vaw", "_sums", "_counts")
+    BYTES_PER_PAIR = 40.0  # of features that are bought
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most: by default k features are bought."""
+        return cls.BYTES_PER_PAIR * float(problem.k) ** 2
 
     def __init__(
         self,
@@ -179,7 +186,8 @@ class FixedSubset(LearnerBase):
             return 0.0
         slopes, constant = self._vaw.theta[:-1], self._vaw.theta[-1]
         means = self._sums / np.maximum(self._counts, 1)
-        return float(means[-1]) + float(constant - slopes @ means[:-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cut_off_largest(float(means[-1]) + float(constant - slopes @ means[:-1]))
 
     def ask(self) -> Ticket:
         """A ticket for the support."""
@@ -232,6 +240,11 @@ class FixedSubset(LearnerBase):
 class RandomSubset(FixedSubset):
     """Buys one random subset of `budget` features every round: spending without choosing."""
 
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most."""
+        return cls.BYTES_PER_PAIR * float(problem.budget) ** 2
+
     def __init__(
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
     ) -> None:
@@ -245,6 +258,11 @@ class RandomSubset(FixedSubset):
 
 class FullInformation(FixedSubset):
     """Buys everything: what a learner could do if looking were free. Needs budget = d."""
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most."""
+        return cls.BYTES_PER_PAIR * float(problem.d) ** 2
 
     def __init__(
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False

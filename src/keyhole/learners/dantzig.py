@@ -208,6 +208,36 @@ class DantzigLearner(LearnerBase):
         self._model = _Model(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
         self._shards: list[list[int]] = []  # what was merged: seed, first round, last round
 
+    @classmethod
+    def as_printed(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        noise_sd: float = 1.0,
+        seed: int = 0,
+        failure_probability: float = 0.05,
+    ) -> Self:
+        """Algorithm 1 to the letter, to be cited: the printed estimates, C = 1, the theorem's t0.
+
+        weighting="paper", threshold_scale=1 and t0 = ceil(k log d log T) (the paper's O(...) with 1
+        for the constants it does not name), predictions not cut off.
+
+        >>> learner = DantzigLearner.as_printed(Problem(d=20, k=2, budget=8), horizon=10_000)
+        >>> learner.weighting, learner.threshold_scale, learner.burn_in
+        ('paper', 1.0, 56)
+        """
+        T = whole_number("horizon", horizon, 1)
+        burn_in = math.ceil(problem.k * math.log(problem.d) * math.log(T))
+        return cls(
+            problem,
+            seed=seed,
+            noise_sd=noise_sd,
+            failure_probability=failure_probability,
+            burn_in=burn_in,
+            weighting="paper",
+        )
+
     @property
     def weights(self) -> Floats:
         """The played w_t, at most k non-zeros."""

@@ -168,6 +168,22 @@ class OnlineGreedyLearner(LearnerBase):
         self._history = History(d, self._memory.experts)
         self._batches = Batches[Batch]()
 
+    @classmethod
+    def as_printed(
+        cls, problem: Problem, *, horizon: int, kappa: float = 1.5, seed: int = 0
+    ) -> Self:
+        """Algorithm 2 to the letter, to be cited: PAPER parts, the theorem's B and k1 for T rounds.
+
+        k1 is at most the budget. kappa is 1.5 = (1 + 1/5)/(1 - 1/5) unless you know better: what
+        the RIP constant that `theorem:realizable` asks for allows.
+
+        >>> problem = Problem(d=100, k=5, budget=50)
+        >>> learner = OnlineGreedyLearner.as_printed(problem, horizon=100_000, kappa=1.2)
+        >>> learner.batch_size, learner.slots
+        (20, 28)
+        """
+        return cls(problem, seed=seed, horizon=horizon, kappa=kappa)
+
     @property
     def weights(self) -> Floats:
         """The ridge solution on the played features; VAW shrinks its predictions from there."""

@@ -10,6 +10,7 @@ from keyhole.blocks.fit import lasso as kernels
 from keyhole.blocks.fit.lasso import Model, scaled_lasso
 from keyhole.blocks.sums.estimates import mean_imputed
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums, add_rows
+from keyhole.errors import SMALLEST
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 
@@ -115,6 +116,7 @@ class OnlineLassoLearner(LearnerBase):
         return Model(self._w, self._means, self._intercept)
 
     def _add(self, X: NDArray[np.floating], y: Floats) -> None:
+        X = np.where(np.abs(X) < SMALLEST, 0.0, X)
         here = ~np.isnan(X)
         offsets = np.concatenate([[0], np.cumsum(here.sum(axis=1))])
         rows = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))

@@ -33,6 +33,8 @@ class LearnerRow:
     settings
         Arguments the class is called with, beside the problem and the seed. By name, no learner
         explodes: those that do not stay within the range of the labels by themselves get `clip`.
+    preset
+        The class method that makes it, if not the class itself.
     reads_everything
         Whether it needs budget = d: a reference, not a rival.
     has_intercept
@@ -49,6 +51,7 @@ class LearnerRow:
     summary: str
     group: Group
     settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
     reads_everything: bool = False
     has_intercept: bool = True
     compared: bool = False
@@ -63,12 +66,14 @@ class LearnerRow:
 
     def __call__(self, problem: Problem, *, seed: int = 0) -> Learner:
         """A new learner for this problem."""
-        make: Any = self.cls  # the protocol of learners says nothing about how they are made
+        # The protocol of learners says nothing about how they are made.
+        make: Any = self.cls if self.preset is None else getattr(self.cls, self.preset)
         learner: Learner = make(problem, seed=seed, **self.settings)
         return learner
 
 
 CLIPPED: Mapping[str, Any] = {"clip": True}  # predictions cut off at the range of labels so far
+PRINTED: Mapping[str, Any] = {"horizon": 100_000}  # the T of the printed algorithms, by name
 
 _ROWS = (
     LearnerRow(
@@ -128,6 +133,15 @@ _ROWS = (
         learns_by=4096,
     ),
     LearnerRow(
+        "dantzig-printed",
+        "dantzig:DantzigLearner",
+        "Algorithm 1 to the letter, for 100,000 rounds: predicts 0 for most of them.",
+        "paper",
+        settings=PRINTED,
+        preset="as_printed",
+        has_intercept=False,
+    ),
+    LearnerRow(
         "dantzig-data",
         "practical_dantzig:PracticalDantzig",
         "Algorithm 1, everything measured: no noise level, no constant.",
@@ -143,6 +157,15 @@ _ROWS = (
         has_intercept=False,
         compared=True,
         learns_by=512,
+    ),
+    LearnerRow(
+        "online-greedy-printed",
+        "online_greedy:OnlineGreedyLearner",
+        "Algorithm 2 to the letter, with the theorem's sizes for 100,000 rounds.",
+        "paper",
+        settings=PRINTED,
+        preset="as_printed",
+        has_intercept=False,
     ),
     LearnerRow(
         "dual-averaging",
@@ -268,6 +291,9 @@ _ROWS = (
 )
 
 LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
+
+# Those that keep nothing for every pair of features, for streams of very many of them.
+SLIM = ("mean", "dual-averaging", "iht", "iht-hybrid", "aerr", "ddaerr", "aelr", "ddaelr")
 
 
 def learner_row(name: str) -> LearnerRow:

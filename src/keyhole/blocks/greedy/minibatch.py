@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.draw.reading import taken
+from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.fit.vaw import forward, learn
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
@@ -102,8 +104,8 @@ class MiniBatch:
         others[place] = False
         self.in_S: Indices = np.concatenate([place, np.flatnonzero(others)])
         self.features: Indices = S[self.in_S]
-        self.P: Floats = np.linalg.inv(A).astype(np.float64)
-        self.theta: Floats = (self.P @ b[:, :, None])[:, :, 0].copy()
+        self.P: Floats = inverse(A)
+        self.theta: Floats = solution(self.P, b)
         m = len(S)
         self._rows = m if all_pairs else len(V)
         self.G: Floats = np.zeros((m, m))
@@ -174,7 +176,7 @@ def _gather(X: NDArray[np.floating], t: int, where: Where, vaws: Vaws, x: Floats
     (columns, features), total, count = where, vaws.total, vaws.arrived
     for a in range(len(x)):
         j = features[a]
-        x[a] = X[t, columns[a]]
+        x[a] = taken(np.float64(X[t, columns[a]]))
         if np.isnan(x[a]):
             x[a] = total[j] / count[j] if count[j] > 0 else 0.0
 
@@ -257,7 +259,7 @@ def play_rows(
         yy += y[t] * y[t]
         reach = max(reach, abs(y[t]))
         for a in range(m):
-            value, j = np.float64(X[t, columns[a]]), features[a]
+            value, j = taken(np.float64(X[t, columns[a]])), features[a]
             if not np.isnan(value):
                 total[j] += value
                 count[j] += 1
