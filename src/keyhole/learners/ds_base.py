@@ -35,6 +35,7 @@ class DSLearner(LearnerBase):
     """
 
     SETTINGS: tuple[str, ...] = ("clip",)
+    BYTES_PER_PAIR = 48.0  # sums, estimates, the program
 
     def __init__(
         self,

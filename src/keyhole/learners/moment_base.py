@@ -49,6 +49,7 @@ class MomentLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
+    BYTES_PER_PAIR = 24.0  # the sums
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         super().__init__(problem, seed=seed)

@@ -126,6 +126,7 @@ class OnlineGreedyLearner(LearnerBase):
     """
 
     SAVED = ("_desk", "_bexp", "_history", "_memory")
+    BYTES_PER_PAIR = 8.0  # what VAW starts from
 
     def __init__(
         self,

@@ -70,6 +70,7 @@ class OnlineLassoLearner(LearnerBase):
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
     SETTINGS = ("scale", "clip")
+    BYTES_PER_PAIR = 48.0  # sums, covariances, correlations
 
     def __init__(
         self, problem: Problem, *, seed: int = 0, scale: float = 1.0, clip: bool = False
