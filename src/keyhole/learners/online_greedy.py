@@ -191,7 +191,9 @@ class OnlineGreedyLearner(LearnerBase):
         weights = np.zeros(self.problem.d)
         if self._batches.current is not None:
             mini = self._batches.current.content.mini
-            weights[mini.V] = self._history.shares() @ mini.theta
+            # A single VAW is played as it is, and its losses may overflow.
+            several = len(mini.theta) > 1
+            weights[mini.V] = self._history.shares() @ mini.theta if several else mini.theta[0]
         return weights
 
     @property
