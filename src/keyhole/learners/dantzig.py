@@ -148,7 +148,7 @@ class DantzigLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
-    BYTES_PER_PAIR = 64.0  # sums, estimates, the program
+    BYTES_PER_PAIR = 48.0  # sums, estimates, the program
     SETTINGS = (
         *("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting"),
         "clip",

@@ -101,7 +101,7 @@ class PracticalDantzig(DantzigLearner):
     True
     """
 
-    BYTES_PER_PAIR = 80.0  # sums, correlations, the program
+    BYTES_PER_PAIR = 48.0  # sums, correlations, the program
     SAVED: tuple[str, ...] = (
         *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
         *("_fixed", "_avoid", "_explore", "diagnostics"),
