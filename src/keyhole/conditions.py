@@ -200,7 +200,7 @@ def bbrcnp(
     >>> import keyhole as kh
     >>> stream, _ = kh.streams.realizable(d=10, k=2, n=4000, seed=0)
     >>> print(bbrcnp(stream, 4, t0=1000))
-    [1.17204, 2.14997]
+    [1.17204, 2.06695]
     """
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
     whole = second_moments(stream)

@@ -86,7 +86,7 @@ def rip_condition_number(epsilon: float) -> Bound:
 
     Said after `definition:restricted-condition-number`.
 
-    >>> rip_condition_number(0.2).value
+    >>> round(rip_condition_number(0.2).value, 6)
     1.5
     """
     epsilon = real_number("epsilon", epsilon, 0.0)
