@@ -203,6 +203,19 @@ def test_every_window_is_within(name: str, n: int, t0: int) -> None:
         assert within(found, truth), (k, found, truth)
 
 
+def test_what_grows_slowly_does_not_widen_the_bound() -> None:
+    """Half blocks are compared with their neighbours: not the largest of all with the smallest."""
+    n, t0, k = 400, 40, 2
+    X = rows("rademacher", n, 4) * np.geomspace(1.0, 30.0, n)[:, None]
+    found = kh.bbrcnp(ArrayStream(X, np.zeros(n)), k, t0)
+    parts = [extremes(scaled(X)[i : i + 20], k) for i in range(0, n, 20)]
+    apart = math.sqrt(3 * max(high for _, high in parts) / min(low for low, _ in parts))
+    assert apart > 30
+    assert found.high < 7
+    windows = [extremes(scaled(X)[i : i + t0], k) for i in range(n - t0 + 1)]
+    assert found.high >= max(math.sqrt(high / low) for low, high in windows)
+
+
 def test_half_blocks_that_cannot_be_told_give_no_bound() -> None:
     X = rows("rademacher", 40, 6)
     found = kh.bbrcnp(ArrayStream(X, np.zeros(40)), 6, 10)  # 5 rows, 6 columns

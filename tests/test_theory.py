@@ -160,3 +160,43 @@ def test_what_makes_no_sense_is_refused() -> None:
         theory.first_nonzero(3, 2, signal=0.0, noise_sd=0.1)
     with pytest.raises(kh.ProblemError, match="ridge"):
         theory.vaw_regret(3, 2, ridge=0.0)
+
+
+def test_localization_by_hand() -> None:
+    # d/k0 = 4, log(d/delta) = 4, t = 400: r = sqrt(4 * 4 / 400) = 0.2, with C = 3 it is 0.6.
+    found = theory.localization(
+        400,
+        16,
+        4,
+        noise_sd=1.0,
+        weights_l1=0.5,
+        failure_probability=16 / math.e**4,
+        constant=3.0,
+    )
+    # 2 (1 + 4 * 0.5) = 6, 4 * 0.5 = 2, 2 * 4 * 0.5 = 4
+    assert dict(found.terms) == pytest.approx({"feasibility": 3.6, "cross": 1.2, "square": 2.4})
+    assert found.value == pytest.approx(7.2)
+    assert found.value <= 8 * 0.6 * (1.0 + 4 * 0.5)  # the printed form
+
+
+def test_constants_of_single_lemmas_by_hand() -> None:
+    assert theory.truncation_error(5.0).value == pytest.approx(5.0 * 1.7320508075688772)
+    assert theory.truncation_error(5.0).label == "lemma:sparse"
+    assert theory.greedy_factor(4.0, 5).value == pytest.approx(0.95)
+    assert theory.greedy_factor(1.0, 1).value == 0.0
+    assert theory.supermodularity(3.0).value == 9.0
+    assert theory.rip_condition_number(1 / 3).value == pytest.approx(2.0)
+    # k = d: log(e d/k) = 1
+    assert theory.rip_rows(7, 7, epsilon=0.5, constant=2.0).value == pytest.approx(56.0)
+    # log(e^3) + 2 log(e^4 rounded) by hand
+    found = theory.bbrcnp_t0(55, 2, 20, constant=10.0).value
+    assert found == pytest.approx(10.0 * (2.995732 + 2 * 4.007333), rel=1e-6)
+
+
+def test_what_no_lemma_is_about_is_refused() -> None:
+    with pytest.raises(kh.ProblemError, match="epsilon must be below 1, got 1"):
+        theory.rip_condition_number(1.0)
+    with pytest.raises(kh.ProblemError, match="alpha must be at least 1"):
+        theory.greedy_factor(0.5, 2)
+    with pytest.raises(kh.ProblemError, match="error must be at least 0"):
+        theory.truncation_error(-1.0)

@@ -189,10 +189,12 @@ def bbrcnp(
 
     Guarantee
     ---------
-    A window of t0 rows or more holds p >= 1 complete half blocks and touches at most p + 2. Its
-    k-sparse eigenvalue sums are between p m and (p + 2) M, where m is the smallest one of
-    a half block and M the largest: kappa <= sqrt(3 M / m) for all windows. On rows that are alike
-    the factor sqrt(3) is the price of looking at so few. Half blocks with dependent columns give
+    A window of t0 rows or more holds p >= 1 complete half blocks and touches at most one more on
+    either side. With m_i the smallest k-sparse eigenvalue sum of half block i, and M_i the largest
+    of it and its two neighbours together, those of the window lie between sum m_i and sum M_i over
+    its complete ones: kappa^2 <= sum M_i / sum m_i <= max M_i / m_i for all windows. On rows that
+    are alike that is a factor sqrt(3), the price of looking at so few windows, and half blocks
+    whose m_i is small by chance add to it. Half blocks with dependent columns give
     no bound, and `high` is infinite: that happens when b is below k or not far above.
 
     Examples
@@ -200,7 +202,7 @@ def bbrcnp(
     >>> import keyhole as kh
     >>> stream, _ = kh.streams.realizable(d=10, k=2, n=4000, seed=0)
     >>> print(bbrcnp(stream, 4, t0=1000))
-    [1.17204, 2.14997]
+    [1.17204, 2.06695]
     """
     refuse_unless_stream(stream, blocks=True)
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
@@ -211,25 +213,38 @@ def bbrcnp(
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     if not standardised:
         scale = np.ones(stream.d)
-    each = seconds / (whole.n // b + 1)
+    each = seconds / (2 * (whole.n // b + 1))
     found = found_condition(scale[:, None] * whole.G * scale, k)
-    most, least = 0.0, math.inf
-    before: Floats | None = None
-    windows = 0
-    for G, rows in _half_blocks(stream, b):
-        G *= np.outer(scale, scale)
-        part = sparse_spectrum(G, k, seconds=each)
-        most = max(most, part.high.high)
-        if rows < b:  # the last rows: a window may touch them, but never lie within them
-            break
-        least = min(least, part.low.low)
-        if before is not None:
-            found = max(found, found_condition(before + G, k))
+    worst, windows = 1.0, 0
+    for before, G, after, rows in _neighbours(_half_blocks(stream, b)):
+        units = np.outer(scale, scale)
+        least = sparse_spectrum(G * units, k, seconds=each).low.low
+        most = sparse_spectrum((before + G + after) * units, k, seconds=each).high.high
+        worst = max(worst, most / least if least > 0.0 else math.inf)
+        if rows == b:
+            found = max(found, found_condition((G + after) * units, k))
             windows += 1
-        before = G
-    high = math.sqrt(3.0 * most / least) if least > 0.0 else math.inf
+    high = math.sqrt(worst)
     how = f"{windows} windows of {2 * b} rows and the whole stream; all windows by half blocks"
     return Interval(found, max(found, high), how)
+
+
+def _neighbours(
+    blocks: Iterator[tuple[Floats, int]],
+) -> Iterator[tuple[Floats, Floats, Floats, int]]:
+    """Every complete block between the one before and the one after, and the rows of that.
+
+    Beyond the ends there is 0. The last block may be incomplete: a window may touch it, but never
+    lie within it.
+    """
+    here, b = next(blocks)
+    before = np.zeros_like(here)
+    rows = b
+    for after, rows in blocks:
+        yield before, here, after, rows
+        before, here = here, after
+    if rows == b:
+        yield before, here, np.zeros_like(here), 0
 
 
 def _half_blocks(stream: BlockStream, b: int) -> Iterator[tuple[Floats, int]]:

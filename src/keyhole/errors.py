@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
+SMALLEST = 1e-150  # values and labels below this in size count as 0: their squares would underflow
 REAL, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 # What a terminal obeys: C0, DEL and C1; marks, separators and overrides of the writing direction.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -235,4 +236,4 @@ def finite_label(y: SupportsFloat) -> float:
             f"the label must be a finite number of at most {LARGEST:g} in size, got {label}; "
             "drop the ticket if it never comes"
         )
-    return label
+    return 0.0 if abs(label) < SMALLEST else label

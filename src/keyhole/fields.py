@@ -33,7 +33,7 @@ class Holds:
     Parameters
     ----------
     least, most
-        Bounds of every number.
+        Bounds of every number; `least` may have one for each place of the last dimension.
     below
         As `most`, but not included.
     shape
@@ -50,7 +50,7 @@ class Holds:
         Must be what a new learner has there.
     """
 
-    least: float | None = None
+    least: float | tuple[float, ...] | None = None
     most: Size | None = None
     below: Size | None = None
     shape: tuple[Size, ...] | None = None

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -155,7 +156,16 @@ class Prefix:
         )
 
 
-def best_of_each(prefixes: Iterable[Prefix], count: int, k: int, seconds: float) -> list[Hindsight]:
+class Searchable(Protocol):
+    """Rounds of which the best model can be asked for."""
+
+    def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
+        """The best k-sparse model; the search begins with the features `start`."""
+
+
+def best_of_each(
+    prefixes: Iterable[Searchable], count: int, k: int, seconds: float
+) -> list[Hindsight]:
     """The best models of so many prefixes, ascending; each search starts from the model before.
 
     All of them share the time of searching; what it takes to make the prefixes does not count.

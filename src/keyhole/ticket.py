@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import (
     LARGEST,
+    SMALLEST,
     BudgetError,
     DataError,
     ProblemError,
@@ -208,7 +209,10 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """What was seen of one example: the values of a ticket's features, NaN where one is absent."""
+    """What was seen of one example: the values of a ticket's features, NaN where one is absent.
+
+    A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared.
+    """
 
     ticket: Ticket
     values: Floats
@@ -225,12 +229,16 @@ class Observation:
                 f"the ticket of round {self.ticket.round} has {len(features)} features, "
                 f"got values of shape {self.values.shape}"
             )
-        too_large = np.abs(self.values) > LARGEST
+        sizes = np.abs(self.values)
+        too_large = sizes > LARGEST
         if np.count_nonzero(too_large):
             raise DataError(
                 f"feature {features[too_large][0]} is {self.values[too_large][0]:g} in round "
                 f"{self.ticket.round}: values are at most {LARGEST:g} in size, NaN for absent"
             )
+        too_small = sizes < SMALLEST
+        if np.count_nonzero(too_small):
+            object.__setattr__(self, "values", np.where(too_small, 0.0, self.values))
         self.values.flags.writeable = False
 
     @property

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import shortened
+from keyhole.label_span import LabelSpan
 from keyhole.problem import (
     BudgetError,
+    Floats,
     Indices,
     Observation,
     Problem,
@@ -20,12 +22,15 @@ from keyhole.problem import (
     whole_number,
 )
 
+NO_LABELS: Floats = np.empty(0)
+
 
 class Desk:
     """Issues tickets in order and closes each of them once. Every learner has one.
 
-    `round` (tickets issued so far) and the open tickets are the whole state: a closed ticket is
-    known by its number, so memory grows with the tickets that are open and not with time.
+    `round` (tickets issued so far), the open tickets and `labels`, the range of the labels told,
+    are the whole state: a closed ticket is known by its number, so memory grows with the tickets
+    that are open and not with time.
 
     Examples
     --------
@@ -43,6 +48,7 @@ class Desk:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.round = 0
+        self.labels = LabelSpan()
         self._open: dict[int, Ticket] = {}
 
     @property
@@ -66,6 +72,7 @@ class Desk:
         label = finite_label(y)
         ticket = self.issued(seen.ticket)
         del self._open[ticket.round]
+        self.labels.note_one(label)
         return ticket, label
 
     def drop(self, ticket: Ticket) -> Ticket:
@@ -104,9 +111,10 @@ class Desk:
             )
         return issued
 
-    def skip(self, rounds: int) -> None:
+    def skip(self, rounds: int, labels: Floats = NO_LABELS) -> None:
         """Count rounds that were played as a block, each asked and told at once."""
         self.round += rounds
+        self.labels.note(labels)
 
     def restore(
         self, round: int, tickets: Iterable[tuple[int, Indices, Mapping[str, NDArray[Any]]]]

@@ -46,9 +46,9 @@ class Watched(Desk):
         self.alone.append(not another_thread_could_call(self.learner))
         return super().issued(ticket)
 
-    def skip(self, rounds: int) -> None:
+    def skip(self, *args: Any) -> None:
         self.alone.append(not another_thread_could_call(self.learner))
-        super().skip(rounds)
+        super().skip(*args)
 
 
 def watched(learner: Any) -> list[bool]:

@@ -8,6 +8,8 @@ from keyhole.cli.options import Json
 def learners(as_json: Json = False) -> None:
     """List the learners, with one line each.
 
+    All but `zero` and the printed ones predict within the range of the labels seen so far.
+
     \b
     Example:
       keyhole learners

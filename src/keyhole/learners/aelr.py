@@ -59,6 +59,8 @@ class AELRLearner(AttributeEfficient):
         A fixed eta, such as `theorem_rate(problem, horizon)`; None: sqrt(ln(2d) / V), V the sum of
         the squared gradients weighted by the shares of the features in z and z', which needs no
         horizon and no bound on x, y.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------

@@ -59,6 +59,8 @@ class AERRLearner(AttributeEfficient):
         A fixed eta, such as `theorem_rate(problem, horizon)`; None: sqrt(2) B / sqrt(sum of
         |phi x_tilde|^2, and 8 d times the largest of them), which needs no horizon and no bound on
         x, y.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------

@@ -31,7 +31,7 @@ class AttributeEfficient(LearnerBase):
 
     SAVED = ("_desk", "_iterate")
     MEMOS = (Memo,)
-    SETTINGS = ("radius", "data_dependent", "rate")
+    SETTINGS = ("radius", "data_dependent", "rate", "clip")
     LASSO: ClassVar[bool]
 
     def __init__(
@@ -42,8 +42,9 @@ class AttributeEfficient(LearnerBase):
         radius: float = 1.0,
         data_dependent: bool = False,
         rate: float | None = None,
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self.radius = positive_number("radius", radius)
         self.data_dependent = bool(data_dependent)
         self.rate = None if rate is None else positive_number("rate", rate)

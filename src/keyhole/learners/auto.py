@@ -96,6 +96,7 @@ class AutoLearner(LearnerBase):
     """
 
     MEMOS = (Memo,)
+    BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
 
     def __init__(
         self, problem: Problem, *, seed: int = 0, proper: bool = False, parts: AutoParts = USUAL

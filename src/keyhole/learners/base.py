@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
-from keyhole.errors import LARGEST, shortened
+from keyhole.errors import SMALLEST, shortened
+from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
+from keyhole.learners.registry import SLIM
+from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import (
     DataError,
     Floats,
@@ -47,6 +50,13 @@ class LearnerBase(OneAtATime, ABC):
     `_before_round(t)`. `ask` must call it too. `_rounds_alike(t)` says for how many rounds, from
     round t on, it is not needed again; a block for `_play` is never longer.
 
+    **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
+    SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
+    touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
+
+    **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
+    is more than there is, the constructor refuses before anything is allocated.
+
     **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
     those that hold the arguments, beside the problem and the seed, that make a learner anew.
     Everything else is derived from these, in the constructor or in `_resume`. MEMOS are the kinds
@@ -69,10 +79,24 @@ class LearnerBase(OneAtATime, ABC):
                     )
         return super().__new__(cls)
 
-    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+    BYTES_PER_PAIR: ClassVar[float] = 0.0
+
+    def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
-        self.seed = seed
+        if not isinstance(clip, bool):
+            raise ProblemError(f"clip must be True or False, got {clip!r}")
+        refuse_beyond_memory(
+            f"{type(self).__name__} for {problem.d:,} features",
+            self.memory(problem),
+            "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
+        )
+        self.seed, self.clip = seed, clip
         self._desk = Desk(problem)
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most for pairs of features; 0 if it keeps none."""
+        return cls.BYTES_PER_PAIR * float(problem.d) ** 2
 
     @property
     def problem(self) -> Problem:
@@ -110,8 +134,9 @@ class LearnerBase(OneAtATime, ABC):
                 f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
         ticket = self._desk.issued(seen.ticket)
-        seen = seen if ticket is seen.ticket else Observation(ticket, seen.values)
-        return float(squarable(np.array(self._predict(seen))))
+        own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+        prediction = self._predict(own)
+        return (self._desk.labels.cut_off if self.clip else cut_off_largest)(prediction)
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -133,7 +158,8 @@ class LearnerBase(OneAtATime, ABC):
         """Play len(y) rounds at once, compiled."""
         d, budget = self.problem.d, self.problem.budget
         refuse_block(X, y, d)
-        y = np.array(y, dtype=np.float64)  # kernels are compiled anew for read-only arrays
+        # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
+        y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
             bought = np.empty((len(y), budget), dtype=np.int32)
         predictions, start = np.empty(len(y)), 0
@@ -144,11 +170,16 @@ class LearnerBase(OneAtATime, ABC):
             key = (np.uint64(self.seed), t)
             out = (bought[rows], predictions[rows])
             played = self._play(Block(*key, X[rows], y[rows], *out, workspace(d)))
-            self._desk.skip(played)
+            told = slice(start, start + played)
+            if self.clip:
+                self._desk.labels.cut_off_rounds(predictions[told], y[told])
+            else:
+                cut_off_largest_rounds(predictions[told])
+            self._desk.skip(played, y[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
-        return squarable(predictions)
+        return predictions
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked."""
@@ -198,14 +229,6 @@ class LearnerBase(OneAtATime, ABC):
     def _resume(self) -> None:
         """Work out what is derived from the state, which is sound."""
         return  # as a rule nothing
-
-
-def squarable(predictions: Floats) -> Floats:
-    """The same, cut off where their squares would overflow; 0 for what is no number."""
-    if not (np.abs(predictions) <= LARGEST).all():
-        np.nan_to_num(predictions, copy=False, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-        np.clip(predictions, -LARGEST, LARGEST, out=predictions)
-    return predictions
 
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:

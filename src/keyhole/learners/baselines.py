@@ -15,6 +15,7 @@ from keyhole.blocks.fit import fixed_subset as kernels
 from keyhole.blocks.fit.fixed_subset import Arrived
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
+from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
 from keyhole.problem import (
     BlockStream,
@@ -114,6 +115,8 @@ class FixedSubset(LearnerBase):
         Regularisation of VAW, in the units of the features.
     seed
         Not used: this learner draws nothing.
+    clip
+        Cut predictions off at the range of the labels so far.
 
     Guarantee
     ---------
@@ -129,6 +132,12 @@ class FixedSubset(LearnerBase):
     """
 
     SAVED = ("_desk", "_vaw", "_sums", "_counts")
+    BYTES_PER_PAIR = 40.0  # of features that are bought
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most: by default k features are bought."""
+        return cls.BYTES_PER_PAIR * float(problem.k) ** 2
 
     def __init__(
         self,
@@ -138,6 +147,7 @@ class FixedSubset(LearnerBase):
         intercept: bool = True,
         ridge: float = 1.0,
         seed: int = 0,
+        clip: bool = False,
     ) -> None:
         features = np.arange(problem.k) if support is None else np.asarray(support)
         if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
@@ -151,7 +161,7 @@ class FixedSubset(LearnerBase):
             raise ProblemError(
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
             )
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         positive_number("ridge", ridge)
         self.ridge = ridge  # as it is: files of earlier versions have whole numbers here
         self._support: Indices = features
@@ -175,7 +185,8 @@ class FixedSubset(LearnerBase):
             return 0.0
         slopes, constant = self._vaw.theta[:-1], self._vaw.theta[-1]
         means = self._sums / np.maximum(self._counts, 1)
-        return float(means[-1]) + float(constant - slopes @ means[:-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cut_off_largest(float(means[-1]) + float(constant - slopes @ means[:-1]))
 
     def ask(self) -> Ticket:
         """A ticket for the support."""
@@ -201,7 +212,8 @@ class FixedSubset(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"support": self._support, "intercept": self._centre, "ridge": self.ridge}
+        what = {"support": self._support, "intercept": self._centre}
+        return {**what, "ridge": self.ridge, "clip": self.clip}
 
     def _resume(self) -> None:
         """StateError unless tickets are for the support alone: kernels trust that they are."""
@@ -216,25 +228,40 @@ class FixedSubset(LearnerBase):
 class RandomSubset(FixedSubset):
     """Buys one random subset of `budget` features every round: spending without choosing."""
 
-    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most."""
+        return cls.BYTES_PER_PAIR * float(problem.budget) ** 2
+
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
+    ) -> None:
         support = uniform_subset(seed, 1, problem.d, problem.budget)
-        super().__init__(problem, support=support, ridge=ridge, seed=seed)
+        super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge}
+        return {"ridge": self.ridge, "clip": self.clip}
 
 
 class FullInformation(FixedSubset):
     """Buys everything: what a learner could do if looking were free. Needs budget = d."""
 
-    def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs at most."""
+        return cls.BYTES_PER_PAIR * float(problem.d) ** 2
+
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
+    ) -> None:
         refuse_less_than_everything(problem, "full information")
-        super().__init__(problem, support=np.arange(problem.d), ridge=ridge, seed=seed)
+        support = np.arange(problem.d)
+        super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge}
+        return {"ridge": self.ridge, "clip": self.clip}
 
 
 def oracle(

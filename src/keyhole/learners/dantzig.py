@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self, cast
+from typing import Annotated, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -120,6 +120,8 @@ class DantzigLearner(LearnerBase):
     weighting
         "exact" divides by the probabilities of seeing a feature and a pair; "paper" is the printed
         formula with D-hat, whose off-diagonals are too small by d(k0-1)/(k0(d-1)).
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -149,6 +151,11 @@ class DantzigLearner(LearnerBase):
 
     SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
     MEMOS: tuple[type, ...] = (Memo,)
+    BYTES_PER_PAIR = 48.0  # sums, estimates, the program
+    SETTINGS = (
+        *("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting"),
+        "clip",
+    )
 
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
@@ -166,8 +173,9 @@ class DantzigLearner(LearnerBase):
         failure_probability: float = 0.05,
         burn_in: int | None = None,
         weighting: str = "exact",
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         d, k = problem.d, problem.k
         if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
             raise ProblemError(
@@ -204,6 +212,36 @@ class DantzigLearner(LearnerBase):
         self._asked: Indices = np.zeros(d, dtype=np.int64)
         self._model = _Model(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
         self._shards: list[list[int]] = []  # what was merged: seed, first round, last round
+
+    @classmethod
+    def as_printed(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        noise_sd: float = 1.0,
+        seed: int = 0,
+        failure_probability: float = 0.05,
+    ) -> Self:
+        """Algorithm 1 to the letter, to be cited: the printed estimates, C = 1, the theorem's t0.
+
+        weighting="paper", threshold_scale=1 and t0 = ceil(k log d log T) (the paper's O(...) with 1
+        for the constants it does not name), predictions not cut off.
+
+        >>> learner = DantzigLearner.as_printed(Problem(d=20, k=2, budget=8), horizon=10_000)
+        >>> learner.weighting, learner.threshold_scale, learner.burn_in
+        ('paper', 1.0, 56)
+        """
+        T = whole_number("horizon", horizon, 1)
+        burn_in = math.ceil(problem.k * math.log(problem.d) * math.log(T))
+        return cls(
+            problem,
+            seed=seed,
+            noise_sd=noise_sd,
+            failure_probability=failure_probability,
+            burn_in=burn_in,
+            weighting="paper",
+        )
 
     @property
     def weights(self) -> Floats:
@@ -248,11 +286,6 @@ class DantzigLearner(LearnerBase):
         """Solve the program now, unless it is too early; else it is solved at powers of two."""
         if self.round >= self.burn_in and self._moments.n:
             self._solve(self.round)
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        names = ("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting")
-        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def _restored(cls, state: State) -> Self:

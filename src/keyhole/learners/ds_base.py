@@ -24,6 +24,12 @@ class Program(TypedDict, total=False):
     weighting: str
 
 
+class Options(Program, total=False):
+    """What both take beside that."""
+
+    clip: bool
+
+
 class DSLearner(LearnerBase):
     """Sums what mixed draws have read, each divided by its probability, and solves for a model.
 
@@ -31,10 +37,19 @@ class DSLearner(LearnerBase):
     derives from its solution, in `_derive`, what is played and how the rest is drawn.
     """
 
+    SETTINGS: tuple[str, ...] = ("clip",)
+    BYTES_PER_PAIR = 48.0  # sums, estimates, the program
+
     def __init__(
-        self, problem: Problem, *, seed: int, threshold_scale: float, **program: Unpack[Program]
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        threshold_scale: float,
+        clip: bool = False,
+        **program: Unpack[Program],
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self._fit = WeightedDantzig(problem.d, threshold_scale=threshold_scale, **program)
 
     @property

@@ -15,7 +15,7 @@ from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.blocks.literature.squares import is_square
 from keyhole.fields import Holds, PerFeature
-from keyhole.learners.ds_base import DSLearner, Program, Spread
+from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
 from keyhole.saving.soundness import refuse_another_model
 
@@ -76,6 +76,8 @@ class DSOSLRCLearner(DSLearner):
     threshold_scale, noise_sd, failure_probability, weighting
         As in `DSPOSLRCLearner`. A `noise_sd` also gives the printed constants of the Newton step:
         A = k I at the start, and rho at most 1/(2 (1 + Y)^2), Y = 1 + sigma sqrt(2 log(1/delta)).
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -118,14 +120,14 @@ class DSOSLRCLearner(DSLearner):
         *,
         seed: int = 0,
         threshold_scale: float = 0.05,
-        **program: Unpack[Program],
+        **options: Unpack[Options],
     ) -> None:
         if problem.budget < min(2, problem.d):
             raise ProblemError(
                 f"budget must be at least 2, got {problem.budget}: with one feature no pair is "
                 "ever seen together"
             )
-        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **program)
+        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
         self._newton = NewtonStep(problem.k)
         self._number = 0  # of the support: how many were in play before
         self._derive()

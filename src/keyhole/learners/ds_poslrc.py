@@ -12,7 +12,7 @@ from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.fields import PerFeature
-from keyhole.learners.ds_base import DSLearner, Program, Spread
+from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
 
 
@@ -59,6 +59,8 @@ class DSPOSLRCLearner(DSLearner):
         "exact" is G, b above; "ratio" divides by the sums of 1/P_t[i, j], 1/P_t[i] in place of n.
     growth
         The program is solved again when t has grown by this factor.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -90,7 +92,7 @@ class DSPOSLRCLearner(DSLearner):
 
     SAVED = ("_desk", "_fit", "_next")
     MEMOS = (Memo,)
-    SETTINGS = ("growth",)
+    SETTINGS = ("growth", "clip")
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class DSPOSLRCLearner(DSLearner):
         seed: int = 0,
         threshold_scale: float = 0.03,
         growth: float = 1.2,
-        **program: Unpack[Program],
+        **options: Unpack[Options],
     ) -> None:
         if problem.budget < min(problem.k + 2, problem.d):
             raise ProblemError(
@@ -107,7 +109,7 @@ class DSPOSLRCLearner(DSLearner):
                 f"{problem.budget}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
-        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **program)
+        super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
         self.growth = real_number("growth", growth, 1.0)
         self._next = 2  # the round before which the program is solved again
         self._derive()

@@ -55,8 +55,12 @@ class DualAveragingLearner(DrawLearner):
         Bound on the norm of the iterate. None measures it: 1.25 times the root mean square of the
         labels over that of the values, which makes the learner indifferent to the units of both.
     schedule
-        "adaptive": lambda_t = sqrt(sum |g|^2) / radius. "paper": lambda_t = sqrt(8 d t / k0), for
-        features and labels of about unit size.
+        "adaptive": lambda_t = sqrt(sum |g|^2) / radius. "paper": lambda_t = sqrt(8 d t / k0), that
+        of 2018, for features and labels of about unit size. Its bound is that of
+        gradient="residual"; the bound of 2017, gradient="unbiased", needs a lambda_t proportional
+        to (d/k0) sqrt(t), which is not among the schedules.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -90,7 +94,7 @@ class DualAveragingLearner(DrawLearner):
 
     SAVED = ("_desk", "_dual")
     MEMOS = (Draw,)
-    SETTINGS = ("gradient", "radius", "schedule")
+    SETTINGS = ("gradient", "radius", "schedule", "clip")
 
     def __init__(
         self,
@@ -100,8 +104,9 @@ class DualAveragingLearner(DrawLearner):
         gradient: str = "residual",
         radius: float | None = None,
         schedule: str = "adaptive",
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self.gradient = one_of("gradient", gradient, GRADIENTS)
         self.schedule = one_of("schedule", schedule, SCHEDULES)
         hint = "; None measures it"

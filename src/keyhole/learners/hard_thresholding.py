@@ -69,6 +69,8 @@ class HardThresholdingLearner(DrawLearner):
         B_(s+1) / B_s.
     step_size
         eta, for plain gradient steps in the units of the features. None adapts it, see Deviations.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -110,7 +112,7 @@ class HardThresholdingLearner(DrawLearner):
 
     SAVED = ("_desk", "_search")
     MEMOS = (Draw,)
-    SETTINGS = ("hybrid", "batch_size", "growth", "step_size")
+    SETTINGS = ("hybrid", "batch_size", "growth", "step_size", "clip")
 
     def __init__(
         self,
@@ -121,8 +123,9 @@ class HardThresholdingLearner(DrawLearner):
         batch_size: int | None = None,
         growth: float = 1.25,
         step_size: float | None = None,
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         if not isinstance(hybrid, bool):
             raise ProblemError(f"hybrid must be True or False, got {hybrid!r}")
         self.hybrid = hybrid

@@ -58,6 +58,7 @@ class MomentLearner(LearnerBase):
     MEMOS: tuple[type, ...] = (Memo,)
 
     _support: Annotated[Features, Holds(longest="k")]
+    BYTES_PER_PAIR = 24.0  # the sums
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         super().__init__(problem, seed=seed)

@@ -95,6 +95,8 @@ class OnlineGreedyLearner(LearnerBase):
         feature.
     parts
         What the algorithm is put together from; None: PAPER with a horizon, PRACTICAL without.
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -134,6 +136,7 @@ class OnlineGreedyLearner(LearnerBase):
 
     SAVED = ("_desk", "_bexp", "_history", "_memory")
     MEMOS = (Memo,)
+    BYTES_PER_PAIR = 8.0  # what VAW starts from
 
     def __init__(
         self,
@@ -146,8 +149,9 @@ class OnlineGreedyLearner(LearnerBase):
         horizon: int | None = None,
         ridge: float = 1.0,
         parts: Parts | None = None,
+        clip: bool = False,
     ) -> None:
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         d, budget = problem.d, problem.budget
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
@@ -175,13 +179,31 @@ class OnlineGreedyLearner(LearnerBase):
         self._history = History(d, self._memory.experts)
         self._batches = Batches[Batch]()
 
+    @classmethod
+    def as_printed(
+        cls, problem: Problem, *, horizon: int, kappa: float = 1.5, seed: int = 0
+    ) -> Self:
+        """Algorithm 2 to the letter, to be cited: PAPER parts, the theorem's B and k1 for T rounds.
+
+        k1 is at most the budget. kappa is 1.5 = (1 + 1/5)/(1 - 1/5) unless you know better: what
+        the RIP constant that `theorem:realizable` asks for allows.
+
+        >>> problem = Problem(d=100, k=5, budget=50)
+        >>> learner = OnlineGreedyLearner.as_printed(problem, horizon=100_000, kappa=1.2)
+        >>> learner.batch_size, learner.slots
+        (20, 28)
+        """
+        return cls(problem, seed=seed, horizon=horizon, kappa=kappa)
+
     @property
     def weights(self) -> Floats:
         """The ridge solution on the played features; VAW shrinks its predictions from there."""
         weights = np.zeros(self.problem.d)
         if self._batches.current is not None:
             mini = self._batches.current.content.mini
-            weights[mini.V] = self._history.shares() @ mini.theta
+            # A single VAW is played as it is, and its losses may overflow.
+            several = len(mini.theta) > 1
+            weights[mini.V] = self._history.shares() @ mini.theta if several else mini.theta[0]
         return weights
 
     @property
@@ -231,7 +253,8 @@ class OnlineGreedyLearner(LearnerBase):
                 "PRACTICAL cannot be saved, a file holds no functions"
             )
         sizes = {"batch_size": self.batch_size, "slots": self.slots, "horizon": self.horizon}
-        return {**sizes, "kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
+        fit = {"kappa": self.kappa, "ridge": self.ridge, "parts": names[0]}
+        return {**sizes, **fit, "clip": self.clip}
 
     @classmethod
     def _restored(cls, state: State) -> Self:

@@ -10,6 +10,7 @@ from keyhole.blocks.fit import lasso as kernels
 from keyhole.blocks.fit.lasso import Model, scaled_lasso
 from keyhole.blocks.sums.estimates import mean_imputed
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums, add_rows
+from keyhole.errors import SMALLEST
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 
@@ -38,6 +39,8 @@ class OnlineLassoLearner(LearnerBase):
         Not used: this learner draws nothing.
     scale
         Of the penalty, positive. Lower ones predict better and select more.
+    clip
+        Cut predictions off at the range of the labels so far.
 
     Guarantee
     ---------
@@ -66,11 +69,14 @@ class OnlineLassoLearner(LearnerBase):
     """
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
-    SETTINGS = ("scale",)
+    SETTINGS = ("scale", "clip")
+    BYTES_PER_PAIR = 48.0  # sums, covariances, correlations
 
-    def __init__(self, problem: Problem, *, seed: int = 0, scale: float = 1.0) -> None:
+    def __init__(
+        self, problem: Problem, *, seed: int = 0, scale: float = 1.0, clip: bool = False
+    ) -> None:
         refuse_less_than_everything(problem, "the online lasso")
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         self.scale = positive_number("scale", scale)
         self._sums = SeenSums(problem.d)
         self._w: Floats = np.zeros(problem.d)
@@ -111,6 +117,7 @@ class OnlineLassoLearner(LearnerBase):
         return Model(self._w, self._means, self._intercept)
 
     def _add(self, X: NDArray[np.floating], y: Floats) -> None:
+        X = np.where(np.abs(X) < SMALLEST, 0.0, X)
         here = ~np.isnan(X)
         offsets = np.concatenate([[0], np.cumsum(here.sum(axis=1))])
         rows = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))

@@ -13,6 +13,7 @@ from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import complement_subset
+from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.practical_dantzig import rounds as kernels
 from keyhole.blocks.practical_dantzig.guarded_fit import precision
 from keyhole.blocks.practical_dantzig.parts import PRACTICAL, Parts
@@ -21,6 +22,7 @@ from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlation
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.fields import AT_LEAST_0, Holds
+from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
@@ -52,8 +54,8 @@ class _Played:
 
     def refresh(self) -> None:
         """P and theta anew from the sums, so that no rounding piles up."""
-        self.P = np.linalg.inv(self.A).astype(np.float64)
-        self.theta = self.P @ self.b
+        self.P = inverse(self.A)
+        self.theta = solution(self.P, self.b)
 
 
 class Memo(NamedTuple):
@@ -114,6 +116,7 @@ class PracticalDantzig(DantzigLearner):
     True
     """
 
+    BYTES_PER_PAIR = 48.0  # sums, correlations, the program
     SAVED: tuple[str, ...] = (
         *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
         *("_fixed", "_avoid", "_explore", "diagnostics"),
@@ -169,8 +172,9 @@ class PracticalDantzig(DantzigLearner):
     def intercept(self) -> float:
         """What the model adds: it is learnt about the centre of labels and features."""
         model = self._played
-        slope = float((model.theta[:-1] * model.inverse) @ model.centre)
-        return float(self._limits[0] + model.theta[-1]) - slope
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = float((model.theta[:-1] * model.inverse) @ model.centre)
+            return cut_off_largest(float(self._limits[0] + model.theta[-1]) - slope)
 
     @property
     def moments(self) -> Moments:
@@ -277,7 +281,8 @@ class PracticalDantzig(DantzigLearner):
             start=self._basis,
         )
         known = np.isfinite(chosen.errors)
-        threshold = chosen.scale * float(chosen.errors[known].mean())
+        error = float(chosen.errors[known].mean()) if known.any() else math.inf
+        threshold = chosen.scale * error
         self.diagnostics = self.diagnostics.after(chosen.answer, t, threshold)
         self._basis = None
         if chosen.answer.status != "optimal":

@@ -31,7 +31,10 @@ class LearnerRow:
     group
         Where it comes from, or what it is there for.
     settings
-        Arguments the class is called with, beside the problem and the seed.
+        Arguments the class is called with, beside the problem and the seed. By name, no learner
+        explodes: those that do not stay within the range of the labels by themselves get `clip`.
+    preset
+        The class method that makes it, if not the class itself.
     reads_everything
         Whether it needs budget = d: a reference, not a rival.
     has_intercept
@@ -48,6 +51,7 @@ class LearnerRow:
     summary: str
     group: Group
     settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
     reads_everything: bool = False
     has_intercept: bool = True
     compared: bool = False
@@ -62,10 +66,14 @@ class LearnerRow:
 
     def __call__(self, problem: Problem, *, seed: int = 0) -> Learner:
         """A new learner for this problem."""
-        make: Any = self.cls  # the protocol of learners says nothing about how they are made
+        # The protocol of learners says nothing about how they are made.
+        make: Any = self.cls if self.preset is None else getattr(self.cls, self.preset)
         learner: Learner = make(problem, seed=seed, **self.settings)
         return learner
 
+
+CLIPPED: Mapping[str, Any] = {"clip": True}  # predictions cut off at the range of labels so far
+PRINTED: Mapping[str, Any] = {"horizon": 100_000}  # the T of the printed algorithms, by name
 
 _ROWS = (
     LearnerRow(
@@ -94,12 +102,14 @@ _ROWS = (
         "baselines:FixedSubset",
         "Buys the same features every round and predicts by VAW on them.",
         "baseline",
+        settings=CLIPPED,
     ),
     LearnerRow(
         "random",
         "baselines:RandomSubset",
         "Buys one random subset of `budget` features every round: spending without choosing.",
         "baseline",
+        settings=CLIPPED,
         compared=True,
     ),
     LearnerRow(
@@ -107,6 +117,7 @@ _ROWS = (
         "baselines:FullInformation",
         "Buys everything: what a learner could do if looking were free.",
         "reference",
+        settings=CLIPPED,
         reads_everything=True,
         compared=True,
         learns_by=64,
@@ -116,10 +127,19 @@ _ROWS = (
         "dantzig:DantzigLearner",
         "Algorithm 1 for labels of about unit size: an upper bound for the noise, a practical C.",
         "paper",
-        settings={"noise_sd": 1.0, "threshold_scale": 0.02},
+        settings={"noise_sd": 1.0, "threshold_scale": 0.02, "clip": True},
         has_intercept=False,
         compared=True,
         learns_by=4096,
+    ),
+    LearnerRow(
+        "dantzig-printed",
+        "dantzig:DantzigLearner",
+        "Algorithm 1 to the letter, for 100,000 rounds: predicts 0 for most of them.",
+        "paper",
+        settings=PRINTED,
+        preset="as_printed",
+        has_intercept=False,
     ),
     LearnerRow(
         "dantzig-data",
@@ -133,15 +153,26 @@ _ROWS = (
         "online_greedy:OnlineGreedyLearner",
         "Algorithm 2, put together for practice: no horizon, no bounds.",
         "paper",
+        settings=CLIPPED,
         has_intercept=False,
         compared=True,
         learns_by=512,
+    ),
+    LearnerRow(
+        "online-greedy-printed",
+        "online_greedy:OnlineGreedyLearner",
+        "Algorithm 2 to the letter, with the theorem's sizes for 100,000 rounds.",
+        "paper",
+        settings=PRINTED,
+        preset="as_printed",
+        has_intercept=False,
     ),
     LearnerRow(
         "dual-averaging",
         "dual_averaging:DualAveragingLearner",
         "Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=128,
     ),
@@ -150,6 +181,7 @@ _ROWS = (
         "hard_thresholding:HardThresholdingLearner",
         "Gradient steps on partial reads, each cut back to k features.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=256,
     ),
@@ -158,7 +190,7 @@ _ROWS = (
         "hard_thresholding:HardThresholdingLearner",
         "Hard thresholding that refines the model on its support between two searches.",
         "literature",
-        settings={"hybrid": True},
+        settings={"hybrid": True, "clip": True},
         has_intercept=False,
         learns_by=256,
     ),
@@ -167,6 +199,7 @@ _ROWS = (
         "aerr:AERRLearner",
         "Attribute-efficient ridge regression: projected gradient on a ball, gradients estimated.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=1024,
     ),
@@ -175,7 +208,7 @@ _ROWS = (
         "aerr:AERRLearner",
         "AERR that draws features by their second moments, which it measures.",
         "literature",
-        settings={"data_dependent": True},
+        settings={"data_dependent": True, "clip": True},
         has_intercept=False,
         learns_by=1024,
     ),
@@ -184,6 +217,7 @@ _ROWS = (
         "aelr:AELRLearner",
         "Attribute-efficient lasso regression: EG+- on the l1 ball, gradients estimated.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=1024,
     ),
@@ -192,7 +226,7 @@ _ROWS = (
         "aelr:AELRLearner",
         "AELR that draws features by their second moments, which it measures.",
         "literature",
-        settings={"data_dependent": True},
+        settings={"data_dependent": True, "clip": True},
         has_intercept=False,
         learns_by=512,
     ),
@@ -201,6 +235,7 @@ _ROWS = (
         "subset_experts:SubsetExpertsLearner",
         "Every k-subset of the features is an expert with its own weights; one of them plays.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=512,
     ),
@@ -209,6 +244,7 @@ _ROWS = (
         "ds_poslrc:DSPOSLRCLearner",
         "Plays the k largest weights of a Dantzig program, and explores outside of them.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=256,
     ),
@@ -217,6 +253,7 @@ _ROWS = (
         "ds_oslrc:DSOSLRCLearner",
         "Explores at rounds 1, 4, 9, ...; in between, online Newton steps on the chosen support.",
         "literature",
+        settings=CLIPPED,
         has_intercept=False,
         learns_by=256,
     ),
@@ -239,6 +276,7 @@ _ROWS = (
         "online_lasso:OnlineLassoLearner",
         "Reads everything and plays the lasso of all rows so far.",
         "reference",
+        settings=CLIPPED,
         reads_everything=True,
         learns_by=128,
     ),
@@ -253,6 +291,9 @@ _ROWS = (
 )
 
 LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
+
+# Those that keep nothing for every pair of features, for streams of very many of them.
+SLIM = ("mean", "dual-averaging", "iht", "iht-hybrid", "aerr", "ddaerr", "aelr", "ddaelr")
 
 
 def learner_row(name: str) -> LearnerRow:

@@ -64,6 +64,8 @@ class SubsetExpertsLearner(LearnerBase):
         |x|_2 <= 1, |y| <= 1. None: eta_H = sqrt(ln C(d, k) / V), V the variances of the losses over
         the draw of S_t summed up, but at most 1 / the largest deviation; each subset its own
         eta_S = sqrt(2) radius / (2 sqrt(sum of |X w_S - z|^2)).
+    clip
+        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------
@@ -97,7 +99,7 @@ class SubsetExpertsLearner(LearnerBase):
     MEMOS = (Memo,)
 
     _counts: Annotated[Floats, AT_LEAST_0]
-    SETTINGS = ("radius", "horizon")
+    SETTINGS = ("radius", "horizon", "clip")
 
     def __init__(
         self,
@@ -106,6 +108,7 @@ class SubsetExpertsLearner(LearnerBase):
         seed: int = 0,
         radius: float = 1.0,
         horizon: int | None = None,
+        clip: bool = False,
     ) -> None:
         d, k = problem.d, problem.k
         m = problem.exploration
@@ -122,7 +125,7 @@ class SubsetExpertsLearner(LearnerBase):
             )
         self.radius = positive_number("radius", radius)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
-        super().__init__(problem, seed=seed)
+        super().__init__(problem, seed=seed, clip=clip)
         scheme = inclusion_uniform(d, m)
         p, q = scheme.p, scheme.q if d > 1 else 1.0
         rates = (0.0, 0.0)  # measured

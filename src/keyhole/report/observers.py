@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from keyhole.blocks.sums.gram import Gram
+import numpy as np
+
+from keyhole.blocks.sums.gram import Gram, gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
-from keyhole.hindsight import Prefix
+from keyhole.hindsight import Hindsight, Prefix
 from keyhole.ledger import Ledger
-from keyhole.problem import Learner
+from keyhole.memory import fits
+from keyhole.problem import Indices, Interval, Learner
 from keyhole.report.trace import Trace
 
 
@@ -91,3 +95,73 @@ class PrefixObserver(Observer):
 
     def _keep(self) -> None:
         self.prefixes.append(Prefix.of(self._gram, self._intercept))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsearched:
+    """A prefix of which nothing but the labels is known: all that is sure is the best constant."""
+
+    rounds: int
+    intercept: float
+    empty_loss: float
+    d: int
+
+    def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
+        """The empty model; how much better the best one is, nobody has looked."""
+        how = f"not searched: {self.d:,} features take too much memory"
+        return Hindsight(
+            self.rounds,
+            k,
+            Interval(0.0, self.empty_loss, how),
+            np.zeros(self.d),
+            self.intercept,
+            self.empty_loss,
+        )
+
+
+class LabelObserver(Observer):
+    """In place of a `PrefixObserver` whose sums would not fit in memory: the labels alone."""
+
+    def __init__(self, d: int, ends: Sequence[int] = (), *, intercept: bool) -> None:
+        self.prefixes: list[_Unsearched] = []
+        self._d, self._intercept = d, intercept
+        self._waiting = sorted(ends, reverse=True)
+        self._n, self._mean, self._about = 0, 0.0, 0.0  # of the labels, and of squares about it
+
+    @property
+    def room(self) -> int | None:
+        """Up to the next of the ends."""
+        return self._waiting[-1] - self._n if self._waiting else None
+
+    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
+        """Add the labels."""
+        m, y = len(played.y), played.y
+        if not m:
+            return
+        mean = float(y.mean())
+        total, apart = self._n + m, mean - self._mean
+        self._about += float(((y - mean) ** 2).sum()) + apart * apart * self._n * m / total
+        self._mean += apart * m / total
+        self._n = total
+        if self._waiting and self._waiting[-1] == self._n:
+            self._waiting.pop()
+            self._keep()
+
+    def finish(self, learner: Learner) -> None:
+        """Keep the sums over everything."""
+        if self._n and (not self.prefixes or self.prefixes[-1].rounds < self._n):
+            self._keep()
+
+    def _keep(self) -> None:
+        squares = self._about + (0.0 if self._intercept else self._n * self._mean**2)
+        middle = self._mean if self._intercept else 0.0
+        self.prefixes.append(_Unsearched(self._n, middle, squares, self._d))
+
+
+def prefix_observer(d: int, ends: Sequence[int], *, intercept: bool) -> AnyPrefixes:
+    """What hindsight is worked out from: second moments, or labels alone if those do not fit."""
+    fit = fits(gram_bytes(d, copies=len(ends) + 3))
+    return (PrefixObserver if fit else LabelObserver)(d, ends, intercept=intercept)
+
+
+AnyPrefixes = PrefixObserver | LabelObserver

@@ -12,6 +12,7 @@ from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
 from keyhole.learners.baselines import FullInformation, RunningMean, Zero
 from keyhole.ledger import Ledger
+from keyhole.memory import fits
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -23,7 +24,7 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
-from keyhole.report.observers import PrefixObserver, Rival
+from keyhole.report.observers import LabelObserver, Rival, prefix_observer
 from keyhole.report.options import About, Scope
 from keyhole.report.run import Baseline, Run
 from keyhole.report.trace import Trace, bin_ends
@@ -121,7 +122,7 @@ class Recorder:
         self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
-        self._prefixes = PrefixObserver(d, ends, intercept=scope.centred)
+        self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
 
     def record(
         self,
@@ -161,12 +162,14 @@ class Recorder:
         prefixes = self._prefixes.prefixes
         if [prefix.rounds for prefix in prefixes] != ends:
             # The game was not as long as the stream said: look at what was played once more.
-            again = PrefixObserver(self._stream.d, ends, intercept=self._scope.centred)
+            again = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[again])
             prefixes = again.prefixes
         seconds = self._scope.seconds
         models = best_of_each(prefixes, len(prefixes), self._k, seconds)
-        if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
+        if models[-1].loss.width and not isinstance(
+            self._prefixes, LabelObserver
+        ):  # it had a share of the time only: search once more, for longer
             models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
         return models
 
@@ -211,12 +214,15 @@ class Recorder:
         )
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
-        notes = []
-        if self._scope.full and (self._full is None or self._full.gave_up):
+        notes = list[str]()
+        if isinstance(self._prefixes, LabelObserver):
             notes.append(
-                f"Full information was not played: {self._stream.d:,} features in "
-                f"{self._stream.rounds or rounds:,} rounds would take too long."
+                f"The best {self._k} features in hindsight were not searched for: tables of all "
+                f"pairs of {self._stream.d:,} features do not fit in memory. Regret is an interval "
+                "from 0 loss to the best constant."
             )
+        if self._scope.full and (self._full is None or self._full.gave_up):
+            notes.append(self._no_full_information(rounds))
         if self._audit.share > 0:
             notes.append(
                 f"Audit: {self._audit.rounds:,} of {rounds:,} rounds were played once more by a "
@@ -224,13 +230,22 @@ class Recorder:
             )
         return tuple(notes)
 
+    def _no_full_information(self, rounds: int) -> str:
+        d = self._stream.d
+        takes = "long" if fits(FullInformation.memory(Problem(d, 1, d))) else "much memory"
+        return (
+            f"Full information was not played: {d:,} features in "
+            f"{self._stream.rounds or rounds:,} rounds would take too {takes}."
+        )
+
 
 def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:
     """A learner that reads everything; None where that is known to take too long."""
     most_rounds = FULL_WORK // float(problem.d) ** 2
-    if rounds is not None and rounds > most_rounds:
-        return None
     everything = Problem(problem.d, problem.k, problem.d, problem.names)
+    too_long = rounds is not None and rounds > most_rounds
+    if too_long or not fits(FullInformation.memory(everything)):
+        return None
     return Rival(FullInformation(everything), bins, most_rounds)
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, overload
 
+import numpy as np
+
 from keyhole.blocks.sums.moments import Moments
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.ledger import Ledger
-from keyhole.problem import Learner, StateError, nearest
+from keyhole.problem import Floats, Learner, StateError, nearest
 from keyhole.saving.archive import decode, encode
 from keyhole.saving.atomic_file import whole_file
 from keyhole.saving.snapshot import State, StatefulLearner, has_state
@@ -192,13 +194,19 @@ def _merge_dantzig(a: State, b: State) -> State:
     counts = {key: logs[0][key] + logs[1][key] for key in ("solves", "infeasible", "unsolved")}
     parts = {
         **empty.parts,
-        "desk": {"round": a.round + b.round, "open": []},
+        "desk": {"round": a.round + b.round, "open": [], "labels": _span(a, b)},
         "moments": moments.arrays(),
         "asked": a.parts["asked"] + b.parts["asked"],
         "diagnostics": {**empty.parts["diagnostics"], **counts},
         "shards": sorted(_shards(a) + _shards(b)),
     }
     return replace(empty, round=a.round + b.round, parts=parts)
+
+
+def _span(*states: State) -> Floats:
+    """The range of the labels that all of them were told."""
+    ends = np.array([state.parts["desk"]["labels"] for state in states])
+    return np.array([ends[:, 0].min(), ends[:, 1].max()])
 
 
 def _refuse_mixture(a: State, b: State) -> None:

@@ -56,7 +56,8 @@ def pack(thing: Any, where: str) -> Tree:
     if isinstance(thing, np.bool_ | np.integer | np.floating):
         return thing.item()
     if isinstance(thing, Desk):
-        return {"round": thing.round, "open": pack_tickets(thing.open)}
+        tickets = pack_tickets(thing.open)
+        return {"round": thing.round, "open": tickets, "labels": thing.labels.ends}
     if isinstance(thing, KeepsArrays):
         return thing.arrays()
     if type(thing) is list:
@@ -235,13 +236,17 @@ def _fit_arrays(like: KeepsArrays, tree: Tree, where: str) -> KeepsArrays:
 
 
 def _fit_desk(desk: Desk, tree: Tree, where: str) -> Desk:
-    trees = entries(tree, ["round", "open"], where)
+    # Files from before the desk knew the range of the labels lack it: nothing there needs it.
+    known = ["labels"] if isinstance(tree, dict) and "labels" in tree else []
+    trees = entries(tree, ["round", "open", *known], where)
     waiting = trees["open"]
     one_by_one = isinstance(waiting, list) and any(isinstance(ticket, list) for ticket in waiting)
     read = _tickets_one_by_one if one_by_one else unpack_tickets
     tickets = read(waiting, f"{where}.open")
     try:
         desk.restore(fit(0, trees["round"], f"{where}.round"), tickets)
+        if known:
+            desk.labels.restore(fit(desk.labels.ends, trees["labels"], f"{where}.labels"))
     except KeyholeError as error:
         raise StateError(f"{where}: {error}") from None
     return desk

@@ -157,9 +157,10 @@ class _Column:
             odd = np.isnan(self.flat) & (not rule.nan) | np.isinf(self.flat) & (not rule.infinite)
             self._refuse(odd, "finite")
             if rule.least is not None:
-                self._refuse(self.flat < rule.least, f"at least {rule.least:g}")
+                bounds = np.resize(rule.least, len(self.flat))
+                self._refuse(self.flat < bounds, f"at least {rule.least}")
             return
-        least = 0 if rule.least is None else int(rule.least)
+        least = int(rule.least) if isinstance(rule.least, int | float) else 0
         self._refuse((self.flat < least) | (self.flat > MANY), f"from {least} to 2^53")
 
     def _prove_among(self, name: str) -> None:

@@ -18,6 +18,15 @@ from keyhole.theory.agnostic import (
     vaw_regret,
 )
 from keyhole.theory.bound import Bound
+from keyhole.theory.lemmas import (
+    bbrcnp_t0,
+    greedy_factor,
+    localization,
+    rip_condition_number,
+    rip_rows,
+    supermodularity,
+    truncation_error,
+)
 from keyhole.theory.lower import lower_bounds
 from keyhole.theory.realizable import (
     RIP_REALIZABLE,
@@ -41,17 +50,24 @@ __all__ = [
     "agnostic_parameters",
     "agnostic_regret",
     "agnostic_regret_full",
+    "bbrcnp_t0",
     "bexp_regret",
     "concentration",
     "dantzig_error_factor",
     "estimation_rates",
     "first_nonzero",
+    "greedy_factor",
+    "localization",
     "lower_bounds",
     "online_greedy_gap",
     "realizable_regret",
     "realizable_regret_full",
+    "rip_condition_number",
+    "rip_rows",
+    "supermodularity",
     "t0",
     "threshold",
+    "truncation_error",
     "vaw_regret",
     "wstar_regret",
 ]

@@ -10,7 +10,7 @@ from keyhole.blocks.auto.mixture import HIGH, LOW, Mixture
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
 from keyhole.blocks.auto.state import ONLY, Batch, Clock, Settings, State, batch_size
-from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.reading import Block, taken
 from keyhole.blocks.fit.ensemble import Ensemble, guess, learn
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
@@ -36,7 +36,7 @@ def _gather(
     # Centred values; 0 where absent, or where there is no centre yet; cut off far beyond the peak.
     b = len(centre)
     for a in range(b):
-        x[a] = X[t, columns[a]] - centre[a]
+        x[a] = taken(np.float64(X[t, columns[a]])) - centre[a]
         if np.isnan(x[a]):
             x[a] = 0.0
         if peak[a] > 0.0:
@@ -116,7 +116,7 @@ def learn_rows(
         if np.isnan(middle[ONLY]):
             middle[ONLY] = y[t]
         for a in range(b):
-            value = np.float64(X[t, columns[a]])
+            value = taken(np.float64(X[t, columns[a]]))
             values[row, a] = value
             if np.isnan(offset[a]):
                 offset[a] = value

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.keyed import subset
-from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.draw.reading import Block, taken
 from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.fit.linear import weigh
 from keyhole.blocks.jit.decorators import kernel
@@ -57,6 +57,7 @@ def explore_block(block: Block, model: Model, k0: int, buffer: Buffer, asked: In
             x[i] = X[t, support[i]]
             if abs(x[i]) > LARGEST:
                 return t
+            x[i] = taken(x[i])
         predictions[t] = weigh(w, means, x)
         for j in drawn:
             value = np.float64(X[t, j])
@@ -64,7 +65,7 @@ def explore_block(block: Block, model: Model, k0: int, buffer: Buffer, asked: In
                 return t
             if not np.isnan(value):
                 features[e] = j
-                values[e] = value
+                values[e] = taken(value)
                 e += 1
         offsets[rows + t + 1] = e
         for j in drawn:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import inner
-from keyhole.errors import LARGEST
+from keyhole.errors import LARGEST, SMALLEST
 from keyhole.problem import Floats, Indices
 
 
@@ -32,6 +32,12 @@ class Block(NamedTuple):
 
 
 @inner
+def taken(value: float) -> float:
+    """The value as it counts: 0 if it is too small to be squared, as in an `Observation`."""
+    return 0.0 if abs(value) < SMALLEST else value
+
+
+@inner
 def read(
     row: NDArray[np.floating], features: Indices, values: Floats, bought: NDArray[np.int32]
 ) -> bool:
@@ -43,6 +49,7 @@ def read(
         values[a] = row[features[a]]
         if abs(values[a]) > LARGEST:  # NaN is absent and passes
             return False
+        values[a] = taken(values[a])
         bought[a] = features[a]
     bought[len(features) :] = -1
     return True

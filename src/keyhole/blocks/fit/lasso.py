@@ -45,7 +45,8 @@ def lasso(R: Floats, c: Floats, penalty: float, start: Floats | None = None) -> 
     descend(R, c, penalty, w, TOLERANCE, SWEEPS)
     # At w = 0 the objective is 0: anything above is no descent. And half the variance of the label,
     # which is 1, is all that correlations of actual rows can take off.
-    objective = float(w @ (R @ w)) / 2.0 - float(c @ w) + penalty * float(np.abs(w).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        objective = float(w @ (R @ w)) / 2.0 - float(c @ w) + penalty * float(np.abs(w).sum())
     return w if -1.0 <= objective <= TOLERANCE else np.zeros(len(c))
 
 

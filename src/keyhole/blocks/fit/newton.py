@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keyhole.blocks.fit.inverse import inverse
+from keyhole.blocks.fit.vaw import HUGE
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.errors import LARGEST
 from keyhole.problem import Floats, whole_number
 
 LABEL, WORST = range(2)  # of `limits`: the largest |y| so far, the largest |y_hat - y| so far
@@ -99,7 +102,7 @@ class NewtonStep:
     def refresh(self) -> None:
         """P anew from A, so that no rounding piles up."""
         v = self.v
-        P = np.linalg.inv(self.A[:v, :v])
+        P = inverse(self.A[:v, :v])
         self.P[:v, :v] = (P + P.T) / 2.0
 
     def predict(self, x: Floats) -> float:
@@ -123,6 +126,8 @@ class NewtonStep:
 @kernel
 def clipped(along: float, limits: Floats) -> float:
     """The prediction: u.x, kept within the largest label so far."""
+    if np.isnan(along):  # of terms that overflow
+        return 0.0
     return float(min(max(along, -limits[LABEL]), limits[LABEL]))
 
 
@@ -142,18 +147,20 @@ def step(u: Floats, P: Floats, A: Floats, limits: Floats, x: Floats, y: float) -
     With g = 2 (y_hat - y) x and rho = 1/(2 WORST^2) the matrix A grows by rho g g', which is
     c x x' with c = 2 ((y_hat - y)/WORST)^2: no square of a large number is needed.
     """
-    v, along, s = len(u), 0.0, 0.0
+    v, along, s, size = len(u), 0.0, 0.0, 0.0
     Px = np.zeros(v)
     for a in range(v):
         along += u[a] * x[a]
         for b in range(v):
             Px[a] += P[a, b] * x[b]
         s += x[a] * Px[a]
+        size = max(size, abs(Px[a]))
     prediction = clipped(along, limits)
     error = prediction - y
     limits[LABEL] = max(limits[LABEL], abs(y))
     limits[WORST] = max(limits[WORST], abs(error))
-    if not s > 0.0:  # x = 0: nothing to learn
+    # x = 0, or too large for P: nothing to learn
+    if not (0.0 < s < HUGE and size < LARGEST and abs(along) < HUGE):
         return prediction
     share = error / limits[WORST] if error != 0.0 else 0.0
     c = 2.0 * (share * share)

@@ -69,7 +69,8 @@ def second_order(tally: Tally) -> Floats:
 
     Multiplying all losses by a number divides eta by it, so no bound of the losses is needed.
     """
-    seen = tally.spread * tally.largest**2 + tally.squares
+    with np.errstate(over="ignore"):  # losses too large to be squared: the rate is 0
+        seen = tally.spread * tally.largest**2 + tally.squares
     eta: Floats = np.sqrt(math.log(tally.d) / np.where(seen > 0.0, seen, 1.0))
     return eta
 

@@ -8,6 +8,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.draw.reading import taken
+from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.fit.vaw import forward, learn
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
@@ -38,7 +40,7 @@ class Guesses(NamedTuple):
 
 
 Where = tuple[Indices, Indices]  # the columns of X, and the features they hold
-Sums = tuple[int, Floats, Floats]  # how many features have all their products kept; G; c
+Sums = tuple[int, Floats, Floats, float]  # features with all their products kept; G, c, yy
 
 
 class History:
@@ -108,8 +110,8 @@ class MiniBatch:
         others[place] = False
         self.in_S: Indices = np.concatenate([place, np.flatnonzero(others)])
         self.features: Indices = S[self.in_S]
-        self.P: Floats = np.linalg.inv(A).astype(np.float64)
-        self.theta: Floats = (self.P @ b[:, :, None])[:, :, 0].copy()
+        self.P: Floats = inverse(A)
+        self.theta: Floats = solution(self.P, b)
         m = len(S)
         self._rows = m if all_pairs else len(V)
         self.G: Floats = np.zeros((m, m))
@@ -147,9 +149,8 @@ class MiniBatch:
         history: History,
         predictions: Floats,
     ) -> None:
-        where, sums = (columns, self.features), (self._rows, self.G, self.c)
-        yy, history.reach = play_rows(X, y, where, self._vaws(history), sums, predictions)
-        self.yy += yy
+        where, sums = (columns, self.features), (self._rows, self.G, self.c, self.yy)
+        self.yy, history.reach = play_rows(X, y, where, self._vaws(history), sums, predictions)
         self.n += len(y)
 
     def _vaws(self, history: History) -> Vaws:
@@ -180,7 +181,7 @@ def _gather(X: NDArray[np.floating], t: int, where: Where, vaws: Vaws, x: Floats
     (columns, features), total, count = where, vaws.total, vaws.arrived
     for a in range(len(x)):
         j = features[a]
-        x[a] = X[t, columns[a]]
+        x[a] = taken(np.float64(X[t, columns[a]]))
         if np.isnan(x[a]):
             x[a] = total[j] / count[j] if count[j] > 0 else 0.0
 
@@ -237,14 +238,14 @@ def predict_row(X: NDArray[np.floating], where: Where, vaws: Vaws) -> float:
 def play_rows(
     X: NDArray[np.floating], y: Floats, where: Where, vaws: Vaws, sums: Sums, predictions: Floats
 ) -> tuple[float, float]:
-    """Predict and learn the rows one after the other; returns the sum of y^2 and the new reach.
+    """Predict and learn the rows one after the other; returns the new sum of y^2 and the new reach.
 
     G receives the products of the first `rows` features with all later ones and all squares, c
     those with the label; `total`, `count` the values that arrived.
     """
-    (columns, features), (rows, G, c) = where, sums
+    (columns, features), (rows, G, c, yy) = where, sums
     P, theta, losses, reach, total, count = vaws
-    m, E, yy = len(features), len(theta), 0.0
+    m, E = len(features), len(theta)
     x, room = np.empty(m), _room(vaws)
     Px, along, s, guesses = room
     for t in range(len(y)):
@@ -263,7 +264,7 @@ def play_rows(
         yy += y[t] * y[t]
         reach = max(reach, abs(y[t]))
         for a in range(m):
-            value, j = np.float64(X[t, columns[a]]), features[a]
+            value, j = taken(np.float64(X[t, columns[a]])), features[a]
             if not np.isnan(value):
                 total[j] += value
                 count[j] += 1

@@ -11,6 +11,7 @@ from keyhole.blocks.draw.sorting import merge as merge
 from keyhole.blocks.fit.vaw import add, forward, learn
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.seen_sums import add_rows, arrived
+from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Indices
 
 BASE, LOW, HIGH = range(3)  # of `limits`: what theta adds to, and the range of labels so far
@@ -33,6 +34,7 @@ def standardise(
         while features[i] < support[a]:
             i += 1
         z[a] = 0.0 if np.isnan(values[i]) else (values[i] - centre[a]) * inverse[a]
+        z[a] = min(max(z[a], -LARGEST), LARGEST)
     z[m] = 1.0
 
 

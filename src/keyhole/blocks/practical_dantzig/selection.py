@@ -65,8 +65,9 @@ def residual_variance(found: Correlations, model: Sparse, least: float = 0.0) ->
         Known to be left, in units of the label's variance; the prediction error is an honest guide.
     """
     S, w = model.support, model.w
-    left = 1.0 - 2.0 * float(w @ found.c[S]) + float(w @ found.R[np.ix_(S, S)] @ w)
-    return min(max(left, least, TINY), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = 1.0 - 2.0 * float(w @ found.c[S]) + float(w @ found.R[np.ix_(S, S)] @ w)
+    return min(max(left, least, TINY), 1.0) if np.isfinite(left) else 1.0
 
 
 def program(

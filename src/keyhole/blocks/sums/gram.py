@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import DataError, Floats
 
 CONSTANT = 2.0**-49  # a column that varies by less than this share of its size is constant
@@ -25,6 +26,11 @@ class LeastSquares:
     yy: float
     mean_x: Floats
     mean_y: float
+
+
+def gram_bytes(d: int, copies: int = 1) -> float:
+    """About what a Gram of d features takes, with so many copies of its sums beside it."""
+    return 8.0 * (3.0 + copies) * float(d) ** 2  # two more while a block is added
 
 
 class Gram:
@@ -48,6 +54,9 @@ class Gram:
     """
 
     def __init__(self, d: int) -> None:
+        refuse_beyond_memory(
+            f"a table of all pairs of {d:,} features", gram_bytes(d), "use fewer features"
+        )
         self.d = d
         self.n = 0
         self._origin: tuple[Floats, float] | None = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.rows import Gathered, Rows, gather
+from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, whole_number
 
 PRODUCT, COUNT, FIRST, SECOND = range(4)  # of `pairs`, i <= j: sums of x_i x_j, 1, x_i, x_j
@@ -47,11 +50,13 @@ class SeenSums:
 
     SAVED = ("pairs", "singles", "totals")
 
+    totals: Annotated[Floats, Holds(least=(0.0, -np.inf, 0.0))]
+
     def __init__(self, d: int) -> None:
         self.d = d = whole_number("d", d, 1)
         self.pairs: Floats = np.zeros((d * (d + 1) // 2, 4))
         self.singles: Floats = np.zeros((2, d))
-        self.totals: Floats = np.zeros(3)
+        self.totals = np.zeros(3)
 
     def add(self, features: Indices, values: Floats, y: float) -> None:
         """Add a row: ascending features, their values (NaN where one did not arrive), the label."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from keyhole.blocks.sums import triangle as triangles
 from keyhole.blocks.sums.estimates import Estimate
 from keyhole.blocks.sums.triangle import base
 from keyhole.errors import one_of
+from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, whole_number
 
 WEIGHTINGS = ("ratio", "exact")
@@ -63,11 +64,13 @@ class WeightedSums:
 
     SAVED = ("pairs", "singles", "totals")
 
+    totals: Annotated[Floats, Holds(least=(0.0, -np.inf, 0.0, 0.0, 0.0))]
+
     def __init__(self, d: int) -> None:
         self.d = d = whole_number("d", d, 1)
         self.pairs: Floats = np.zeros((d * (d + 1) // 2, 2))
         self.singles: Floats = np.zeros((2, d))
-        self.totals: Floats = np.zeros(5)
+        self.totals = np.zeros(5)
 
     @property
     def n(self) -> int:

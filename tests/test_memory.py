@@ -1,0 +1,127 @@
+"""Tables of all pairs of features are asked for before they are allocated."""
+
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole import memory
+from keyhole.blocks.sums.gram import Gram
+from keyhole.learners.base import LearnerBase
+from keyhole.learners.registry import SLIM
+
+WIDE = 20_000
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 100e6)
+
+
+def pairs_of(name: str) -> float:
+    cls = kh.LEARNERS[name].cls
+    assert issubclass(cls, LearnerBase)
+    return cls.BYTES_PER_PAIR
+
+
+def test_those_said_to_be_slim_are_all_that_keep_no_pairs() -> None:
+    slim = {name for name in kh.LEARNERS if not pairs_of(name)}
+    assert slim == {*SLIM, "zero", "subset-experts"}  # of no use, or of few features
+
+
+@pytest.mark.parametrize("name", [name for name in kh.LEARNERS if pairs_of(name)])
+@pytest.mark.usefixtures("little_memory")
+def test_what_does_not_fit_is_refused_before_it_is_allocated(name: str) -> None:
+    problem = kh.Problem(WIDE, 2, WIDE)
+    if name == "fixed":  # its pairs are those of k features
+        problem = kh.Problem(WIDE, 5_000, WIDE)
+    kh.LEARNERS[name].cls  # noqa: B018  (imported here, not while memory is watched)
+    tracemalloc.start()
+    try:
+        with pytest.raises(kh.ProblemError, match=r"takes about .* GB of memory, 100 MB free"):
+            kh.LEARNERS[name](problem, seed=0)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_the_message_names_learners_that_fit() -> None:
+    with pytest.raises(kh.ProblemError) as refused:
+        kh.AutoLearner(kh.Problem(WIDE, 2, 8))
+    said = str(refused.value)
+    assert said.startswith("AutoLearner for 20,000 features takes about 12.8 GB of memory")
+    for name in SLIM:
+        assert name in said
+        kh.LEARNERS[name](kh.Problem(WIDE, 2, 8), seed=0)
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_hindsight_says_so_too() -> None:
+    with pytest.raises(kh.ProblemError, match="a table of all pairs of 20,000 features takes"):
+        Gram(WIDE)
+    stream = kh.streams.ArrayStream(np.zeros((2, WIDE)), np.zeros(2))
+    with pytest.raises(kh.ProblemError, match="all pairs"):
+        kh.hindsight(stream, 1)
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_a_run_goes_without_what_does_not_fit() -> None:
+    rng = np.random.default_rng(0)
+    X, d = rng.standard_normal((6, 3_000)), 3_000
+    y = X[:, 0] + 5.0
+    run = kh.report.record(
+        kh.LEARNERS["dual-averaging"](kh.Problem(d, 2, 8), seed=0),
+        kh.streams.ArrayStream(X, y),
+        diagnosed=False,
+    )
+    assert run.best.loss.low == 0.0
+    assert run.best.loss.high == pytest.approx(float(((y - y.mean()) ** 2).sum()))
+    assert run.best.intercept == pytest.approx(y.mean())
+    assert "not searched" in run.best.loss.how
+    assert len(run.notes) == 2
+    assert run.notes[0].startswith("The best 2 features in hindsight were not searched for")
+    assert run.notes[1].endswith("would take too much memory.")
+
+
+def test_20_000_columns_are_played_from_a_file(tmp_path: Path) -> None:
+    names = [f"c{j}" for j in range(WIDE)]
+    rng = np.random.default_rng(0)
+    lines = [",".join([*names, "y"])]
+    for row in rng.integers(0, 9, (5, WIDE)):
+        lines.append(",".join([*map(str, row.tolist()), str(row[0])]))
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(lines) + "\n")
+    # As on a machine with 1 GB, whatever this one has.
+    code = "from keyhole import cli, memory; memory.available_memory = lambda: 1e9; cli.main()"
+    command = ["run", str(path), "-t", "y", "--budget", "4", "--sparsity", "2", "-l", "mean"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "20000 features" in done.stdout
+    assert "were not searched for" in done.stdout
+    command[-1] = "auto"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "AutoLearner for 20,000 features takes about 12.8 GB" in done.stderr
+
+
+def test_limits_of_containers_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    limit, usage = tmp_path / "max", tmp_path / "current"
+    monkeypatch.setattr(memory, "_LIMITS", ((str(limit), str(usage)),))
+    free = memory.available_memory()  # no such files
+    usage.write_text("1000000\n")
+    limit.write_text("max\n")
+    assert memory.available_memory() == pytest.approx(free, rel=0.2)
+    limit.write_text("3000000\n")
+    assert memory.available_memory() == 2_000_000
+    assert memory.fits(memory.SMALL)
+    assert not memory.fits(1e12)
