@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.attack.outcome import FINE
 
 PATIENCE = 20.0  # seconds for a case
-WARMING_UP = 600.0  # more for the first of a family, which may have to compile its kernels
+WARMING_UP = 1800.0  # for every learner's kernels to be compiled
 
 
 @dataclass
@@ -41,9 +41,18 @@ class Child:
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
 
-    def suffer(self, family: str, case: Any, patience: float) -> str:
+    def suffer(self, family: str, case: Any) -> str:
         """The outcome of one case: what the child says, "crash" or "hang"."""
-        child = self._running()
+        if self._process is None:
+            self._start()
+            warm = self._answer(family, None, WARMING_UP)
+            if warm != "warm":
+                raise RuntimeError(f"the child could not be warmed up: {warm}")
+        return self._answer(family, case, PATIENCE)
+
+    def _answer(self, family: str, case: Any, patience: float) -> str:
+        child = self._process
+        assert child is not None
         assert child.stdin is not None
         assert child.stdout is not None
         hung = threading.Event()
@@ -75,18 +84,16 @@ class Child:
                 self._process.communicate()
             self._process = None
 
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.attack.child"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                env=self._environment,
-                cwd=Path(__file__).parents[2],
-            )
-        return self._process
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.attack.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=self._environment,
+            cwd=Path(__file__).parents[2],
+        )
 
 
 def attack(
@@ -96,10 +103,8 @@ def attack(
     told: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
     """Have a child suffer all cases of a family; `told` hears of every one."""
-    tally, patience = Tally(), WARMING_UP
+    tally = Tally()
     for case in cases:
-        outcome = child.suffer(family, case, patience)
-        patience = WARMING_UP if outcome == "hang" or outcome.startswith("crash") else PATIENCE
-        tally.add(case, outcome)
+        tally.add(case, child.suffer(family, case))
         told(tally)
     return tally

@@ -95,7 +95,7 @@ def sparsity(k: SupportsIndex, d: int) -> int:
 def real_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
     """`value` as a finite float in [least, most], or a ProblemError that names the argument."""
     try:
-        number = float(value)
+        number = _float(value)
     except (TypeError, ValueError, OverflowError):
         raise ProblemError(f"{name} must be a number, got {shortened(value)}") from None
     if not (math.isfinite(number) and least <= number <= most):
@@ -104,6 +104,14 @@ def real_number(name: str, value: float, least: float = -math.inf, most: float =
             limits = "finite" if least == -math.inf else f"at least {least:g} and finite"
         raise ProblemError(f"{name} must be {limits}, got {number:g}")
     return number
+
+
+def _float(value: SupportsFloat) -> float:
+    """`value` as a float; a TypeError for what `float` takes with or without a warning."""
+    odd = isinstance(value, complex | str | bytes | np.ma.MaskedArray)
+    if odd or getattr(value, "dtype", REAL).kind not in "biuf":
+        raise TypeError
+    return float(value)
 
 
 def positive_number(name: str, value: float, hint: str = "") -> float:
@@ -210,12 +218,14 @@ def refuse_block(X: NDArray[np.floating], y: NDArray[np.float64], d: int) -> Non
             "a block needs arrays of numbers, X of float64 or float32, "
             f"got {' and '.join(str(kind) for kind in kinds)}"
         )
-    usable = np.abs(y) <= LARGEST
-    if X.shape != (len(y), d) or y.ndim != 1 or not usable.all():
+    if y.ndim != 1 or X.shape != (len(y), d):
         raise DataError(
-            f"a block needs {d} features per row and one finite label for each, "
-            f"got X of shape {X.shape} and {usable.sum()} finite labels of {len(y)}"
+            f"a block needs {d} features per row and one label for each, "
+            f"got X of shape {X.shape} and y of shape {y.shape}"
         )
+    usable = np.abs(y) <= LARGEST
+    if not usable.all():
+        finite_label(y[~usable][0])
 
 
 def refuse_round(round: int) -> NoReturn:
@@ -226,9 +236,7 @@ def refuse_round(round: int) -> NoReturn:
 def finite_label(y: SupportsFloat) -> float:
     """The label as a finite float, or a DataError."""
     try:
-        if isinstance(y, complex | str | bytes) or getattr(y, "dtype", REAL).kind not in "biuf":
-            raise TypeError  # float() takes some of these, with or without a warning
-        label = float(y)
+        label = _float(y)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"the label must be a number, got {shortened(y)}") from None
     if not abs(label) <= LARGEST:

@@ -65,6 +65,7 @@ class Holds:
 
 ANYTHING_FINITE = Holds()
 AT_LEAST_0 = Holds(least=0.0)
+MAY_OVERFLOW = Holds(least=0.0, infinite=True)  # sums of fourth powers
 MAY_BE_NAN = Holds(nan=True)
 PerFeature = Annotated[Floats, Holds(shape=("features",))]  # of the ticket
 Features = Annotated[Indices, Holds(below="d", ascending=True)]

@@ -146,9 +146,11 @@ class Ticket:
         if not isinstance(values, np.ndarray) and isinstance(values, Mapping):
             return Observation(self, self._by_key(values))
         try:
-            array = np.asarray(values)
-            if array.dtype.kind in "biufO":  # strings would be converted without a word
+            array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+            if array.dtype.kind == "O":
                 return Observation(self, np.array(array, dtype=np.float64))
+            if array.dtype.kind in "biuf":  # strings would be converted without a word
+                return Observation(self, np.array(real_numbers("values", array), dtype=np.float64))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise

@@ -12,6 +12,7 @@ from keyhole.errors import shortened
 from keyhole.label_span import LabelSpan
 from keyhole.problem import (
     BudgetError,
+    DataError,
     Floats,
     Indices,
     Observation,
@@ -70,6 +71,10 @@ class Desk:
         memo there cannot be fed an edited one.
         """
         label = finite_label(y)
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
         ticket = self.issued(seen.ticket)
         del self._open[ticket.round]
         self.labels.note_one(label)
@@ -87,6 +92,8 @@ class Desk:
         TicketError for anything else: a ticket of another learner, one whose features or memo were
         changed, one that is closed. What is handed out here can be trusted by compiled code.
         """
+        if not isinstance(ticket, Ticket):
+            raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         issued = self._open.get(ticket.round)
         if issued is None:
             if ticket.round <= self.round:

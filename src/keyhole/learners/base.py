@@ -24,6 +24,7 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
+    real_numbers,
     refuse_block,
     refuse_round,
 )
@@ -157,6 +158,7 @@ class LearnerBase(OneAtATime, ABC):
     ) -> Floats:
         """Play len(y) rounds at once, compiled."""
         d, budget = self.problem.d, self.problem.budget
+        X, y = real_numbers("X", X), real_numbers("y", y).astype(np.float64, copy=False)
         refuse_block(X, y, d)
         # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))

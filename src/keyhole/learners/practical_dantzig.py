@@ -21,6 +21,7 @@ from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candid
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.errors import shortened
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase
@@ -147,6 +148,8 @@ class PracticalDantzig(DantzigLearner):
                 f"budget must leave something to explore with: k = {problem.k} features are "
                 f"played, got budget = {problem.budget}; make it at least {problem.k + 1}"
             )
+        if not isinstance(parts, Parts):
+            raise ProblemError(f"parts must be a Parts, such as PRACTICAL, got {shortened(parts)}")
         LearnerBase.__init__(self, problem, seed=seed)  # nothing of what is printed
         self.parts = parts
         self.diagnostics = Diagnostics()

@@ -19,7 +19,7 @@ from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
-from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Features, Holds
+from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, MAY_OVERFLOW, Features, Holds
 from keyhole.problem import Floats, Indices, Problem
 
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
@@ -88,7 +88,7 @@ class Net(NamedTuple):
     """The sums of the safety net's budgeted experts (see `greedy/experts.py`), a row per slot."""
 
     L: Floats
-    squares: Annotated[Floats, AT_LEAST_0]
+    squares: Annotated[Floats, MAY_OVERFLOW]
     largest: Annotated[Floats, AT_LEAST_0]
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.greedy import experts_kernels as kernels
 from keyhole.blocks.greedy.schemes import Draw, Scheme
-from keyhole.fields import AT_LEAST_0
+from keyhole.fields import AT_LEAST_0, MAY_OVERFLOW
 from keyhole.problem import Floats, whole_number
 
 
@@ -127,7 +127,7 @@ class BEXP:
 
     SAVED = ("L", "squares", "largest", "fed")
 
-    squares: Annotated[Floats, AT_LEAST_0]
+    squares: Annotated[Floats, MAY_OVERFLOW]
     largest: Annotated[Floats, AT_LEAST_0]
 
     def __init__(self, scheme: Scheme, *, seed: int, rate: Rate = anytime) -> None:

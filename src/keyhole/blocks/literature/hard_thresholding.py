@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.fields import MANY, Holds, PerFeature
+from keyhole.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
 from keyhole.problem import Floats, Indices
 
 # Places in fields of `Search`.
@@ -38,7 +38,7 @@ class Search(NamedTuple):
     seen: Indices  # and of how many rounds
     before: Floats  # the model before the last step
     slope: Floats  # its mean gradient
-    losses: Floats  # by the names above, phase by sum
+    losses: Annotated[Floats, MAY_OVERFLOW]  # by the names above, phase by sum
     total: Floats  # of all values that arrived, feature by feature
     square: Floats
     arrived: Indices
