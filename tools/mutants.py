@@ -3,10 +3,10 @@
     make mutants FILES="src/keyhole/ledger.py src/keyhole/blocks/fit" [MOST=40] [SEED=0]
 
 Each mutant is one change of one expression (a comparison, a sign, a constant, min for max, a
-statement left out), made in a copy of the project. The tests that run the changed line are run, the
-quickest first, until one fails or hangs: then the bug is noticed. A mutant that no test notices
-survives. Survivors that cannot be noticed, because they compute the same, are listed with the reason
-in tools/equivalent_mutants.txt and do not count.
+statement left out), made in a copy of the project. The tests that run the changed line are run,
+the quickest first, until one fails or hangs: then the bug is noticed. A mutant that no test notices
+survives. Survivors that cannot be noticed, because they compute the same, are listed with the
+reason in tools/equivalent_mutants.txt and do not count.
 
 Kernels run as plain Python, so that nothing is compiled. Which tests run which lines is found out
 by running them once (`tools/touched.py`), without those that take longer than `--slow` seconds or
@@ -16,11 +16,12 @@ need compiled code; tests are those of the room and those that mention it, or `-
 from __future__ import annotations
 
 import argparse
+import ast
+import itertools
 import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,9 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.planting import ROOT, Mutant, equivalents, mutants
+from tools.runner import Runner
 
 COPIED = ("src", "tests", "benchmarks", "tools", "docs", "examples")
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 PATIENCE = 6.0  # times what the tests take without a bug, and then some seconds, until one hangs
 
 
@@ -51,10 +52,11 @@ def room_of(file: Path) -> Path:
 
 
 def tests_of(file: Path) -> list[str]:
-    """Files of tests that may concern a file: its room's and its family's, those that mention it."""
+    """Files of tests that may concern a file: its room's, and those that mention it."""
     room = room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("")
     module = ".".join(file.resolve().relative_to(ROOT / "src").with_suffix("").parts)
-    words = (module, ".".join(("keyhole", *room.parts)), f"kh.{room.name}")
+    classes = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef)]
+    words = (module, ".".join(("keyhole", *room.parts)), f"kh.{room.name}", *classes)
     found = [str(file.resolve().relative_to(ROOT))]
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         text, path = test.read_text(), test.relative_to(ROOT / "tests")
@@ -74,17 +76,16 @@ class Workshop:
             shutil.copytree(ROOT / part, place / part, ignore=ignored)
         for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / part, place / part)
-        self.environment = {**os.environ, "PYTHONPATH": f"{place / 'src'}:{place}"}
-        if not options.compiled:
-            self.environment["NUMBA_DISABLE_JIT"] = "1"
+        os.environ["NUMBA_DISABLE_JIT"] = "0" if options.compiled else "1"
+        os.environ["PYTHONPATH"] = f"{place / 'src'}:{place}"
+        self.runner = Runner(place)
 
     def touched(self, files: Sequence[Path], tests: Sequence[str]) -> list[Test]:
         """Which tests run which lines of these files, the quickest first."""
         names = [str(file.resolve().relative_to(ROOT)) for file in files]
         wish = {"files": names, "seconds": self.options.slow, "out": "touched.json"}
-        environment = {**self.environment, "KEYHOLE_TOUCHED": json.dumps(wish)}
-        command = [*PYTEST, "-p", "tools.touched", *tests]
-        subprocess.run(command, cwd=self.place, env=environment, capture_output=True, check=False)
+        (self.place / "touch.json").write_text(json.dumps(wish))
+        self.runner.passes(["-p", "tools.touched", *tests], None, bug=False)
         found = json.loads((self.place / "touched.json").read_text())
         return sorted((Test(k, **v) for k, v in found.items()), key=lambda test: test.seconds)
 
@@ -92,23 +93,10 @@ class Workshop:
         """Whether these tests pass with this bug planted."""
         target = self.place / mutant.name
         before, times = target.read_text(), target.stat()
-        # Bytecode of the others stays, that of the mutant is not written: it would outlive it.
-        environment = {**self.environment, "PYTHONDONTWRITEBYTECODE": "1"}
         patience = PATIENCE * sum(test.seconds for test in tests) + 15.0
-        command = [*PYTEST, "-x", *(test.name for test in tests)]
         try:
             target.write_text(mutant.source)
-            ran = subprocess.run(
-                command,
-                cwd=self.place,
-                env=environment,
-                capture_output=True,
-                timeout=patience,
-                check=False,
-            )
-            return ran.returncode == 0
-        except subprocess.TimeoutExpired:
-            return False  # a bug that hangs is noticed
+            return self.runner.passes(["-x", *(t.name for t in tests)], patience, bug=True)
         finally:
             target.write_text(before)
             os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -120,25 +108,20 @@ class Workshop:
         exact = [t for t in touching if not set(lines).isdisjoint(t.lines[mutant.name])]
         if not exact and not _when_imported(mutant):
             return []  # nothing runs it
-        chosen, left = [], self.options.seconds
-        for test in exact or touching:
-            left -= test.seconds
-            if left < 0.0:
-                break
-            chosen.append(test)
-        return chosen
+        return self.affordable(exact or touching)
+
+    def affordable(self, tests: Sequence[Test]) -> list[Test]:
+        """The first tests, as many as the time for one mutant allows."""
+        spent = itertools.accumulate(test.seconds for test in tests)
+        return [t for t, s in zip(tests, spent, strict=True) if s <= self.options.seconds]
 
 
 def _when_imported(mutant: Mutant) -> bool:
     """Whether a line stands outside of functions, or in the head of one."""
-    import ast
-
     tree = ast.parse(mutant.file.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.body[0].lineno <= mutant.line:
-            if mutant.last <= (node.end_lineno or 0):
-                return False
-    return True
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = (b[0].lineno <= mutant.line and mutant.last <= (b[-1].end_lineno or 0) for b in bodies)
+    return not any(inside)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -155,7 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="*", default=None, help="test files, for all FILES")
     parser.add_argument("--most", type=int, default=40, help="mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--slow", type=float, default=8.0, help="tests that take longer are left out")
+    parser.add_argument(
+        "--slow", type=float, default=8.0, help="tests that take longer are left out"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests, for each mutant")
     parser.add_argument("--least", type=float, default=0.9, help="the score that is good enough")
     parser.add_argument("--compiled", action="store_true", help="compile kernels, which takes long")
@@ -173,6 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tests = workshop.touched(some_files, wanted)
         say = f"{len(tests)} tests run these files, {time.monotonic() - began:.0f} s\n"
         sys.stdout.write(say)
+        sample = [test.name for test in workshop.affordable(tests)]
+        if not (sample and workshop.runner.passes(["-x", *sample], None, bug=False)):
+            sys.stderr.write("the tests fail without any bug\n")
+            return 2
         for i, mutant in enumerate(some, 1):
             chosen = workshop.choose(mutant, tests)
             survived = workshop.survives(mutant, chosen) if chosen else True

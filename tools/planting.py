@@ -60,7 +60,7 @@ def mutants(file: Path) -> list[Mutant]:
     """All mutants of a file."""
     text = file.read_text()
     tree, lines, found = ast.parse(text), text.splitlines(), []
-    skipped = {id(n) for node in ast.walk(tree) if _says(node) for n in ast.walk(node)}
+    skipped = {id(n) for node in _idle(tree) for n in ast.walk(node)}
     for parent, name, i in list(_sites(tree)):
         node = getattr(parent, name) if i is None else getattr(parent, name)[i]
         if id(node) in skipped or not isinstance(node, ast.stmt | ast.expr):
@@ -82,11 +82,16 @@ def equivalents() -> set[str]:
     return {line.partition("  # ")[0].strip() for line in lines if line.strip()}
 
 
-def _says(node: ast.AST) -> bool:
-    """Whether a node only says something: errors, and what is checked of types alone."""
-    if isinstance(node, ast.If):
-        return ast.unparse(node.test) == "TYPE_CHECKING"
-    return isinstance(node, ast.Raise)
+def _idle(tree: ast.AST) -> Iterator[ast.AST]:
+    """What computes nothing: errors that are raised, decorators, annotations, types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield node
+        for name in TYPES:
+            value = getattr(node, name, None)
+            yield from value if isinstance(value, list) else [value] if value else []
 
 
 def _changed(node: ast.AST) -> Iterator[ast.AST]:
@@ -123,7 +128,7 @@ def _sites(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
     """Parent, field and place in it of every node that may be changed."""
     for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):
-            if name in TYPES or isinstance(parent, ast.JoinedStr | ast.FormattedValue):
+            if isinstance(parent, ast.JoinedStr | ast.FormattedValue):
                 continue
             if isinstance(parent, ast.ClassDef) and name != "body":
                 continue

@@ -1,6 +1,7 @@
 """A pytest plugin that writes down which lines of some files each test runs, and how long it takes.
 
-    KEYHOLE_TOUCHED='{"files": [...], "seconds": 5, "out": "touched.json"}' pytest -p tools.touched
+    echo '{"files": [...], "seconds": 5, "out": "touched.json"}' >touch.json
+    pytest -p tools.touched
 
 Tests that fail, or take longer, are left out. Lines of files that are run while they are imported
 belong to no test.
@@ -9,7 +10,6 @@ belong to no test.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import time
@@ -77,4 +77,4 @@ def _too_slow(signum: int, frame: FrameType | None) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin."""
-    config.pluginmanager.register(Touched(**json.loads(os.environ["KEYHOLE_TOUCHED"])))
+    config.pluginmanager.register(Touched(**json.loads(Path("touch.json").read_text())))
