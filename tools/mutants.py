@@ -33,6 +33,7 @@ from tools.planting import ROOT, Mutant, equivalents, mutants
 from tools.runner import Runner
 
 COPIED = ("src", "tests", "benchmarks", "tools", "docs", "examples")
+FAR = ("e2e", "report", "benchmarks")  # tests that are slow, and of something else
 PATIENCE = 6.0  # times what the tests take without a bug, and then some seconds, until one hangs
 
 
@@ -61,6 +62,8 @@ def tests_of(file: Path) -> list[str]:
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         text, path = test.read_text(), test.relative_to(ROOT / "tests")
         named = test.stem.removeprefix("test_") in (file.stem, room.name)
+        if path.parts[0] in FAR:
+            continue
         if named or path.is_relative_to(room) or any(word in text for word in words):
             found.append(str(test.relative_to(ROOT)))
     return found
@@ -83,7 +86,12 @@ class Workshop:
     def touched(self, files: Sequence[Path], tests: Sequence[str]) -> list[Test]:
         """Which tests run which lines of these files, the quickest first."""
         names = [str(file.resolve().relative_to(ROOT)) for file in files]
-        wish = {"files": names, "seconds": self.options.slow, "out": "touched.json"}
+        wish = {
+            "files": names,
+            "seconds": self.options.slow,
+            "total": self.options.survey,
+            "out": "touched.json",
+        }
         (self.place / "touch.json").write_text(json.dumps(wish))
         self.runner.passes(["-p", "tools.touched", *tests], None, bug=False)
         found = json.loads((self.place / "touched.json").read_text())
@@ -124,6 +132,14 @@ def _when_imported(mutant: Mutant) -> bool:
     return not any(inside)
 
 
+def _nearest_first(files: Sequence[Path]) -> list[str]:
+    """The tests of files, those of their own rooms first: there may be no time for others."""
+    rooms = [room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("") for file in files]
+    near = [str(Path("tests") / room) for room in rooms]
+    found = {test for file in files for test in tests_of(file)}
+    return sorted(found, key=lambda t: (not t.startswith(("src", *near)), t))
+
+
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
@@ -139,7 +155,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=40, help="mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--slow", type=float, default=8.0, help="tests that take longer are left out"
+        "--slow", type=float, default=4.0, help="tests that take longer are left out"
+    )
+    parser.add_argument(
+        "--survey", type=float, default=150.0, help="seconds to find tests of lines"
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests, for each mutant")
     parser.add_argument("--least", type=float, default=0.9, help="the score that is good enough")
@@ -151,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random.Random(options.seed).shuffle(some)
     some = some[: options.most]
     some_files = sorted({m.file for m in some})
-    wanted = options.tests or sorted({test for file in some_files for test in tests_of(file)})
+    wanted = options.tests or _nearest_first(some_files)
     survivors, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         workshop = Workshop(Path(folder), options)

@@ -48,10 +48,16 @@ def _run(place: str, arguments: list[str], bug: bool) -> None:
     sys.path[:0] = [f"{place}/src", place]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tools", "tests")]:
         del sys.modules[name]
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+    log = os.open("pytest.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
     import pytest
 
-    options = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    options = [
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    ]
     sys.exit(int(pytest.main([*options, *arguments])))

@@ -168,3 +168,26 @@ def test_labels_of_any_size() -> None:
 def test_a_prior_must_be_numbers_some_of_them_positive(prior: list[float]) -> None:
     with pytest.raises(kh.ProblemError, match="at least one positive"):
         mix(prior)
+
+
+def test_recent_losses_fade_and_the_bound_is_the_printed_one() -> None:
+    """recent = sum (1 - 1/200)^age (y - guess)^2; bound = 2 Y^2 log(1/prior), prior by hand."""
+    mixture, labels = mix([1.0, 3.0], bold=0.6), [1.0, -3.0, 0.0, 2.0, -1.0]
+    guesses = [[9.0, 9.0], [1.0, 1.0], [0.5, -1.0], [2.0, 1.0], [-9.0, 0.0]]
+    cut = [[1.0, 1.0], [1.0, 1.0], [0.5, -1.0], [1.0, 1.0], [-3.0, 0.0]]  # at the labels before
+    for y, guess in zip(labels, guesses, strict=True):
+        step(mixture, guess, y)
+    recent, losses = np.zeros(2), np.zeros(2)
+    for y, guess in zip(labels[1:], cut[1:], strict=True):  # the first label is charged to no one
+        recent = 0.995 * recent + (y - np.array(guess)) ** 2
+        losses += (y - np.array(guess)) ** 2
+    np.testing.assert_allclose(mixture.recent, recent)
+    np.testing.assert_allclose(mixture.losses[:2], losses)
+    Y = (2.0 + 3.0) / 2
+    assert bound(mixture, 0) == pytest.approx(2 * Y**2 * np.log(1 / (0.4 * 0.25)))
+    assert bound(mixture, 1) == pytest.approx(2 * Y**2 * np.log(1 / (0.4 * 0.75)))
+    assert bound(mixture, 2) == pytest.approx(2 * Y**2 * np.log(1 / 0.6))
+    assert bound(mix([1.0, 0.0]), 1) == np.inf
+    level = mix([1.0, 1.0])
+    step(level, [0.0, 0.0], 4.0)
+    assert bound(level, 0) == 0.0
