@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import itertools
 import json
 import os
@@ -53,10 +54,14 @@ def room_of(file: Path) -> Path:
 
 
 def tests_of(file: Path) -> list[str]:
-    """Files of tests that may concern a file: its room's, and those that mention it."""
+    """Files of tests that may concern a file: its room's, and those that mention it.
+
+    Who mentions a class that is made of the file, a learner for instance, means the file too.
+    """
     room = room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("")
     module = ".".join(file.resolve().relative_to(ROOT / "src").with_suffix("").parts)
-    classes = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef)]
+    users = [f for f in (ROOT / "src").rglob("*.py") if f"from {module} import" in f.read_text()]
+    classes = [name for f in (file, *users) for name in _classes(f)]
     words = (module, ".".join(("keyhole", *room.parts)), f"kh.{room.name}", *classes)
     found = [str(file.resolve().relative_to(ROOT))]
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
@@ -67,6 +72,11 @@ def tests_of(file: Path) -> list[str]:
         if named or path.is_relative_to(room) or any(word in text for word in words):
             found.append(str(test.relative_to(ROOT)))
     return found
+
+
+@functools.cache
+def _classes(file: Path) -> list[str]:
+    return [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef)]
 
 
 class Workshop:

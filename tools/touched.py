@@ -59,6 +59,15 @@ class Touched:
                 seconds = time.monotonic() - began
                 self.found[item.nodeid] = {"seconds": seconds, "lines": lines}
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """A failure says no more than that: reports of what was traced may fail themselves."""
+        try:
+            return (yield)
+        except Exception:
+            self.failed = True
+            return None
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember whether the test failed."""
         self.failed = self.failed or not report.passed

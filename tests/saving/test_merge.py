@@ -87,6 +87,16 @@ def test_overlapping_shards_are_refused() -> None:
         kh.merge(kh.merge(a, b), shard(2, 50))
     with pytest.raises(kh.StateError, match="both have rounds 1 to 60 of seed 1"):
         kh.merge(a, a)
+    one = shard(1, 1)
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 1"):
+        kh.merge(one, shard(1, 1))
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 1"):
+        kh.merge(one, a)
+    both = kh.merge(one, shard(3, 1))
+    assert isinstance(both, kh.DantzigLearner)
+    assert (both.round, both._shards) == (2, [[1, 1, 1], [3, 1, 1]])
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 3"):
+        kh.merge(both, shard(3, 1))
     merged = kh.merge(a, b)  # 100 rounds, so that it draws 101 to 130 of the smaller seed now
     kh.play(merged, kh.streams.ArrayStream(*rows(30, 5)))
     late = shard(1, 0)
