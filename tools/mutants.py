@@ -8,7 +8,8 @@ the quickest first, until one fails or hangs: then the bug is noticed. A mutant 
 survives. Survivors that cannot be noticed, because they compute the same, are listed with the
 reason in tools/equivalent_mutants.txt and do not count.
 
-Kernels run as plain Python, so that nothing is compiled. Which tests run which lines is found out
+Bugs in `blocks` are run as plain Python, so that nothing is compiled; elsewhere, kernels that are
+compiled already are used. Which tests run which lines is found out
 by running them once (`tools/touched.py`), without those that take longer than `--slow` seconds or
 need compiled code; tests are those of the room and those that mention it, or `--tests`.
 """
@@ -84,12 +85,12 @@ class Workshop:
 
     def __init__(self, place: Path, options: argparse.Namespace) -> None:
         self.place, self.options = place, options
-        ignored = shutil.ignore_patterns("__pycache__", "*.svg", "results")
+        ignored = shutil.ignore_patterns("*.svg", "results")
         for part in COPIED:
             shutil.copytree(ROOT / part, place / part, ignore=ignored)
         for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / part, place / part)
-        os.environ["NUMBA_DISABLE_JIT"] = "0" if options.compiled else "1"
+        os.environ["NUMBA_DISABLE_JIT"] = "1" if options.interpreted else "0"
         os.environ["PYTHONPATH"] = f"{place / 'src'}:{place}"
         self.runner = Runner(place)
 
@@ -172,7 +173,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests, for each mutant")
     parser.add_argument("--least", type=float, default=0.9, help="the score that is good enough")
-    parser.add_argument("--compiled", action="store_true", help="compile kernels, which takes long")
     options = parser.parse_args(arguments)
     known, files = equivalents(), list(_files(options.files))
     everything = [m for file in files for m in mutants(file)]
@@ -180,6 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random.Random(options.seed).shuffle(some)
     some = some[: options.most]
     some_files = sorted({m.file for m in some})
+    options.interpreted = any("blocks" in m.name for m in some)  # else compiled for every mutant
     wanted = options.tests or _nearest_first(some_files)
     survivors, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
