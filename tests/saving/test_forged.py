@@ -61,3 +61,14 @@ def test_a_file_that_has_a_ticket_twice_is_refused() -> None:
         if len(group["rounds"]) > 1:
             with pytest.raises(kh.StateError, match="cannot be open"):
                 api.from_bytes(encode(replace(state, parts=again), "1"))
+
+
+def test_tickets_without_features_are_saved_too() -> None:
+    learner = kh.Zero(kh.Problem(4, 1, 2))
+    tickets = [learner.ask() for _ in range(3)]
+    again = api.from_bytes(api.to_bytes(learner))
+    assert again.round == 3
+    for ticket in tickets:
+        again.tell(ticket.fill([]), 1.0)
+    with pytest.raises(kh.TicketError, match="round 2 is closed"):
+        again.tell(tickets[1].fill([]), 1.0)

@@ -157,3 +157,12 @@ def test_ledgers_of_consecutive_rounds() -> None:
         kh.merge(one, parts[1])
     with pytest.raises(kh.DataError, match="consecutive"):
         kh.merge(parts[0], parts[2])
+
+
+def test_diagnostics_of_a_merger_count_the_programs_of_both() -> None:
+    a, b = shard(4), shard(9, 120)
+    merged = kh.merge(a, b)
+    assert isinstance(merged, kh.DantzigLearner)
+    assert a.diagnostics.solves > 0 < b.diagnostics.solves
+    # one more: the merged learner solves its program at once
+    assert merged.diagnostics.solves == a.diagnostics.solves + b.diagnostics.solves + 1
