@@ -38,7 +38,7 @@ def test_a_short_game_by_blocks_is_one_by_rows(name: str, budget: int) -> None:
     np.testing.assert_array_equal(np.concatenate(pieces), one.predictions)
 
 
-@pytest.mark.parametrize("name", sorted(kh.LEARNERS))
+@pytest.mark.parametrize("name", sorted({*kh.LEARNERS} - {"mean", "zero"}))  # which read nothing
 def test_a_value_too_large_to_be_squared_ends_a_block_before_its_round(name: str) -> None:
     large = X.copy()
     large[20] = 1e200
@@ -46,5 +46,7 @@ def test_a_value_too_large_to_be_squared_ends_a_block_before_its_round(name: str
     with pytest.raises(kh.DataError):
         kh.play(learner, kh.streams.ArrayStream(large, Y))
     kh.play(alone, kh.streams.ArrayStream(X[:20], Y[:20]))
-    assert learner.round in (20, 21)
-    np.testing.assert_array_equal(learner.weights, alone.weights)
+    assert learner.round == alone.round == 20
+    rest = kh.streams.ArrayStream(X[21:], Y[21:])
+    future = [kh.play(each, rest).predictions for each in (learner, alone)]
+    np.testing.assert_array_equal(future[0], future[1])

@@ -241,3 +241,50 @@ def dual_gradient(
             total += point[j] * x[j] * p_i / p_ij if p_ij > 0.0 else 0.0
         g[i] = 2.0 * x[i] / p_i * total
     return g
+
+
+def test_before_anything_was_learnt_the_radius_is_measured_as_0() -> None:
+    it = dual.nothing_learnt(3)
+    assert dual.radius_of(dual.Rule(1, 2, 0.0, 1.0, False), it) == 0.0
+    assert dual.radius_of(dual.Rule(1, 2, 0.5, 1.0, False), it) == 0.5
+    it.sizes[:] = 9.0, 4.0, 2.0
+    assert dual.radius_of(dual.Rule(1, 2, 0.0, 1.0, False), it) == 2.5
+
+
+def test_attribute_efficient_phases_begin_at_powers_of_two() -> None:
+    for dependent in (True, False):
+        rule, it = Rule(2, 4, False, dependent, 1.0, 0.0), new_iterate(6)
+        it.counts[:], it.squares[:], it.tally[2] = 1e9, 2e9, 4.0  # mean square 2, the largest 4
+        changed = []
+        for t in range(1, 18):
+            it.moments[:] = 7.0
+            attributes.plan(np.uint64(0), t, rule, it, scratch(6))
+            if it.moments[0] != 7.0:
+                np.testing.assert_allclose(it.moments, 0.5, atol=1e-6)
+                changed.append(t)
+        assert changed == ([1, 2, 4, 8, 16] if dependent else [])
+
+
+@pytest.mark.parametrize("budget", [2, 3])
+def test_with_nothing_left_others_are_looked_at_in_square_rounds(budget: int) -> None:
+    """Played features that are not read then count as their means, in the offset."""
+    rule, it = Rule(2, budget, False, False, 1.0, 0.0), new_iterate(6)
+    it.w[:] = it.average[:] = [0.0, 0.3, 0.0, -0.4, 0.1, 0.0]
+    it.counts[:], it.sums[:] = 2.0, [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+    for t in range(1, 40):
+        plan = attributes.plan(np.uint64(1), t, rule, it, scratch(6))
+        square = math.isqrt(t) ** 2 == t
+        assert len(plan.features) == budget
+        if not (square and budget == 2):
+            assert {1, 3} <= {*plan.features.tolist()}
+        assert plan.offsets[0] == pytest.approx(0.3 * 2.0 - 0.4 * 4.0 + 0.1 * 5.0)
+        played = {1: 0.3 * 2.0, 3: -0.4 * 4.0}
+        unread = sum(v for j, v in played.items() if j not in plan.features)
+        assert plan.offsets[1] == pytest.approx(unread)
+        expected = [{1: 0.3, 3: -0.4}.get(j, 0.0) for j in plan.features.tolist()]
+        assert plan.played.tolist() == expected
+    seen = {
+        tuple(attributes.plan(np.uint64(1), t * t, rule, it, scratch(6)).features.tolist())
+        for t in range(1, 20)
+    }
+    assert (len(seen) > 5) == (budget == 2)  # any pair, against one of four beside 1 and 3
