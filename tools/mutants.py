@@ -146,9 +146,14 @@ def _when_imported(mutant: Mutant) -> bool:
 def _nearest_first(files: Sequence[Path]) -> list[str]:
     """The tests of files, those of their own rooms first: there may be no time for others."""
     rooms = [room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("") for file in files]
-    near = [str(Path("tests") / room) for room in rooms]
+    folders = tuple({f"tests/{room}/" for room in rooms})
+    names = {f"test_{name}" for name in (*(f.stem for f in files), *(r.name for r in rooms))}
+
+    def far(test: str) -> int:
+        return 0 if test.startswith(folders) or Path(test).stem in names else 1
+
     found = {test for file in files for test in tests_of(file)}
-    return sorted(found, key=lambda t: (not t.startswith(("src", *near)), t))
+    return sorted(found, key=lambda test: (far(test), test))
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

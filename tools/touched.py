@@ -40,37 +40,31 @@ class Touched:
         self.lines.add((frame.f_code.co_filename, frame.f_lineno))
         return self.line
 
+    def pytest_runtest_setup(self) -> None:
+        """No test begins when the total is spent."""
+        if time.monotonic() > self.end:
+            pytest.skip("there is no time left")
+
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Trace a test from its set-up to its end."""
-        self.lines, self.failed, began = set(), False, time.monotonic()
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Trace a test. A failure says no more than that: reports of it may fail themselves."""
+        self.lines, began = set(), time.monotonic()
         signal.signal(signal.SIGALRM, _too_slow)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds if began < self.end else 1e-3)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
         sys.settrace(self.enter)
         try:
-            return (yield)
+            result = yield
+        except (Exception, pytest.skip.Exception):
+            return None
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-            lines: dict[str, list[int]] = {}
-            for file, line in sorted(self.lines):
-                lines.setdefault(self.files[file], []).append(line)
-            if lines and not self.failed:
-                seconds = time.monotonic() - began
-                self.found[item.nodeid] = {"seconds": seconds, "lines": lines}
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """A failure says no more than that: reports of what was traced may fail themselves."""
-        try:
-            return (yield)
-        except Exception:
-            self.failed = True
-            return None
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember whether the test failed."""
-        self.failed = self.failed or not report.passed
+        lines: dict[str, list[int]] = {}
+        for file, line in sorted(self.lines):
+            lines.setdefault(self.files[file], []).append(line)
+        if lines:
+            self.found[item.nodeid] = {"seconds": time.monotonic() - began, "lines": lines}
+        return result
 
     def pytest_sessionfinish(self) -> None:
         """Write everything down."""

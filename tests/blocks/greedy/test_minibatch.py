@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.blocks.greedy.memory import Restart, RestartAndCarry
@@ -60,6 +60,7 @@ class Slow:
         return (g(-Y) - g(Y)) / (4 * Y)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.booleans(), st.booleans())
 def test_a_batch_is_its_definition(seed: int, several: bool, all_pairs: bool) -> None:
     rng = np.random.default_rng(seed)
