@@ -114,6 +114,7 @@ def test_checkpoints_are_log_spaced(t: int) -> None:
 
 def test_an_empty_ledger_and_one_by_hand() -> None:
     ledger = Ledger(PROBLEM)
+    assert (ledger.first_round, ledger.last_round) == (1, 0)
     assert (ledger.rounds, ledger.loss, ledger.seconds, ledger.most_reads) == (0, 0.0, 0.0, 0)
     assert not ledger.reads.any()
     ledger.add(Round(3, np.array([], dtype=np.int64), 1.0, 1.0))
