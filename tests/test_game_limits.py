@@ -1,11 +1,14 @@
 """How many rounds are played: limits inside a block, at its end, beyond the stream."""
 
+import io
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.game.progress_line import ten_times_a_second
+from keyhole.ledger import Ledger
 from keyhole.streams.arrays import Block
 from keyhole.testing.tools import RowsOnly
 
@@ -41,3 +44,48 @@ def test_a_limit_counts_the_rounds_of_this_game_alone() -> None:
     kh.play(learner, Blocks(X, Y), rounds=300)
     later = kh.play(learner, Blocks(X, Y), rounds=1000)
     assert (later.first_round, later.rounds, learner.round) == (301, 1000, 1300)
+
+
+class Screen(io.StringIO):
+    """A terminal that counts how often it was flushed."""
+
+    flushed = 0
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+
+def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("keyhole.game.progress_line.time.monotonic", lambda: seconds)
+
+
+def test_progress_is_told_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, ledger = list[Ledger](), Ledger(PROBLEM)
+    at(monkeypatch, 50.0)
+    report = ten_times_a_second(told.append, ledger)
+    for now, calls in [(50.0, 0), (50.09, 0), (50.125, 1), (50.2, 1), (50.25, 2), (51.0, 3)]:
+        at(monkeypatch, now)
+        report()
+        assert len(told) == calls
+    assert told[0] is ledger
+    ten_times_a_second(None, ledger)()
+
+
+def test_the_line_begins_with_the_third_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, ledger = Screen(), kh.play(kh.Zero(PROBLEM), kh.streams.ArrayStream(X[:8], Y[:8]))
+    at(monkeypatch, 100.0)
+    line, open_end = kh.ProgressLine(8, screen), kh.ProgressLine(file=screen)
+    at(monkeypatch, 101.9)
+    line(ledger)
+    assert (screen.getvalue(), screen.flushed) == ("", 0)
+    at(monkeypatch, 102.0)
+    line(ledger)
+    text = f"8 of 8 rounds, 4/s, mean loss {ledger.mean_loss:.4g}"
+    assert screen.getvalue() == f"\r\x1b[2K{text}\n"
+    assert screen.flushed == 1
+    open_end(ledger)
+    rest = screen.getvalue().removeprefix(f"\r\x1b[2K{text}\n")
+    assert rest == f"\r\x1b[2K8 rounds, 4/s, mean loss {ledger.mean_loss:.4g}"

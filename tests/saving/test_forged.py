@@ -4,7 +4,9 @@ import copy
 import hashlib
 import io
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ import pytest
 import keyhole as kh
 from keyhole.saving import api
 from keyhole.saving.archive import decode, encode
+from keyhole.saving.memo import written
+from keyhole.saving.serialize import fit
+from keyhole.saving.snapshot import State
 
 
 def packed(content: bytes, compression: int) -> bytes:
@@ -72,3 +77,98 @@ def test_tickets_without_features_are_saved_too() -> None:
         again.tell(ticket.fill([]), 1.0)
     with pytest.raises(kh.TicketError, match="round 2 is closed"):
         again.tell(tickets[1].fill([]), 1.0)
+
+
+def refused(state: State, change: Callable[[Any], object]) -> None:
+    """What is loaded after a change of the parts is a StateError."""
+    parts = copy.deepcopy(state.parts)
+    change(parts)
+    with pytest.raises(kh.StateError):
+        api.from_bytes(encode(replace(state, parts=parts), "1"))
+
+
+def test_arrays_of_another_shape_or_type_are_refused() -> None:
+    learner = kh.DantzigLearner(kh.Problem(8, 2, 6), seed=1, noise_sd=0.1)
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 8))
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, 0]))
+    state = decode(api.to_bytes(learner))
+    asked = state.parts["asked"]
+    for other in (asked[:-1], asked.astype(np.float64), asked[np.newaxis], asked.tolist(), None):
+        refused(state, lambda parts, other=other: parts.update(asked=other))
+    with pytest.raises(kh.StateError):
+        api.from_bytes(encode(replace(state, learner=3), "1"))  # type: ignore[arg-type]
+
+
+def test_groups_of_tickets_that_make_no_sense_are_refused() -> None:
+    state = decode(api.to_bytes(waiting()))
+    group = state.parts["desk"]["open"][0]
+
+    def groups(parts: Any) -> Any:
+        return parts["desk"]["open"]
+
+    refused(state, lambda parts: groups(parts).append(7))
+    refused(state, lambda parts: groups(parts)[0].pop("memo"))
+    refused(state, lambda parts: groups(parts)[0].update(more=1))
+    refused(state, lambda parts: groups(parts)[0].update(memo=3))
+    for key in ("rounds", "lengths", "features"):
+        for bad in (
+            group[key].astype(np.float64),
+            group[key][np.newaxis],
+            group[key].tolist(),
+            -1 - group[key],
+            group[key] + (1 << 41),
+            group[key][:0],
+        ):
+            refused(state, lambda parts, key=key, bad=bad: groups(parts)[0].update({key: bad}))
+    for name, entry in group["memo"].items():
+        for key in ("shapes", "values"):
+            for bad in (entry[key][:0], entry[key].tolist(), entry[key][np.newaxis]):
+                refused(
+                    state,
+                    lambda parts, name=name, key=key, bad=bad: groups(parts)[0]["memo"][
+                        name
+                    ].update({key: bad}),
+                )
+
+
+def test_a_member_that_holds_less_than_its_shape_says_is_refused() -> None:
+    learner = kh.DantzigLearner(kh.Problem(30, 2, 6), seed=1, noise_sd=0.1)
+    content = api.to_bytes(learner)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.endswith(".npy"))
+    for change in (members[name][:-8], members[name] + bytes(8)):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for each, data in members.items():
+                archive.writestr(each, change if each == name else data)
+        with pytest.raises(kh.StateError):
+            api.from_bytes(packed(buffer.getvalue(), zipfile.ZIP_STORED))
+
+
+def test_memos_are_compared_by_name_shape_and_type() -> None:
+    ticket = kh.Ticket(3, np.array([1]), memo={"played": np.array([0.5])})
+    assert written(ticket, {"played": np.zeros(1)})["played"].tolist() == [0.5]
+    for like in (
+        {"played": np.zeros(2)},
+        {"played": np.zeros(1, dtype=np.int64)},
+        {"other": np.zeros(1)},
+        {"played": np.zeros(1), "other": np.zeros(1)},
+        {},
+    ):
+        with pytest.raises(kh.TicketError, match="the ticket of round 3"):
+            written(ticket, like)
+
+
+def test_dictionaries_must_be_pairs_of_names_and_values() -> None:
+    good = {"is": "dict", "of": [["a", 1], [2, 3.0]]}
+    assert fit({"a": 0, 2: 0.0}, good, "it") == {"a": 1, 2: 3.0}
+    for pairs in ([["a", 1], [2]], [["a", 1], 5], [["a", 1], [2.5, 3.0]], [["a", 1]], {}):
+        with pytest.raises(kh.StateError):
+            fit({"a": 0, 2: 0.0}, {"is": "dict", "of": pairs}, "it")
+    with pytest.raises(kh.StateError):
+        fit((1, 2), {"is": "tuple", "of": [1, 2, 3]}, "it")
+    assert fit((1, 2), {"is": "tuple", "of": [3, 4]}, "it") == (3, 4)
+    assert fit([1, 2], [3, 4], "it") == [3, 4]
+    with pytest.raises(kh.StateError):
+        fit([1, 2], {"is": "tuple", "of": [3, 4]}, "it", loose=True)
