@@ -60,10 +60,13 @@ def mutants(file: Path) -> list[Mutant]:
     """All mutants of a file."""
     text = file.read_text()
     tree, lines, found = ast.parse(text), text.splitlines(), []
+    tables = _tables(lines)
     skipped = {id(n) for node in _idle(tree) for n in ast.walk(node)}
     for parent, name, i in list(_sites(tree)):
         node = getattr(parent, name) if i is None else getattr(parent, name)[i]
         if id(node) in skipped or not isinstance(node, ast.stmt | ast.expr):
+            continue
+        if node.lineno in tables:
             continue
         for new in _changed(node):
             ast.copy_location(new, node)
@@ -80,6 +83,16 @@ def equivalents() -> set[str]:
     """Keys of mutants that compute the same: `file: before  ->  after  # reason`, one to a line."""
     lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
     return {line.partition("  # ")[0].strip() for line in lines if line.strip()}
+
+
+def _tables(lines: list[str]) -> set[int]:
+    """The lines of tables of made-up data, which stand between `fmt: off` and `fmt: on`."""
+    found, inside = set[int](), False
+    for number, line in enumerate(lines, start=1):
+        inside = (inside or "# fmt: off" in line) and "# fmt: on" not in line
+        if inside:
+            found.add(number)
+    return found
 
 
 def _idle(tree: ast.AST) -> Iterator[ast.AST]:

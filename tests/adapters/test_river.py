@@ -204,7 +204,9 @@ def test_new_names_are_taken_in_at_powers_of_two() -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_a_new_name_in_the_last_round_before_a_power_of_two(first: int, many: bool) -> None:
     """A name first seen in round 2^m - 1 is taken in with round 2^m, however rows are handed in."""
-    rows = [{"a": 1.0 * t, **({"b": 2.0} if t == first else {})} for t in range(1, 20)]
+    rows: list[dict[Hashable, Any]] = [
+        {"a": 1.0 * t, **({"b": 2.0} if t == first else {})} for t in range(1, 20)
+    ]
     model, starts = KeyholeRegressor(sparsity=1, budget=2), list[int]()
     for t, row in enumerate(rows, start=1):
         before = model.n_starts

@@ -88,7 +88,8 @@ def test_a_batch_is_its_definition(seed: int, several: bool, all_pairs: bool) ->
         whole[2:, 2:] = np.diag(np.diag(whole)[2:])
     np.testing.assert_allclose(batch.G, whole, atol=1e-10)
     np.testing.assert_allclose(batch.c, Z.T @ y, atol=1e-10)
-    assert (batch.yy, batch.n) == (pytest.approx(float(y @ y)), 12)
+    assert batch.yy == pytest.approx(float(y @ y))
+    assert batch.n == 12
     single, past = MiniBatch(V, S, A, b, all_pairs), History(d, experts)
     for row, label, told in zip(X, y.tolist(), predictions, strict=True):
         assert single.predict(row[S], past) == told
@@ -150,11 +151,11 @@ def test_memories_of_batches_are_sums_over_all_rows() -> None:
     np.testing.assert_allclose(memory.G, np.triu(G), atol=1e-12)
     np.testing.assert_allclose(memory.c, c, atol=1e-12)
     assert memory.reads.tolist() == reads.tolist()
-    V = np.array([3, 2, 0])  # 2 was never read
-    A, b = memory.start(V)
+    others = np.array([3, 2, 0])  # 2 was never read
+    A, b = memory.start(others)
     R = 0.5 * np.diag([G[3, 3] / 14, 1.0, G[0, 0] / 7])
-    np.testing.assert_allclose(A, [R, R + G[np.ix_(V, V)]], atol=1e-12)
-    np.testing.assert_allclose(b, [np.zeros(3), c[V]], atol=1e-12)
-    A, b = Restart(5, 0.25).start(V)
+    np.testing.assert_allclose(A, [R, R + G[np.ix_(others, others)]], atol=1e-12)
+    np.testing.assert_allclose(b, [np.zeros(3), c[others]], atol=1e-12)
+    A, b = Restart(5, 0.25).start(others)
     np.testing.assert_array_equal(A, [0.25 * np.eye(3)])
     assert not b.any()

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from keyhole.blocks.draw.keyed import categorical, scratch, uniform
 from keyhole.blocks.draw.sampling import complement_subset, uniform_subset
@@ -227,7 +228,7 @@ def test_rounds_of_dual_averaging(radius: float, schedule: float, budget: int, d
 
 
 def dual_gradient(
-    x: Floats, y: float, point: Floats, always: Floats, chances: tuple[float, float]
+    x: Floats, y: float, point: Floats, always: NDArray[np.bool_], chances: tuple[float, float]
 ) -> Floats:
     """g_i = (2 x_i / p_i) (sum_j point_j x_j p_i / p_ij - y), p_ii = p_i, p_ij = 0 left out."""
     p, q = chances

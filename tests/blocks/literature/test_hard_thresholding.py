@@ -1,5 +1,6 @@
 """Rounds of online hard thresholding against a slow transcription, phase by phase."""
 
+import copy
 import math
 
 import numpy as np
@@ -165,7 +166,7 @@ def test_a_late_label_of_an_earlier_phase_teaches_means_alone() -> None:
     rule = Rule(1, 2, False, 0.0, 1.0)
     search, room = pieces.nothing_found(2, 1, 1), pieces.room_for(2)
     kernels.choose(np.uint64(0), 1, rule, search, room, scratch(2))
-    old = pieces.Draw(*(part.copy() for part in room))
+    old = copy.deepcopy(room)
     kernels.learn(np.uint64(0), rule, search, room, np.array([1.0, 2.0]), 3.0)
     before = [search.theta.copy(), search.gradient.copy(), search.whole.copy()]
     kernels.learn(np.uint64(0), rule, search, old, np.array([1.0, np.nan]), 9.0)
