@@ -160,3 +160,13 @@ def test_without_a_ridge_one_tiny_x_does_not_fix_it() -> None:
         assert vaw.ridge == pytest.approx(ridge, rel=1e-12)
         np.testing.assert_allclose(vaw.theta, np.linalg.solve(A + ridge * np.eye(2), b), rtol=1e-6)
     np.testing.assert_allclose(vaw.theta, [1.0, 2.0], rtol=1e-4)
+
+
+def test_without_a_ridge_the_first_updates_are_factorised_each() -> None:
+    """The first 4 m updates, then 1,024 at a time; with a ridge, 1,024 from the first."""
+    vaw, plain = VAW(3, 0.0), VAW(3, 1.0)
+    for done in range(1, 14):
+        assert vaw.until_refresh == (1 if done <= 12 else 1024 - 12)
+        assert plain.until_refresh == 1024 - (done - 1)
+        for each in (vaw, plain):
+            each.update(np.array([1.0, float(done), 2.0]), 1.0)
