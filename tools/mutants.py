@@ -182,6 +182,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known, files = equivalents(), list(_files(options.files))
     everything = [m for file in files for m in mutants(file)]
     some = [m for m in everything if m.key not in known]
+    names, keys = {m.name for m in everything}, {m.key for m in everything}
+    for key in sorted(known - keys):
+        if key.partition(":")[0] in names:
+            sys.stderr.write(f"no longer a mutant, see tools/equivalent_mutants.txt: {key}\n")
     random.Random(options.seed).shuffle(some)
     some = some[: options.most]
     some_files = sorted({m.file for m in some})
