@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.game.progress_line import ten_times_a_second
 from keyhole.ledger import Ledger
+from keyhole.problem import Floats
 from keyhole.streams.arrays import Block
 from keyhole.testing.tools import RowsOnly
 
@@ -89,3 +91,41 @@ def test_the_line_begins_with_the_third_second(monkeypatch: pytest.MonkeyPatch) 
     open_end(ledger)
     rest = screen.getvalue().removeprefix(f"\r\x1b[2K{text}\n")
     assert rest == f"\r\x1b[2K8 rounds, 4/s, mean loss {ledger.mean_loss:.4g}"
+
+
+@pytest.mark.parametrize("shape", [(5,), (7,), (6, 1), (1, 6), ()])
+def test_a_row_of_another_shape_is_not_sold(shape: tuple[int, ...]) -> None:
+    ticket = kh.Ticket(1, np.array([0, 2]))
+    with pytest.raises(kh.DataError, match="a row must have 6 features, got shape"):
+        kh.sell(PROBLEM, ticket, np.zeros(shape))
+    assert kh.sell(PROBLEM, ticket, np.arange(6.0)).values.tolist() == [0.0, 2.0]
+
+
+class BadLabel(Blocks):
+    """Hands out a label that is not a number in the third round."""
+
+    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+        for block, labels in super().blocks(rows):
+            told = labels.copy()
+            told[[2, 4]] = np.nan, np.inf
+            yield block, told
+
+
+class Infinite(kh.RunningMean):
+    """Predicts something infinite in round 13, and in no block before."""
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        first = self.round + 1
+        predictions = super().advance(X, y, bought).copy()
+        predictions[first + np.arange(len(y)) >= 13] = np.inf
+        return predictions
+
+
+def test_labels_and_predictions_of_blocks_must_be_finite() -> None:
+    learner = kh.RunningMean(PROBLEM)
+    with pytest.raises(kh.DataError, match="label"):
+        kh.play(learner, BadLabel(X, Y))
+    with pytest.raises((kh.DataError, kh.BudgetError), match=r"round 13\b"):
+        kh.play(Infinite(PROBLEM), Blocks(X, Y))
