@@ -5,9 +5,12 @@ import functools
 import hashlib
 import io
 import operator
+import os
+import stat
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ import keyhole as kh
 from keyhole.saving import api
 from keyhole.saving.archive import decode, encode
 from keyhole.saving.memo import written
+from keyhole.saving.open_tickets import unpack_tickets
 from keyhole.saving.serialize import fit
 from keyhole.saving.snapshot import State
 
@@ -99,8 +103,8 @@ def test_arrays_of_another_shape_or_type_are_refused() -> None:
     asked = state.parts["asked"]
     for other in (asked[:-1], asked.astype(np.float64), asked[np.newaxis], asked.tolist(), None):
         refused(state, ["asked"], other)
-    with pytest.raises(kh.StateError):
-        api.from_bytes(encode(replace(state, learner=3), "1"))  # type: ignore[arg-type]
+    with pytest.raises(kh.StateError, match="has 3 where a name should be"):
+        decode(encode(replace(state, learner=3), "1"))  # type: ignore[arg-type]
 
 
 def test_groups_of_tickets_that_make_no_sense_are_refused() -> None:
@@ -135,6 +139,27 @@ def test_a_member_that_holds_less_than_its_shape_says_is_refused() -> None:
             api.from_bytes(packed(buffer.getvalue(), zipfile.ZIP_STORED))
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_may_be_written_as_numpy_writes_them(version: tuple[int, int], order: str) -> None:
+    """Either version of the header, either order, either end first: the same learner."""
+    learner = kh.DantzigLearner(kh.Problem(30, 2, 6), seed=1, noise_sd=0.1)
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 30))
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, 0]))
+    content, buffer = api.to_bytes(learner), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith(".npy"):
+                array, again = np.load(io.BytesIO(data)), io.BytesIO()
+                turned = np.array(array, dtype=array.dtype.newbyteorder(">"), order=order)  # type: ignore[call-overload]
+                np.lib.format.write_array(again, turned, version=version)
+                data = again.getvalue()
+            new.writestr(name, data)
+    loaded = api.from_bytes(packed(buffer.getvalue(), zipfile.ZIP_STORED))
+    assert api.to_bytes(loaded) == content
+
+
 def test_memos_are_compared_by_name_shape_and_type() -> None:
     ticket = kh.Ticket(3, np.array([1]), memo={"played": np.array([0.5])})
     assert written(ticket, {"played": np.zeros(1)})["played"].tolist() == [0.5]
@@ -162,3 +187,30 @@ def test_dictionaries_must_be_pairs_of_names_and_values() -> None:
     assert fit([1, 2], [3, 4], "it") == [3, 4]
     with pytest.raises(kh.StateError):
         fit([1, 2], {"is": "tuple", "of": [3, 4]}, "it", loose=True)
+
+
+def test_refusals_say_what_was_found() -> None:
+    for tree, found in [
+        (np.zeros((2, 1)), r"an array float64\[2, 1\]"),
+        ({"a": 1, "b": 2}, "entries a, b"),
+        ("text", "str"),
+    ]:
+        with pytest.raises(kh.StateError, match=f"^it must be .*, the state has {found}$"):
+            fit(np.zeros(3), tree, "it")
+    group = decode(api.to_bytes(waiting())).parts["desk"]["open"][0]
+    with pytest.raises(kh.StateError, match=r"\.memo is not a memo"):
+        unpack_tickets([{**group, "memo": 3}], "open")
+
+
+def test_a_file_and_its_folder_are_both_on_disk_when_save_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, fsync = list[bool](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    kh.save(waiting(), tmp_path / "a.npz")
+    assert synced == [False, True]  # the bytes first, then the name
