@@ -112,3 +112,12 @@ def test_senseless_arguments_are_refused() -> None:
         dependent(0, 1, 10)
     with pytest.raises(ProblemError, match="n must be at least 1, got 0"):
         dependent(5, 1, 0)
+
+
+def test_problems_of_the_suite_fit_their_streams() -> None:
+    for name, case in AGNOSTIC_SUITE.items():
+        stream = agnostic_suite(name, 4).stream
+        assert case.problem.d == stream.d
+        shape = (case.problem.d, case.problem.k, case.problem.budget)
+        assert shape in {(30, 2, 12), (100, 4, 24), (300, 1, 12), (10, 1, 4), (300, 4, 32)}
+    assert AGNOSTIC_SUITE["iid"].problem.budget == 12

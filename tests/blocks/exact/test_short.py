@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.blocks.exact.sparse_eigenvalues import sparse_spectrum
+from keyhole.blocks.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
@@ -86,3 +86,34 @@ def test_weak_supermodularity(kind: str, k: int) -> None:
     found = smallest_alpha(X.T @ X, X.T @ y, float(y @ y), k)
     assert found.low - 1e-9 <= worst <= found.high + 1e-9
     assert found.width <= 1e-6 * worst
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_sparse_spectra_of_indefinite_matrices(k: int) -> None:
+    rng = np.random.default_rng(k)
+    A = rng.standard_normal((6, 6))
+    A = A + A.T
+    values = [np.linalg.eigvalsh(A[np.ix_(S, S)]) for S in itertools.combinations(range(6), k)]
+    found = sparse_spectrum(A, k, semidefinite=False)
+    low, high = min(v[0] for v in values), max(v[-1] for v in values)
+    assert low < 0.0
+    assert found.low.low == pytest.approx(low)
+    assert found.low.high == pytest.approx(low)
+    assert found.high.low == pytest.approx(high)
+    assert found.high.high == pytest.approx(high)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("kind", ["plain", "correlated", "copies"])
+def test_bounds_of_sparse_eigenvalues_hold(kind: str, k: int) -> None:
+    X, _ = design(kind)
+    G = X.T @ X / len(X)
+    largest = max(
+        np.linalg.eigvalsh(G[np.ix_(S, S)])[-1] for S in itertools.combinations(range(6), k)
+    )
+    assert upper_bound(G, k)[0] >= largest - 1e-12
+    if k == 1:
+        assert upper_bound(G, k)[0] == pytest.approx(largest)  # the largest diagonal entry
+    value, S = search(G, k)
+    assert value == pytest.approx(np.linalg.eigvalsh(G[np.ix_(S, S)])[-1])
+    assert value <= largest + 1e-12
