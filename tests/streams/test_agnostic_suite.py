@@ -115,9 +115,23 @@ def test_senseless_arguments_are_refused() -> None:
 
 
 def test_problems_of_the_suite_fit_their_streams() -> None:
-    for name, case in AGNOSTIC_SUITE.items():
-        stream = agnostic_suite(name, 4).stream
-        assert case.problem.d == stream.d
-        shape = (case.problem.d, case.problem.k, case.problem.budget)
-        assert shape in {(30, 2, 12), (100, 4, 24), (300, 1, 12), (10, 1, 4), (300, 4, 32)}
-    assert AGNOSTIC_SUITE["iid"].problem.budget == 12
+    """d, k and budget of each, by hand; and how many features matter at once, where few do."""
+    table = {
+        "iid": (30, 2, 12),
+        "dense": (100, 4, 24),
+        "nonlin": (30, 2, 12),
+        "switch": (100, 4, 24),
+        "drift": (30, 2, 12),
+        "flip": (30, 2, 12),
+        "depn": (100, 4, 24),
+        "needle": (300, 1, 12),
+        "geo": (10, 1, 4),
+        "iid300": (300, 4, 32),
+    }
+    assert {*table} == {*AGNOSTIC_SUITE}
+    for name, shape in table.items():
+        problem, (stream, truth) = AGNOSTIC_SUITE[name].problem, agnostic_suite(name, 4)
+        assert (problem.d, problem.k, problem.budget) == shape
+        assert stream.d == problem.d
+        if name in ("iid", "iid300", "switch", "depn"):
+            assert np.count_nonzero(truth.at(1)) == problem.k
