@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.game import PlayedBlock
 from keyhole.game.progress_line import ten_times_a_second
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats
@@ -129,3 +130,11 @@ def test_labels_and_predictions_of_blocks_must_be_finite() -> None:
         kh.play(learner, BadLabel(X, Y))
     with pytest.raises((kh.DataError, kh.BudgetError), match=r"round 13\b"):
         kh.play(Infinite(PROBLEM), Blocks(X, Y))
+
+
+def test_losses_of_a_played_block_are_squared_errors() -> None:
+    y, y_hat = np.array([1.0, 2.0, -1.0]), np.array([1.0, -1.0, 1.0])
+    block = PlayedBlock(4, np.zeros((3, 6)), y, y_hat, np.full((3, 3), -1, dtype=np.int32))
+    assert block.losses.tolist() == [0.0, 9.0, 4.0]
+    part = block.part(1, 3)
+    assert (part.first_round, part.losses.tolist()) == (5, [9.0, 4.0])
