@@ -195,14 +195,17 @@ def test_a_million_rounds_do_not_overflow() -> None:
     # p_i = 1 / sum_j exp(eta (L_i - L_j)) with eta = sqrt(M log d / (d t)), M = 2, d = 3
     eta, L = math.sqrt(2.0 * math.log(3.0) / (3.0 * 1_000_001)), bexp.L[0]
     np.testing.assert_allclose(p[0], 1.0 / np.exp(eta * (L[:, None] - L)).sum(axis=1), rtol=1e-9)
-    # With everything read, L_1 is 1,000 below the others: exp(-1000 eta) of the weight is theirs.
-    whole = BEXP(OwnSubsets(3, np.array([3])), seed=0)
-    whole.L[:], whole.fed = 1_000_000 * losses, 1_000_000
-    eta = math.sqrt(math.log(3.0) / 1_000_001)
-    assert whole.probabilities()[0, 1] == pytest.approx(1.0 / (1.0 + 2.0 * math.exp(-1000 * eta)))
     with np.errstate(under="ignore", invalid="ignore"):
         plain = np.exp(-bexp.L)  # broken twin: weights kept as they are, not as logarithms
         assert np.isnan(plain / plain.sum()).all()
+
+
+def test_probabilities_at_large_losses_by_hand() -> None:
+    """With everything read, L_1 is 1,000 below: the others have exp(-1000 eta) of its weight."""
+    whole = BEXP(OwnSubsets(3, np.array([3])), seed=0)
+    whole.L[:], whole.fed = [1e6, 999_000.0, 1e6], 1_000_000
+    eta = math.sqrt(math.log(3.0) / 1_000_001)
+    assert whole.probabilities()[0, 1] == pytest.approx(1.0 / (1.0 + 2.0 * math.exp(-1000 * eta)))
 
 
 @given(st.integers(0, 1000), st.sampled_from([2.0**-20, 2.0**30]))

@@ -108,8 +108,8 @@ def test_the_reach_is_of_labels_of_either_sign() -> None:
 
 def test_shares_are_by_loss_in_units_of_the_reach() -> None:
     history = History(1, 3)
-    history.losses[:], history.reach = [1.0, 3.0, 9.0], 2.0
-    weight = np.exp(-np.array([1.0, 3.0, 9.0]) / 8.0)
+    history.losses[:], history.reach = [1.0, 3.0, 9.0], 3.0
+    weight = np.exp(-np.array([1.0, 3.0, 9.0]) / 18.0)
     np.testing.assert_allclose(history.shares(), weight / weight.sum())
     history.reach = 0.0  # no label but 0 so far
     weight = np.exp(-np.array([1.0, 3.0, 9.0]))
