@@ -82,7 +82,7 @@ def mutants(file: Path) -> list[Mutant]:
 def equivalents() -> set[str]:
     """Keys of mutants that compute the same: `file: before  ->  after  # reason`, one to a line."""
     lines = EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []
-    return {line.partition("  # ")[0].strip() for line in lines if line.strip()}
+    return {line.rpartition("  # ")[0].strip() for line in lines if line.strip()}
 
 
 def _tables(lines: list[str]) -> set[int]:

@@ -172,6 +172,9 @@ def test_memos_are_compared_by_name_shape_and_type() -> None:
     ):
         with pytest.raises(kh.TicketError, match="the ticket of round 3"):
             written(ticket, like)
+    two = kh.Ticket(3, np.array([1]), memo={"a": np.zeros(1), "b": np.zeros(1)})
+    with pytest.raises(kh.TicketError, match="the ticket of round 3"):
+        written(two, {"a": np.zeros(1), "b": np.zeros(2)})  # one of them is right
 
 
 def test_dictionaries_must_be_pairs_of_names_and_values() -> None:
@@ -185,6 +188,17 @@ def test_dictionaries_must_be_pairs_of_names_and_values() -> None:
         fit((1, 2), {"is": "tuple", "of": [1, 2, 3]}, "it")
     assert fit((1, 2), {"is": "tuple", "of": [3, 4]}, "it") == (3, 4)
     assert fit([1, 2], [3, 4], "it") == [3, 4]
+    wrong = [
+        {"is": "dict", "of": [1, 2]},
+        {"is": "tuple", "of": 3},
+        {"is": "tuple", "of": [1, 2], "more": 3},
+        {"is": "tuple"},
+        ["is", "of"],
+        [1, 2],
+    ]
+    for tree in wrong:
+        with pytest.raises(kh.StateError, match="it must be"):
+            fit((1, 2), tree, "it")
     with pytest.raises(kh.StateError):
         fit([1, 2], {"is": "tuple", "of": [3, 4]}, "it", loose=True)
 

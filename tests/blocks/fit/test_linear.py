@@ -15,6 +15,7 @@ def test_a_prediction_is_the_sum_with_means_for_what_is_absent() -> None:
     features, support = np.array([1, 3, 4, 7]), np.array([3, 7])
     values = np.array([100.0, 5.0, 100.0, np.nan])
     assert predict_seen(features, values, support, w[:2], means[:2]) == 10.0 - 20.0
+    assert predict_seen(features, values, np.array([1, 3]), w[:2], means[:2]) == 200.0 - 5.0
 
 
 @pytest.mark.parametrize("seed", range(5))
