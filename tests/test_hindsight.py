@@ -144,6 +144,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(kh.DataError, match="rounds 1 to 5, the model in hindsight rounds 1 to 20"):
         kh.regret(first, kh.hindsight(stream, 1))
     later = kh.play(learner, take(stream, 5))
+    with pytest.raises(kh.DataError, match="rounds 6 to 10, the model in hindsight rounds 1 to 5"):
+        kh.regret(later, kh.hindsight(take(stream, 5), 1))  # as many rounds, but others
     with pytest.raises(kh.DataError, match="begins at round 1, the ledger at round 6"):
         kh.regret_curve(later, stream, 1)
     with pytest.raises(kh.ProblemError, match="k must be at most d = 4, got 5"):

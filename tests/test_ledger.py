@@ -110,3 +110,49 @@ def test_checkpoints_are_log_spaced(t: int) -> None:
     after = next_checkpoint(t)
     assert t < after <= max(t + 1, np.ceil(t * 2 ** (1 / 8)))
     assert next_checkpoint(after - 1) == after, "the schedule does not depend on where one starts"
+
+
+def test_an_empty_ledger_and_one_by_hand() -> None:
+    ledger = Ledger(PROBLEM)
+    assert (ledger.first_round, ledger.last_round) == (1, 0)
+    assert (ledger.rounds, ledger.loss, ledger.seconds, ledger.most_reads) == (0, 0.0, 0.0, 0)
+    assert not ledger.reads.any()
+    ledger.add(Round(3, np.array([], dtype=np.int64), 1.0, 1.0))
+    assert (ledger.first_round, ledger.last_round, ledger.most_reads) == (3, 3, 0)
+    ledger.add(Round(4, np.array([0, 2, 5]), 3.0, 1.0))
+    assert (ledger.most_reads, ledger.mean_reads, ledger.mean_loss) == (3, 1.5, 2.0)
+    # 1.5 of 6 features: a quarter is read, three quarters are saved
+    assert str(ledger) == (
+        "2 rounds, mean squared loss 2, 1.5 of 6 features read per example (75% saved)"
+    )
+
+
+def test_a_block_must_follow_and_counts_its_own_most_reads() -> None:
+    bought = np.array([[-1, -1, -1], [4, -1, -1]], dtype=np.int32)
+    ledger = Ledger(PROBLEM)
+    ledger.add_block(1, bought[:1], np.zeros(1), np.zeros(1))
+    assert ledger.most_reads == 0
+    with pytest.raises(DataError, match="round 1 cannot follow round 1"):
+        ledger.add_block(1, bought, np.zeros(2), np.zeros(2))
+    with pytest.raises(DataError, match="round 3 cannot follow round 1"):
+        ledger.add_block(3, bought, np.zeros(2), np.zeros(2))
+    assert ledger.rounds == 1
+    ledger.add_block(2, bought, np.ones(2), np.zeros(2))
+    assert (ledger.rounds, ledger.most_reads, ledger.loss) == (3, 1, 2.0)
+    assert ledger.reads.tolist() == [0, 0, 0, 0, 1, 0]
+    ledger.add_block(4, bought[:0], np.empty(0), np.empty(0))
+    assert (ledger.rounds, ledger.most_reads) == (3, 1)
+
+
+def test_sums_of_ledgers_add_seconds_and_keep_what_both_kept() -> None:
+    rounds = played(4)
+    for keeps in itertools.product([True, False], repeat=2):
+        parts = [Ledger(PROBLEM, keep_predictions=keep) for keep in keeps]
+        for ledger, some in zip(parts, (rounds[:2], rounds[2:]), strict=True):
+            for r in some:
+                ledger.add(r)
+        parts[0].seconds, parts[1].seconds = 2.0, 0.5
+        both = parts[0] + parts[1]
+        assert both.seconds == 2.5
+        assert both.keep_predictions == all(keeps)
+        assert len(both.predictions) == (4 if all(keeps) else 0)

@@ -200,3 +200,13 @@ def test_what_no_lemma_is_about_is_refused() -> None:
         theory.greedy_factor(0.5, 2)
     with pytest.raises(kh.ProblemError, match="error must be at least 0"):
         theory.truncation_error(-1.0)
+
+
+def test_the_concentration_bounds_by_hand() -> None:
+    """log(20/0.05) = log 400; C sqrt(20^3 log 400 / (100 5^3)) and C sqrt(20 log 400 / (100 5))."""
+    square, single = theory.concentration(100, 20, 5, failure_probability=0.05, constant=3.0)
+    logarithm = math.log(400.0)
+    assert square.value == pytest.approx(3.0 * math.sqrt(8000.0 * logarithm / 12_500.0))
+    assert single.value == pytest.approx(3.0 * math.sqrt(20.0 * logarithm / 500.0))
+    assert square.value == pytest.approx(5.8746, abs=1e-4)  # 3 sqrt(0.64 * 5.99146)
+    assert single.value == pytest.approx(1.4686, abs=1e-4)  # 3 sqrt(0.04 * 5.99146)

@@ -55,6 +55,25 @@ def test_an_edited_memo_is_refused_and_the_ticket_stays_open() -> None:
     assert issued is ticket
 
 
+def test_a_desk_is_not_restored_with_a_ticket_twice_or_one_of_the_future() -> None:
+    desk, memo = Desk(Problem(5, 1, 2)), dict[str, np.ndarray]()
+    first = (3, np.array([0, 3]), memo)
+    for bad in [(3, np.array([0, 3]), memo), (3, np.array([1]), memo), (2, np.array([1]), memo)]:
+        with pytest.raises(TicketError, match=f"a ticket of round {bad[0]} cannot be open"):
+            desk.restore(4, [first, bad])
+    with pytest.raises(TicketError, match="a ticket of round 5 cannot be open in round 4"):
+        desk.restore(4, [first, (5, np.array([1]), memo)])
+    with pytest.raises(TicketError, match="a ticket of round 0 cannot be open"):
+        desk.restore(4, [(0, np.array([1]), memo)])
+    for features in ([0, 1, 2], [5], [-1]):
+        with pytest.raises(BudgetError, match="the ticket of round 4 is not one of"):
+            desk.restore(4, [first, (4, np.array(features), memo)])
+    assert (desk.round, desk.open) == (0, ())
+    desk.restore(4, [first, (4, np.array([4]), memo)])
+    assert desk.round == 4
+    assert [(t.round, t.features.tolist()) for t in desk.open] == [(3, [0, 3]), (4, [4])]
+
+
 def test_skipped_rounds_count() -> None:
     desk = Desk(Problem(5, 1, 2))
     desk.skip(10)

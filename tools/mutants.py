@@ -1,210 +1,165 @@
 """Plant small bugs, one at a time, and see whether the tests notice.
 
-    make mutants FILES="src/keyhole/ledger.py" [MOST=40] [SEED=0]
+    make mutants FILES="src/keyhole/ledger.py src/keyhole/blocks/fit" [MOST=40] [SEED=0]
 
 Each mutant is one change of one expression (a comparison, a sign, a constant, min for max, a
-statement left out), made in a copy of the project; then the tests that concern the file are run.
-A mutant that no test notices survives. Survivors that cannot be noticed, because they compute the
-same, are listed with the reason in tools/equivalent_mutants.txt and do not count.
+statement left out), made in a copy of the project. The tests that run the changed line are run,
+the quickest first, until one fails or hangs: then the bug is noticed. A mutant that no test notices
+survives. Survivors that cannot be noticed, because they compute the same, are listed with the
+reason in tools/equivalent_mutants.txt and do not count.
 
-Tests of a file: `--tests`, or those of the same name and those that import its module.
+Bugs in `blocks` are run as plain Python, so that nothing is compiled; elsewhere, kernels that are
+compiled already are used. Which tests run which lines is found out
+by running them once (`tools/touched.py`), without those that take longer than `--slow` seconds or
+need compiled code; tests are those of the room and those that mention it, or `--tests`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import copy
+import functools
+import itertools
+import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Queue
 
-ROOT = Path(__file__).parents[1]
-EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
-COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-    ast.Pow: ast.Mult,
-}
-NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "argmin": "argmax"}
+from tools.planting import ROOT, Mutant, equivalents, mutants
+from tools.runner import Runner
+
+COPIED = ("src", "tests", "benchmarks", "tools", "docs", "examples")
+FAR = ("e2e", "report", "benchmarks")  # tests that are slow, and of something else
+PATIENCE = 6.0  # times what the tests take without a bug, and then some seconds, until one hangs
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One change: where, what the line said, what the expression becomes."""
+class Test:
+    """A test: its name for pytest, what it takes, and the lines of each file it runs."""
 
-    file: Path
-    line: int
-    before: str
-    after: str
-    source: str  # of the whole file, changed
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.before}  ->  {self.after}"
+    name: str
+    seconds: float
+    lines: dict[str, list[int]]
 
 
-def _changed(node: ast.AST) -> Iterator[ast.AST]:
-    """The ways to change one node, each as a new node."""
-    new = copy.deepcopy(node)
-    if isinstance(new, ast.Compare) and type(new.ops[0]) in COMPARE:
-        new.ops[0] = COMPARE[type(new.ops[0])]()
-        yield new
-    elif isinstance(new, ast.BinOp | ast.AugAssign) and type(new.op) in ARITHMETIC:
-        new.op = ARITHMETIC[type(new.op)]()
-        yield new
-    elif isinstance(new, ast.BoolOp):
-        new.op = ast.Or() if isinstance(new.op, ast.And) else ast.And()
-        yield new
-    elif isinstance(new, ast.UnaryOp) and isinstance(new.op, ast.Not | ast.USub):
-        yield new.operand
-    elif isinstance(new, ast.Name) and new.id in NAMES:
-        new.id = NAMES[new.id]
-        yield new
-    elif isinstance(new, ast.Constant) and isinstance(new.value, bool):
-        new.value = not new.value
-        yield new
-    elif isinstance(new, ast.Constant) and isinstance(new.value, int | float):
-        new.value = 2 * new.value + 1
-        yield new
-    elif isinstance(new, ast.Expr) and isinstance(new.value, ast.Call):
-        yield ast.Pass()
-    elif isinstance(new, ast.If):
-        new.test = ast.Constant(False)
-        yield new
-
-
-def _sites(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Parent, field and place in it of every node that may be changed."""
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            if name in ("annotation", "returns", "decorator_list", "type_params"):
-                continue
-            if isinstance(parent, ast.JoinedStr | ast.FormattedValue):
-                continue
-            if isinstance(parent, ast.ClassDef) and name != "body":
-                continue
-            if isinstance(value, ast.AST):
-                yield parent, name, None
-            elif isinstance(value, list):
-                yield from (
-                    (parent, name, i) for i, x in enumerate(value) if isinstance(x, ast.AST)
-                )
-
-
-def mutants(file: Path) -> list[Mutant]:
-    """All mutants of a file."""
-    text = file.read_text()
-    tree, lines, found = ast.parse(text), text.splitlines(), []
-    raised = {id(n) for r in ast.walk(tree) if isinstance(r, ast.Raise) for n in ast.walk(r)}
-    for parent, name, i in list(_sites(tree)):
-        node = getattr(parent, name) if i is None else getattr(parent, name)[i]
-        if id(node) in raised or not hasattr(node, "lineno"):
-            continue
-        for new in _changed(node):
-            ast.copy_location(new, node)
-            _put(parent, name, i, new)
-            source = ast.unparse(ast.fix_missing_locations(tree))
-            what = ast.unparse(new).splitlines()[0]
-            found.append(
-                Mutant(file, node.lineno, lines[node.lineno - 1].strip(), what, source + "\n")
-            )
-            _put(parent, name, i, node)
-    return found
-
-
-def _put(parent: ast.AST, name: str, i: int | None, node: ast.AST) -> None:
-    if i is None:
-        setattr(parent, name, node)
-    else:
-        getattr(parent, name)[i] = node
+def room_of(file: Path) -> Path:
+    """The folder of a file, or the file itself where it is a room of its own."""
+    folder = file.resolve().parent
+    return file.resolve() if folder == ROOT / "src" / "keyhole" else folder
 
 
 def tests_of(file: Path) -> list[str]:
-    """The test files of a module: of the same name, or importing it; its own doctests."""
+    """Files of tests that may concern a file: its room's, and those that mention it.
+
+    Who mentions a class that is made of the file, a learner for instance, means the file too.
+    """
+    room = room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("")
     module = ".".join(file.resolve().relative_to(ROOT / "src").with_suffix("").parts)
-    parent, _, leaf = module.rpartition(".")
-    found = {str(file)}
+    users = [f for f in (ROOT / "src").rglob("*.py") if f"from {module} import" in f.read_text()]
+    classes = [name for f in (file, *users) for name in _classes(f)]
+    words = (module, ".".join(("keyhole", *room.parts)), f"kh.{room.name}", *classes)
+    found = [str(file.resolve().relative_to(ROOT))]
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
-        text = test.read_text()
-        imported = f"from {module} import" in text or f"from {parent} import {leaf}" in text
-        if imported or test.stem == f"test_{leaf}":
-            found.add(str(test.relative_to(ROOT)))
-    return sorted(found)
+        text, path = test.read_text(), test.relative_to(ROOT / "tests")
+        named = test.stem.removeprefix("test_") in (file.stem, room.name)
+        if path.parts[0] in FAR:
+            continue
+        if named or path.is_relative_to(room) or any(word in text for word in words):
+            found.append(str(test.relative_to(ROOT)))
+    return found
 
 
-def equivalents() -> set[str]:
-    """Mutants that compute the same: `file: before  ->  after  # reason`, one to a line."""
-    if not EQUIVALENT.exists():
-        return set()
-    lines = EQUIVALENT.read_text().splitlines()
-    return {line.partition("  # ")[0].strip() for line in lines if line.strip()}
+@functools.cache
+def _classes(file: Path) -> list[str]:
+    return [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef)]
 
 
 class Workshop:
-    """A few copies of the project to plant bugs in."""
+    """A copy of the project to plant bugs in."""
 
-    def __init__(self, folder: Path, copies: int, options: argparse.Namespace) -> None:
-        self.options = options
-        self._free: Queue[Path] = Queue()
-        for i in range(copies):
-            place = folder / str(i)
-            for part in ("src", "tests", "benchmarks", "tools", "docs", "examples"):
-                ignored = shutil.ignore_patterns("__pycache__", "*.svg", "results")
-                shutil.copytree(ROOT / part, place / part, ignore=ignored)
-            for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
-                shutil.copy(ROOT / part, place / part)
-            self._free.put(place)
+    def __init__(self, place: Path, options: argparse.Namespace) -> None:
+        self.place, self.options = place, options
+        ignored = shutil.ignore_patterns("*.svg", "results")
+        for part in COPIED:
+            shutil.copytree(ROOT / part, place / part, ignore=ignored)
+        for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / part, place / part)
+        os.environ["NUMBA_DISABLE_JIT"] = "1" if options.interpreted else "0"
+        os.environ["PYTHONPATH"] = f"{place / 'src'}:{place}"
+        self.runner = Runner(place)
 
-    def survives(self, mutant: Mutant | None, tests: Sequence[str]) -> bool:
-        """Whether all tests pass with this bug planted (None: without any)."""
-        place = self._free.get()
-        target = None if mutant is None else place / mutant.file.resolve().relative_to(ROOT)
-        before = None if target is None else target.read_text()
-        environment = {**os.environ, "PYTHONPATH": f"{place / 'src'}:{place}"}
-        if self.options.interpreted:
-            environment["NUMBA_DISABLE_JIT"] = "1"
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        if self.options.k:
-            command += ["-k", self.options.k]
+    def touched(self, files: Sequence[Path], tests: Sequence[str]) -> list[Test]:
+        """Which tests run which lines of these files, the quickest first."""
+        names = [str(file.resolve().relative_to(ROOT)) for file in files]
+        wish = {
+            "files": names,
+            "seconds": self.options.slow,
+            "total": self.options.survey,
+            "out": "touched.json",
+        }
+        (self.place / "touch.json").write_text(json.dumps(wish))
+        self.runner.passes(["-p", "tools.touched", *tests], None, bug=False)
+        written = self.place / "touched.json"
+        found = json.loads(written.read_text()) if written.exists() else {}  # none could be run
+        return sorted((Test(k, **v) for k, v in found.items()), key=lambda test: test.seconds)
+
+    def survives(self, mutant: Mutant, tests: Sequence[Test]) -> bool:
+        """Whether these tests pass with this bug planted."""
+        target = self.place / mutant.name
+        before, times = target.read_text(), target.stat()
+        patience = PATIENCE * sum(test.seconds for test in tests) + 15.0
         try:
-            if target is not None and mutant is not None:
-                target.write_text(mutant.source)
-            ran = subprocess.run(
-                command,
-                cwd=place,
-                env=environment,
-                capture_output=True,
-                timeout=self.options.seconds,
-                check=False,
-            )
-            return ran.returncode == 0
-        except subprocess.TimeoutExpired:
-            return False  # a bug that hangs is noticed
+            target.write_text(mutant.source)
+            return self.runner.passes(["-x", *(t.name for t in tests)], patience, bug=True)
         finally:
-            if target is not None and before is not None:
-                target.write_text(before)
-            self._free.put(place)
+            target.write_text(before)
+            os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    def choose(self, mutant: Mutant, tests: Sequence[Test]) -> list[Test]:
+        """The tests to run: those of the changed lines, or of the file if no test runs them."""
+        lines = range(mutant.line, mutant.last + 1)
+        touching = [test for test in tests if mutant.name in test.lines]
+        exact = [t for t in touching if not set(lines).isdisjoint(t.lines[mutant.name])]
+        if not exact and not _when_imported(mutant):
+            return []  # nothing runs it
+        return self.affordable(exact or touching)
+
+    def affordable(self, tests: Sequence[Test]) -> list[Test]:
+        """The first tests, as many as the time for one mutant allows."""
+        spent = itertools.accumulate(test.seconds for test in tests)
+        return [t for t, s in zip(tests, spent, strict=True) if s <= self.options.seconds]
+
+
+def _when_imported(mutant: Mutant) -> bool:
+    """Whether a line stands outside of functions, or in the head of one."""
+    tree = ast.parse(mutant.file.read_text())
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = (b[0].lineno <= mutant.line and mutant.last <= (b[-1].end_lineno or 0) for b in bodies)
+    return not any(inside)
+
+
+def _nearest_first(files: Sequence[Path]) -> list[str]:
+    """The tests of files, those of their own rooms first: there may be no time for others."""
+    rooms = [room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("") for file in files]
+    folders = tuple({f"tests/{room}/" for room in rooms})
+    names = {f"test_{name}" for name in (*(f.stem for f in files), *(r.name for r in rooms))}
+
+    def far(test: str) -> int:
+        return 0 if test.startswith(folders) or Path(test).stem in names else 1
+
+    found = {test for file in files for test in tests_of(file)}
+    return sorted(found, key=lambda test: (far(test), test))
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -212,48 +167,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=Path, help="files, or folders of them")
     parser.add_argument("--tests", nargs="*", default=None, help="test files, for all FILES")
-    parser.add_argument("-k", default="", help="only tests whose name matches, as pytest -k")
     parser.add_argument("--most", type=int, default=40, help="mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=300.0, help="for the tests of one mutant")
+    parser.add_argument(
+        "--slow", type=float, default=4.0, help="tests that take longer are left out"
+    )
+    parser.add_argument(
+        "--survey", type=float, default=150.0, help="seconds to find tests of lines"
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests, for each mutant")
     parser.add_argument("--least", type=float, default=0.9, help="the score that is good enough")
-    parser.add_argument("--interpreted", action="store_true", help="kernels as plain Python")
     options = parser.parse_args(arguments)
-    known = equivalents()
-    everything = [m for file in options.files for m in mutants(file)]
-    some = [m for m in everything if _key(m) not in known]
+    known, files = equivalents(), list(_files(options.files))
+    everything = [m for file in files for m in mutants(file)]
+    some = [m for m in everything if m.key not in known]
+    names, keys = {m.name for m in everything}, {m.key for m in everything}
+    for key in sorted(known - keys):
+        if key.partition(":")[0] in names:
+            sys.stderr.write(f"no longer a mutant, see tools/equivalent_mutants.txt: {key}\n")
     random.Random(options.seed).shuffle(some)
     some = some[: options.most]
-    survivors: list[Mutant] = []
-    began = time.monotonic()
+    some_files = sorted({m.file for m in some})
+    options.interpreted = any("blocks" in m.name for m in some)  # else compiled for every mutant
+    wanted = options.tests or _nearest_first(some_files)
+    survivors, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        workshop = Workshop(Path(folder), options.jobs, options)
-        tests = {file: options.tests or tests_of(file) for file in options.files}
-        for file, its in tests.items():
-            if not workshop.survives(None, its):
-                sys.stderr.write(f"{file}: its tests fail without any bug: {' '.join(its)}\n")
-                return 2
-        with ThreadPoolExecutor(options.jobs) as pool:
-            ran = pool.map(lambda m: (m, workshop.survives(m, tests[m.file])), some)
-            for i, (mutant, survived) in enumerate(ran, 1):
-                if survived:
-                    survivors.append(mutant)
-                word = "SURVIVED" if survived else "killed"
-                sys.stdout.write(f"[{i}/{len(some)}] {word:8} {mutant}\n")
-                sys.stdout.flush()
-    score = 1 - len(survivors) / len(some) if some else 1.0
+        workshop = Workshop(Path(folder), options)
+        tests = workshop.touched(some_files, wanted)
+        say = f"{len(tests)} tests run these files, {time.monotonic() - began:.0f} s\n"
+        sys.stdout.write(say)
+        sample = [test.name for test in workshop.affordable(tests)]
+        if not (sample and workshop.runner.passes(["-x", *sample], None, bug=False)):
+            sys.stderr.write("the tests fail without any bug\n")
+            return 2
+        for i, mutant in enumerate(some, 1):
+            chosen = workshop.choose(mutant, tests)
+            survived = workshop.survives(mutant, chosen) if chosen else True
+            survivors += survived
+            word = f"SURVIVED {len(chosen)} tests" if survived else "killed"
+            sys.stdout.write(f"[{i}/{len(some)}] {word} {mutant}\n")
+            sys.stdout.flush()
+    score = 1 - survivors / len(some) if some else 1.0
     sys.stdout.write(
-        f"{len(some) - len(survivors)} of {len(some)} mutants killed ({score:.0%}), "
+        f"{len(some) - survivors} of {len(some)} mutants killed ({score:.0%}), "
         f"{len(everything)} possible, {time.monotonic() - began:.0f} s\n"
     )
     return 0 if score >= options.least else 1
-
-
-def _key(mutant: Mutant) -> str:
-    return f"{mutant.file}: {mutant.before}  ->  {mutant.after}"
 
 
 if __name__ == "__main__":

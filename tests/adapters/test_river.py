@@ -200,6 +200,30 @@ def test_new_names_are_taken_in_at_powers_of_two() -> None:
     assert set(model.next_features) <= {f"f{j}" for j in range(128)}
 
 
+@pytest.mark.parametrize("first", [3, 7, 15])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_new_name_in_the_last_round_before_a_power_of_two(first: int, many: bool) -> None:
+    """A name first seen in round 2^m - 1 is taken in with round 2^m, however rows are handed in."""
+    rows: list[dict[Hashable, Any]] = [
+        {"a": 1.0 * t, **({"b": 2.0} if t == first else {})} for t in range(1, 20)
+    ]
+    model, starts = KeyholeRegressor(sparsity=1, budget=2), list[int]()
+    for t, row in enumerate(rows, start=1):
+        before = model.n_starts
+        if not many:
+            model.learn_one(row, 1.0)
+        else:
+            model.learn_many(*frame([(row, 1.0)]))
+        starts += [t] * (model.n_starts - before)
+    assert starts == [1, first + 1]
+    whole = KeyholeRegressor(sparsity=1, budget=2)
+    both = [(row | {"b": row.get("b", float("nan"))}, 1.0) for row in rows[: first + 3]]
+    whole.learn_many(*frame([({"a": row["a"]}, y) for row, y in both[: first - 1]]))
+    whole.learn_many(*frame(both[first - 1 :]))
+    assert whole.n_starts == 2
+    assert whole.n_rounds == first + 3
+
+
 def test_a_vanished_name_is_absent_and_costs_nothing() -> None:
     model = KeyholeRegressor(sparsity=2, budget=9)
     for x, y in stream(50):

@@ -10,6 +10,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.blocks.auto.state import KEPT
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 
@@ -196,3 +197,33 @@ def test_an_expert_says_what_is_wrong_with_it() -> None:
         ExpertKind("", "kept", "each")
     with pytest.raises(kh.ProblemError, match="parts must be an AutoParts"):
         kh.AutoLearner(PROBLEM, parts=wrong)
+
+
+@pytest.mark.parametrize(
+    ("d", "budget", "pool", "slots", "net"),
+    [  # by hand: a sixth for the net, an eighth explored, the rest kept
+        (100, 2, 1, 0, 0),
+        (100, 5, 4, 0, 0),
+        (100, 6, 4, 1, 2),
+        (100, 8, 5, 1, 2),
+        (100, 23, 19, 1, 2),
+        (100, 24, 17, 2, 4),
+        (100, 48, 34, 4, 8),
+        (24, 24, 24, 2, 24),
+        (5, 5, 5, 0, 0),
+    ],
+)
+def test_shares_of_a_budget(d: int, budget: int, pool: int, slots: int, net: int) -> None:
+    sizes = {kh.AutoParts().sizes(kh.Problem(d, k, budget)) for k in (1, min(2, budget))}
+    assert sizes == {(pool, slots, net, math.sqrt(2 * math.log(d)))}  # whatever k is
+
+
+def test_what_is_kept_may_be_more_than_twice_the_sparsity() -> None:
+    """Ten features matter, k = 2, and the pool has room for 17: all ten are kept."""
+    learner = kh.AutoLearner(kh.Problem(40, 2, 24), seed=0)
+    X = np.random.default_rng(0).standard_normal((1_500, 40))
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, :10].sum(axis=1)))
+    learner.ask()
+    kept = np.flatnonzero(learner._state.space.why == KEPT)
+    assert {*range(10)} <= {*kept.tolist()}
+    assert len(kept) <= 17

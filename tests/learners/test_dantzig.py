@@ -182,3 +182,16 @@ def test_a_program_without_an_answer_keeps_the_weights_too(monkeypatch: pytest.M
     assert weights.any()
     np.testing.assert_array_equal(learner.weights, weights)
     assert (learner.diagnostics.unsolved, learner.diagnostics.round) == (1, 32)
+
+
+@pytest.mark.parametrize(("played", "solved"), [(4, 0), (5, 5), (6, 6)])
+def test_refit_solves_from_the_last_round_of_the_burn_in_on(played: int, solved: int) -> None:
+    learner = kh.DantzigLearner(kh.Problem(8, 2, 6), seed=0, noise_sd=0.1, burn_in=5)
+    rng = np.random.default_rng(0)
+    for _ in range(played):
+        x = rng.uniform(-1, 1, 8)
+        one_round(learner, x, float(x[3]))
+    assert learner.diagnostics.solves == 0  # 8 is the first power of two after 5
+    learner.refit()
+    assert learner.diagnostics.solves == (1 if solved else 0)
+    assert learner.diagnostics.round == solved

@@ -87,6 +87,16 @@ def test_overlapping_shards_are_refused() -> None:
         kh.merge(kh.merge(a, b), shard(2, 50))
     with pytest.raises(kh.StateError, match="both have rounds 1 to 60 of seed 1"):
         kh.merge(a, a)
+    one = shard(1, 1)
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 1"):
+        kh.merge(one, shard(1, 1))
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 1"):
+        kh.merge(one, a)
+    both = kh.merge(one, shard(3, 1))
+    assert isinstance(both, kh.DantzigLearner)
+    assert (both.round, both._shards) == (2, [[1, 1, 1], [3, 1, 1]])
+    with pytest.raises(kh.StateError, match="both have rounds 1 to 1 of seed 3"):
+        kh.merge(both, shard(3, 1))
     merged = kh.merge(a, b)  # 100 rounds, so that it draws 101 to 130 of the smaller seed now
     kh.play(merged, kh.streams.ArrayStream(*rows(30, 5)))
     late = shard(1, 0)
@@ -147,3 +157,12 @@ def test_ledgers_of_consecutive_rounds() -> None:
         kh.merge(one, parts[1])
     with pytest.raises(kh.DataError, match="consecutive"):
         kh.merge(parts[0], parts[2])
+
+
+def test_diagnostics_of_a_merger_count_the_programs_of_both() -> None:
+    a, b = shard(4), shard(9, 120)
+    merged = kh.merge(a, b)
+    assert isinstance(merged, kh.DantzigLearner)
+    assert a.diagnostics.solves > 0 < b.diagnostics.solves
+    # one more: the merged learner solves its program at once
+    assert merged.diagnostics.solves == a.diagnostics.solves + b.diagnostics.solves + 1

@@ -180,3 +180,14 @@ def test_labels_use_the_room_they_have() -> None:
 def test_senseless_arguments_are_refused_at_once(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         make()
+
+
+@pytest.mark.parametrize("supports", [2, 3, 6])
+def test_every_switch_is_to_another_support_and_all_take_turns(supports: int) -> None:
+    """5 rounds between switches: over 3,000 rounds each support is expected 100 times."""
+    _, truth = switching(12, 2, 3_000, supports=supports, mean_length=5.0)
+    played = [tuple(np.flatnonzero(weights).tolist()) for _, weights in truth.path]
+    assert all(a != b for a, b in pairwise(played))
+    assert len(set(played)) == supports
+    follows = {(a, b) for a, b in pairwise(played)}
+    assert len(follows) == supports * (supports - 1)  # from each to each

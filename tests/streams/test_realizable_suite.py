@@ -82,3 +82,26 @@ def test_errors() -> None:
         realizable_suite("s1", 10)
     with pytest.raises(ProblemError, match=r"dof must be at least 2\.1"):
         unbounded_student(2.0)
+
+
+def test_problems_and_noise_of_the_suite() -> None:
+    """d, k, budget and noise of each stream, as the results of the literature are quoted for."""
+    table = {
+        "S1": (20, 2, 2, 0.1),
+        "S2": (100, 5, 10, 0.1),
+        "S3": (100, 5, 25, 0.3),
+        "S4": (300, 5, 75, 0.1),
+        "S5": (1000, 10, 100, 0.1),
+        "S6": (100, 5, 25, 0.1),
+        "S7": (100, 5, 10, 0.1),
+        "S8": (100, 5, 25, 0.3),
+        "S9": (50, 5, 10, 0.1),
+        "S10": (100, 5, 100, 0.1),
+        "S12": (100, 5, 10, 0.1),
+    }
+    assert {*table} == {*REALIZABLE_SUITE}
+    for name, numbers in table.items():
+        setting = REALIZABLE_SUITE[name]
+        assert (setting.d, setting.k, setting.exploration, setting.noise_sd) == numbers
+    plain, seeded = realizable_suite("S1", 8), realizable_suite("S1", 8, seed=0)
+    np.testing.assert_array_equal(collect(plain.stream)[0], collect(seeded.stream)[0])

@@ -197,3 +197,10 @@ def test_room_is_what_uniform_noise_leaves() -> None:
 def test_senseless_arguments_are_refused_at_once(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         make()
+
+
+def test_linear_streams_have_a_little_noise_and_no_constant_unless_told() -> None:
+    stream, truth = linear([0.5, 0.0], 40, seed=3)
+    assert (truth.noise_sd, truth.intercept, truth.support.tolist()) == (0.1, 0.0, [0])
+    told, _ = linear([0.5, 0.0], 40, seed=3, noise_sd=0.1, intercept=0.0)
+    assert [y for _, y in stream] == [y for _, y in told]

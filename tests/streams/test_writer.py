@@ -101,3 +101,18 @@ def test_errors(source: Any, name: str, message: str, tmp_path: Path) -> None:
         write(source, tmp_path / name)
     assert message in str(caught.value)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1.0, 2.0], "y": [1.0]},
+        {"a": [[1.0], [2.0]], "y": [[1.0], [2.0]]},
+        {"a": 1.0, "y": 2.0},
+        {},
+    ],
+)
+def test_columns_that_are_no_columns_are_refused(tmp_path: Path, columns: dict[str, Any]) -> None:
+    with pytest.raises(kh.DataError, match="columns must be of one length"):
+        write(columns, tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())

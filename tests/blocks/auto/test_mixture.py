@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import keyhole as kh
-from keyhole.blocks.auto.mixture import RATES, Mixture, bold_shares, bound, mix, shares, step
+from keyhole.blocks.auto.mixture import (
+    RATES,
+    Mixture,
+    bold_shares,
+    bound,
+    mix,
+    predict,
+    shares,
+    step,
+)
 
 
 def play(mixture: Mixture, guesses: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -168,3 +177,61 @@ def test_labels_of_any_size() -> None:
 def test_a_prior_must_be_numbers_some_of_them_positive(prior: list[float]) -> None:
     with pytest.raises(kh.ProblemError, match="at least one positive"):
         mix(prior)
+
+
+def test_recent_losses_fade_and_the_bound_is_the_printed_one() -> None:
+    """recent = sum (1 - 1/200)^age (y - guess)^2; bound = 2 Y^2 log(1/prior), prior by hand."""
+    mixture, labels = mix([1.0, 3.0], bold=0.6), [1.0, -3.0, 0.0, 2.0, -1.0]
+    guesses = [[9.0, 9.0], [1.0, 1.0], [0.5, -1.0], [2.0, 1.0], [-9.0, 0.0]]
+    cut = [[1.0, 1.0], [1.0, 1.0], [0.5, -1.0], [1.0, 1.0], [-3.0, 0.0]]  # at the labels before
+    for y, guess in zip(labels, guesses, strict=True):
+        step(mixture, guess, y)
+    recent, losses = np.zeros(2), np.zeros(2)
+    for y, guess in zip(labels[1:], cut[1:], strict=True):  # the first label is charged to no one
+        recent = 0.995 * recent + (y - np.array(guess)) ** 2
+        losses += (y - np.array(guess)) ** 2
+    np.testing.assert_allclose(mixture.recent, recent)
+    np.testing.assert_allclose(mixture.losses[:2], losses)
+    Y = (2.0 + 3.0) / 2
+    assert bound(mixture, 0) == pytest.approx(2 * Y**2 * np.log(1 / (0.4 * 0.25)))
+    assert bound(mixture, 1) == pytest.approx(2 * Y**2 * np.log(1 / (0.4 * 0.75)))
+    assert bound(mixture, 2) == pytest.approx(2 * Y**2 * np.log(1 / 0.6))
+    assert bound(mix([1.0, 0.0]), 1) == np.inf
+    level = mix([1.0, 1.0])
+    step(level, [0.0, 0.0], 4.0)
+    assert bound(level, 0) == 0.0
+
+
+def test_shares_are_by_loss_in_units_of_the_range() -> None:
+    """prior exp(-L / (2 Y^2)) over all, the bold average's part by its own belief."""
+    mixture = mix([1.0, 3.0, 0.0], bold=0.5)
+    mixture.losses[:] = [2.0, 5.0, 0.0, 3.0]
+    mixture.span[:] = -1.0, 3.0
+    mixture.belief[:] = np.array([0.25, 0.75, 0.0]) / len(RATES)
+    weight = np.array([0.125, 0.375, 0.0, 0.5]) * np.exp(-mixture.losses / 8.0)
+    weight /= weight.sum()
+    expected = weight[:3] + weight[3] * np.array([0.25, 0.75, 0.0])
+    np.testing.assert_allclose(shares(mixture), expected)
+    np.testing.assert_allclose(bold_shares(mixture), [0.25, 0.75, 0.0])
+    mixture.span[:] = 2.0, 2.0  # no range yet: as the prior says
+    np.testing.assert_allclose(shares(mixture), [0.25, 0.75, 0.0])
+
+
+def test_experts_far_behind_are_not_heard_and_predictions_are_the_formula() -> None:
+    """y_hat = middle + (Y/2) (log sum p e^(-(lag + (1-g)^2)/2) - log sum p e^(-(lag + (1+g)^2)/2)).
+
+    A lag above 100 (in units of Y^2) is left out, which the last bits do not notice.
+    """
+    mixture = mix([1.0, 1.0, 2.0], bold=0.2)
+    mixture.losses[:] = [50.0, 58.0, 1e9, 51.0]
+    mixture.span[:] = -3.0, 5.0
+    guesses = np.array([1.0, -9.0, 4.0, 0.0])
+    cut = np.array([1.0, -3.0, 4.0])
+    bold = float(np.array([0.25, 0.25, 0.5]) @ cut)
+    g, lag = (np.append(cut, bold) - 1.0) / 4.0, (mixture.losses - 50.0) / 16.0
+    prior = np.array([0.2, 0.2, 0.4, 0.2])
+    above = float((prior * np.exp(-0.5 * (lag + (1 - g) ** 2))).sum())
+    below = float((prior * np.exp(-0.5 * (lag + (1 + g) ** 2))).sum())
+    expected = 1.0 + 2.0 * np.log(above / below)
+    assert predict(mixture, guesses) == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(guesses, [1.0, -3.0, 4.0, bold])

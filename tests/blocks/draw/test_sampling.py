@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -315,3 +316,48 @@ def test_the_largest_seed_and_a_numpy_seed_work() -> None:
     seed = 2**64 - 1
     assert np.array_equal(uniform_subset(seed, 1, 9, 3), uniform_subset(np.uint64(seed), 1, 9, 3))  # type: ignore[arg-type]
     assert not np.array_equal(uniforms(seed, 1, 3), uniforms(2**63 - 1, 1, 3))
+
+
+def test_categorical_by_value() -> None:
+    """[0, 1) divided as 2 : 0 : 1 : 5, whose ends are 1/4, 1/4, 3/8 and 1."""
+    weights = np.array([2.0, 0.0, 1.0, 5.0])
+    for u, index in [(0.0, 0), (0.249, 0), (0.25, 2), (0.374, 2), (0.375, 3), (0.999, 3)]:
+        assert kernels.categorical(u, weights) == index
+        assert kernels.categorical(u, 1e-3 * weights) == index  # any total
+        assert kernels.categorical(u, 1e3 * weights) == index
+    assert kernels.categorical(0.0, np.array([0.0, 0.0, 3.0])) == 2
+    # u * total rounds up to the total: the last positive weight, not the last.
+    assert kernels.categorical(1.0, np.array([1.0, 1.0, 0.0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "round", "purpose", "message"),
+    [
+        (2**64, 0, 0, "seed must be at most 18446744073709551615"),
+        (-1, 0, 0, "seed must be at least 0"),
+        (0, 2**63, 0, "round must be at most 9223372036854775807"),
+        (0, -1, 0, "round must be at least 0"),
+        (0, 0, 2**32, "purpose must be at most 4294967295"),
+        (0, 0, -1, "purpose must be at least 0"),
+        ("a", 0, 0, "seed must be a whole number"),
+    ],
+)
+def test_keys_out_of_range_are_refused(seed: Any, round: int, purpose: int, message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        uniforms(seed, round, 3, purpose=purpose)
+    assert len(uniforms(2**64 - 1, 2**63 - 1, 3, purpose=2**32 - 1)) == 3
+
+
+def test_inclusion_of_no_and_of_single_features() -> None:
+    """Of 2 outside, 1 is drawn: P = 1/2 and no pair; of 1 outside, drawn: P = 1, no pair either."""
+    two, one = (inclusion_complement(4, s, 1) for s in ([0, 1], [0, 1, 2]))
+    assert (two.p, two.q) == (0.5, 0.0)
+    assert (one.p, one.q) == (1.0, 0.0)
+    assert not two.sees_all_pairs
+    assert one.sees_all_pairs
+    none = inclusion_complement(3, [0, 1, 2], 0)
+    assert (none.p, none.q) == (0.0, 0.0)
+    assert none.sees_all_pairs
+    assert not inclusion_complement(3, [0, 1], 0).sees_all_pairs
+    three = inclusion_complement(5, [4], 3)
+    assert (three.p, three.q) == (3 / 4, 6 / 12)

@@ -72,3 +72,42 @@ def test_copies_constants_and_rare_features_are_passed_over() -> None:
     remember(few, np.array([0]), np.ones((3, 1)), np.ones(3))  # 3 reads are too few
     assert len(select(few, 0, most=2, threshold=0.0).chosen) == 0
     assert len(select(memories(2, [np.inf]), 0, most=2, threshold=0.0).chosen) == 0
+
+
+def test_reads_count_as_far_as_they_are_remembered() -> None:
+    """Ten reads with a memory of 2 rounds are sum exp(-age/2) = 2.5 reads: too few, though 10."""
+    x = np.array([1.0, -1.0] * 5)
+    kept = memories(1, [np.inf, 2.0, 8.0])
+    for value in x.tolist():
+        remember(kept, np.array([0]), np.array([[value]]), np.array([2.0 * value]))
+    counts = [float(np.exp(-np.arange(10) / tau).sum()) for tau in (np.inf, 2.0, 8.0)]
+    assert counts[1] < 4 < counts[2]
+    found = [select(kept, m, most=1, threshold=0.0) for m in range(3)]
+    assert [len(f.chosen) for f in found] == [1, 0, 1]
+    np.testing.assert_allclose([f.counts[0] for f in found], counts)
+
+
+def test_four_reads_are_enough_and_a_standard_error_knows_how_many() -> None:
+    """|r| against threshold sqrt(noise D / n), both by hand, under forgetting and without."""
+    x, y = np.array([1.0, -1.0, 1.0, -1.0]), np.array([2.0, -1.0, 1.0, -2.0])
+    kept = memories(1, [np.inf])
+    remember(kept, np.array([0]), x[:, None], y)
+    # r = mean xy = 1.5, D = 1, noise = mean y^2 = 2.5, n = 4: r / error = 1.5 / sqrt(2.5 / 4)
+    limit = 1.5 / np.sqrt(2.5 / 4)
+    assert len(select(kept, 0, 1, 0.999 * limit).chosen) == 1
+    assert len(select(kept, 0, 1, 1.001 * limit).chosen) == 0
+    half = full_memory(np.tile(x, 4)[:, None], np.tile(y, 4))
+    half.scale[0] = 0.5  # 16 rounds, half forgotten: n = 8
+    limit = 1.5 / np.sqrt(2.5 / 8)
+    assert len(select(half, 0, 1, 0.999 * limit).chosen) == 1
+    assert len(select(half, 0, 1, 1.001 * limit).chosen) == 0
+
+
+def test_what_is_left_of_the_label_is_never_less_than_a_thousandth() -> None:
+    """y = 2 x + 1 leaves nothing; the noise stays at 1e-3 of the mean square of the label."""
+    x = np.random.default_rng(0).standard_normal(50)
+    y = 2.0 * x + 1.0
+    found = select(full_memory(x[:, None], y), 0, most=1, threshold=2.0)
+    assert found.chosen.tolist() == [0]
+    np.testing.assert_allclose(found.noise, 1e-3 * float(np.mean(y**2)))
+    np.testing.assert_allclose(found.gains, [float(np.var(y))])

@@ -69,3 +69,29 @@ def test_never_read_first_then_chance_and_nothing_for_combinations() -> None:
     np.testing.assert_array_equal(score, again)
     other = gains(2, found, np.array([9.0, 9.0, 0.0, 9.0]), seed=0)
     assert score[0] != other[0]
+
+
+def test_gains_are_by_what_is_left_of_a_feature() -> None:
+    """Without optimism r^2/D; with it and r = 0, noise g^2/n whatever D is; else between them."""
+    r, D = [0.3, -0.3, 0.3, 0.3, 0.3], [1.0, 0.5, 0.06, 0.05, 0.5]
+    counts = [9.0, 9.0, 9.0, 9.0, 0.0]
+    plain = gains(5, selection(r, D, counts, noise=2.0), np.full(5, 9.0), optimism=0.0)
+    np.testing.assert_allclose(plain, [0.09, 0.18, 1.5, 0.0, 0.0])
+    n = np.array([4.0, 9.0, 16.0, 25.0])
+    zero = [0.0] * 4
+    whole = gains(5, selection(zero, [1.0] * 4, n.tolist(), noise=2.0), n, optimism=0.5)
+    part = gains(5, selection(zero, [1.0, 0.5, 0.25, 0.1], n.tolist(), noise=2.0), n, optimism=0.5)
+    np.testing.assert_allclose(part, whole)
+    single = gains(5, selection(zero, [1.0] * 4, [1.0] * 4), n, optimism=1.0)  # g^2 itself
+    np.testing.assert_allclose(whole, 2.0 * 0.25 * single / n)
+    both = gains(5, selection([3.0] * 4, [0.25] * 4, n.tolist(), noise=2.0), n, optimism=0.5)
+    error = 0.5 * np.sqrt(2.0 * 0.25 * single / n)  # of either sign
+    off = np.abs(np.sqrt(both * 0.25) - 3.0)
+    np.testing.assert_allclose(off, error, rtol=1e-9)
+
+
+def test_features_that_were_never_read_come_in_random_order() -> None:
+    found = selection([0.0] * 6, [1.0] * 6, [0.0] * 6)
+    scores = [gains(t, found, np.zeros(6)) for t in range(1, 4)]
+    assert all(((s >= 1e300) & (s < 2e300)).all() for s in scores)
+    assert len({tuple(s.argsort().tolist()) for s in scores}) == 3

@@ -139,3 +139,34 @@ def test_without_a_ridge_zeros_and_collinear_rows_are_harmless() -> None:
     predictions = online(X, X[:, 0], 0.0)
     np.testing.assert_allclose(predictions[10:], X[10:, 0], atol=0.2)
     assert np.isfinite(predictions).all()
+
+
+def test_without_a_ridge_one_tiny_x_does_not_fix_it() -> None:
+    """The ridge is 1e-6 of the mean square of the first x, and raised by one twice as long."""
+    vaw, A, b = VAW(2, 0.0), np.zeros((2, 2)), np.zeros(2)
+    tiny = np.array([3e-9, 4e-9])
+    ridge = 0.0
+    for x, y, raised in [
+        (tiny, 1e-9, True),
+        (1.9 * tiny, 1e-9, False),
+        (2.1 * tiny[::-1], 2e-9, True),
+        (np.array([1.0, 2.0]), 5.0, True),
+        (np.array([2.0, 1.0]), 4.0, False),
+        (np.array([1.0, 1.0]), 3.0, False),
+    ]:
+        vaw.update(x, y)
+        A, b = A + np.outer(x, x), b + y * x
+        ridge = 1e-6 * float(x @ x) / 2 if raised else ridge
+        assert vaw.ridge == pytest.approx(ridge, rel=1e-12)
+        np.testing.assert_allclose(vaw.theta, np.linalg.solve(A + ridge * np.eye(2), b), rtol=1e-6)
+    np.testing.assert_allclose(vaw.theta, [1.0, 2.0], rtol=1e-4)
+
+
+def test_without_a_ridge_the_first_updates_are_factorised_each() -> None:
+    """The first 4 m updates, then 1,024 at a time; with a ridge, 1,024 from the first."""
+    vaw, plain = VAW(3, 0.0), VAW(3, 1.0)
+    for done in range(1, 14):
+        assert vaw.until_refresh == (1 if done <= 12 else 1024 - 12)
+        assert plain.until_refresh == 1024 - (done - 1)
+        for each in (vaw, plain):
+            each.update(np.array([1.0, float(done), 2.0]), 1.0)

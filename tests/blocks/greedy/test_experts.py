@@ -192,11 +192,20 @@ def test_a_million_rounds_do_not_overflow() -> None:
     assert bexp.fed == 1_000_000
     assert bexp.L.max() > 9e5
     assert np.isfinite(p).all()
-    assert p.sum() == pytest.approx(1.0)
-    assert p[0, 1] > 0.5
+    # p_i = 1 / sum_j exp(eta (L_i - L_j)) with eta = sqrt(M log d / (d t)), M = 2, d = 3
+    eta, L = math.sqrt(2.0 * math.log(3.0) / (3.0 * 1_000_001)), bexp.L[0]
+    np.testing.assert_allclose(p[0], 1.0 / np.exp(eta * (L[:, None] - L)).sum(axis=1), rtol=1e-9)
     with np.errstate(under="ignore", invalid="ignore"):
         plain = np.exp(-bexp.L)  # broken twin: weights kept as they are, not as logarithms
         assert np.isnan(plain / plain.sum()).all()
+
+
+def test_probabilities_at_large_losses_by_hand() -> None:
+    """With everything read, L_1 is 1,000 below: the others have exp(-1000 eta) of its weight."""
+    whole = BEXP(OwnSubsets(3, np.array([3])), seed=0)
+    whole.L[:], whole.fed = [1e6, 999_000.0, 1e6], 1_000_000
+    eta = math.sqrt(math.log(3.0) / 1_000_001)
+    assert whole.probabilities()[0, 1] == pytest.approx(1.0 / (1.0 + 2.0 * math.exp(-1000 * eta)))
 
 
 @given(st.integers(0, 1000), st.sampled_from([2.0**-20, 2.0**30]))
@@ -231,6 +240,29 @@ def test_implicit_exploration_bounds_the_weights() -> None:
     draw = Draw(np.array([0]), np.array([0]), p[:, :1], np.array([[1e9]]))
     tempered = implicit(draw, np.array([0.05]))
     assert tempered.weight[0, 0] == pytest.approx(1 / (1e-9 + 0.05))
+
+
+def test_the_sums_of_a_run_are_those_of_the_definition() -> None:
+    """L_j = sum l_hat_j, squares = sum_t sum_j p_j l_hat_j^2, largest = max |l|, from the draws."""
+    losses = np.random.default_rng(3).uniform(-2, 1, (40, 2, 5))
+    bexp = BEXP(OwnSubsets(5, np.array([2, 3])), seed=4, rate=second_order)
+    L, squares, largest = np.zeros((2, 5)), np.zeros(2), np.zeros(2)
+    for t, row in enumerate(losses, start=1):
+        draw = bexp.draw(t)
+        bexp.feed(draw, row[:, draw.S])
+        for i in range(2):
+            for a, e in enumerate(draw.S.tolist()):
+                if draw.weight[i, a] > 0.0:
+                    l_hat = float(row[i, e] * draw.weight[i, a])
+                    L[i, e] += l_hat
+                    squares[i] += draw.p[i, a] * l_hat**2
+                    largest[i] = max(largest[i], abs(row[i, e]))
+    assert bexp.fed == 40
+    np.testing.assert_allclose(bexp.L, L, rtol=1e-12)
+    np.testing.assert_allclose(bexp.squares, squares, rtol=1e-12)
+    np.testing.assert_array_equal(bexp.largest, largest)
+    eta = np.sqrt(math.log(5.0) / (np.array([5 / 2, 5 / 3]) * largest**2 + squares))
+    np.testing.assert_allclose(bexp.eta(), eta, rtol=1e-12)
 
 
 def test_late_losses_may_come_in_any_order() -> None:

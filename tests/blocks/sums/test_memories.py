@@ -35,16 +35,35 @@ def test_sums_are_those_of_the_definition(seed: int, d: int, batches: int, tau: 
         n_j = sum(w * read for w, (_, _, read, _) in zip(a, rows, strict=True))
         np.testing.assert_allclose(kept.G[m] * scale, G, atol=1e-12)
         np.testing.assert_allclose(kept.c[m] * scale, c, atol=1e-12)
+        yy = sum(w * y * y for w, (_, y, _, _) in zip(a, rows, strict=True))
         np.testing.assert_allclose(kept.n[m] * scale, n_j, atol=1e-12)
+        np.testing.assert_allclose(kept.yy[m] * scale, yy, atol=1e-12)
 
 
 def test_a_short_memory_runs_for_ever() -> None:
     """exp(-t/tau) underflows after 745 tau rounds; the sums must not."""
     kept = memories(1, [2.0])
     for _ in range(2_000):
-        remember(kept, np.array([0]), np.array([[1.0]]), np.array([1.0]))
-    limit = 1.0 / (1.0 - np.exp(-0.5))
-    np.testing.assert_allclose(kept.n[0] * kept.scale[0], [limit, limit], rtol=1e-9)
+        remember(kept, np.array([0]), np.array([[2.0]]), np.array([3.0]))
+    limit, scale = 1.0 / (1.0 - np.exp(-0.5)), kept.scale[0]
+    np.testing.assert_allclose(kept.n[0] * scale, [limit, limit], rtol=1e-9)
+    np.testing.assert_allclose(kept.c[0] * scale, [6.0 * limit, 3.0 * limit], rtol=1e-9)
+    np.testing.assert_allclose(kept.yy[0] * scale, 9.0 * limit, rtol=1e-9)
+    G = limit * np.array([[4.0, 2.0], [2.0, 1.0]])
+    np.testing.assert_allclose(kept.G[0] * scale, G, rtol=1e-9)
+
+
+def test_a_memory_that_is_multiplied_out_keeps_what_it_knew() -> None:
+    """Half of what was there before is left when the scale is below 1e-60, and all of it counts."""
+    kept = memories(1, [1.0 / np.log(2.0)])  # half of everything is forgotten in a round
+    kept.scale[0] = 1.5e-60
+    kept.G[0], kept.c[0], kept.n[0], kept.yy[0] = 4e60, 6e60, 8e60, 2e60
+    remember(kept, np.array([0]), np.array([[0.0]]), np.array([0.0]))
+    assert kept.scale[0] == 1.0
+    np.testing.assert_allclose(kept.G[0], [[3.0, 3.0], [3.0, 4.0]])
+    np.testing.assert_allclose(kept.c[0], [4.5, 4.5])
+    np.testing.assert_allclose(kept.n[0], [7.0, 7.0])
+    np.testing.assert_allclose(kept.yy[0], 1.5)
 
 
 def test_a_memory_needs_a_positive_span() -> None:

@@ -1,0 +1,177 @@
+"""What learners do unless told otherwise, as their pages say; and edges of what they take."""
+
+import math
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.blocks.fit.forward import select
+from keyhole.blocks.greedy.parts import NAMED
+from keyhole.blocks.sums.seen_sums import WEIGHT
+from keyhole.learners.aerr import theorem_rate
+from keyhole.learners.dantzig import _Model
+from keyhole.learners.practical_dantzig import PracticalDantzig
+from keyhole.learners.registry import learner_class
+from keyhole.saving.api import from_bytes, to_bytes
+
+
+def test_the_ridge_of_baselines_is_1() -> None:
+    assert kh.FullInformation(kh.Problem(4, 2, 4)).settings() == {"ridge": 1.0}
+    fixed = kh.FixedSubset(kh.Problem(4, 2, 4), support=[1, 2])
+    assert fixed.ridge == 1.0
+
+
+def test_rates_of_theorems_by_hand() -> None:
+    """2 B / (G sqrt(T)), G^2 = 8 B^2 d/m; for DDAERR 1/sqrt(T ((sum of roots)^2/m + 1))."""
+    problem = kh.Problem(d=20, k=2, budget=10)  # 8 are left: m = 4 draws
+    assert theorem_rate(problem, horizon=1, radius=3.0) == pytest.approx(2 / 40**0.5)
+    assert theorem_rate(problem, horizon=100) == pytest.approx(2 / 4000**0.5)
+    moments = np.full(20, 0.25)  # the roots add up to 10
+    rate = theorem_rate(problem, horizon=50, second_moments=moments)
+    assert rate == pytest.approx(1 / (50 * (100 / 4 + 1)) ** 0.5)
+    with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
+        theorem_rate(problem, horizon=0)
+
+
+@pytest.mark.parametrize("support", [[-1, 2], [-2], [4, 10], [3, 3], [5, 2], [1, 2, 3]])
+def test_a_model_of_other_features_is_refused(support: list[int]) -> None:
+    S, zeros = np.array(support), np.zeros(len(support))
+    with pytest.raises(kh.StateError, match="no model of"):
+        _Model(S, zeros, zeros.copy()).refuse_unless_sparse(kh.Problem(10, 2, 6))
+
+
+@pytest.mark.parametrize("support", [[], [0], [9], [0, 9]])
+def test_a_model_of_its_own_features_is_not(support: list[int]) -> None:
+    S, zeros = np.array(support, dtype=np.int64), np.zeros(len(support))
+    _Model(S, zeros, zeros.copy()).refuse_unless_sparse(kh.Problem(10, 2, 6))
+    short = _Model(S.copy(), np.zeros(len(support) + 1), zeros.copy())
+    with pytest.raises(kh.StateError, match="no model of"):
+        short.refuse_unless_sparse(kh.Problem(10, 2, 6))
+
+
+@pytest.mark.parametrize(("level", "spread"), [(1e3, 1.0), (1e3, 0.0), (1e-3, 1e-3), (0.0, 1e-9)])
+def test_the_online_lasso_knows_labels_that_vary_from_labels_that_do_not(
+    level: float, spread: float
+) -> None:
+    """Labels with a mean square of 1e6 times their variance still teach; equal ones do not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((64, 4))
+    learner = kh.OnlineLassoLearner(kh.Problem(4, 2, 4))
+    kh.play(learner, kh.streams.ArrayStream(X, level + spread * X[:, 2]))
+    learner.ask()
+    assert np.flatnonzero(learner.weights).tolist() == ([2] if spread else [])
+    if spread:
+        assert learner.weights[2] == pytest.approx(spread, rel=0.2)
+
+
+def test_who_is_compared_unless_told_otherwise() -> None:
+    """One for each theorem, the library's own, and the two marks to measure them by."""
+    compared = {name for name, entry in kh.LEARNERS.items() if entry.compared}
+    assert compared == {"auto", "dantzig", "online-greedy", "random", "full"}
+
+
+def test_old_rows_lose_weight_as_the_error_falls() -> None:
+    """error = total / n; level = error (1 + sqrt(2/n)); rows lose sqrt(level / before)."""
+    learner = kh.LEARNERS["dantzig-data"](kh.Problem(6, 2, 5), seed=0)
+    assert isinstance(learner, PracticalDantzig)
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 6))
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, 0]))
+    weight = float(learner._sums.totals[WEIGHT])
+    learner._level = math.inf
+    for total, n, before, level in [
+        (0.0, 0.0, math.inf, math.inf),  # too few errors: no level
+        (6.0, 6.0, math.inf, math.inf),
+        (16.0, 8.0, math.inf, 3.0),  # the first level: nothing to compare it with
+        (32.0, 8.0, 3.0, 3.0),  # it has not fallen
+        (4.0, 8.0, 3.0, 0.75),
+        (0.0, 8.0, 0.75, 0.0),  # no error at all: no weight can be lost
+    ]:
+        learner._record[:2] = total, n
+        assert learner._level == before
+        assert learner._recent_error() == pytest.approx(total / max(n, 1.0))
+        assert learner._level == pytest.approx(level)
+        assert learner._record[:2].tolist() == [total / 2, n / 2]
+        if (before, level) == (3.0, 0.75):
+            weight *= 0.5  # the root of a quarter
+        assert float(learner._sums.totals[WEIGHT]) == pytest.approx(weight)
+
+
+def test_subset_experts_take_no_more_subsets_than_they_can_and_their_rates_are_printed() -> None:
+    with pytest.raises(kh.ProblemError, match="d = 200, k = 3 have 1,313,400 subsets"):
+        kh.SubsetExpertsLearner(kh.Problem(200, 3, 10))
+    problem = kh.Problem(6, 2, 5)  # 3 explore: p = 1/2, q = 3 2 / (6 5) = 1/5
+    one = kh.SubsetExpertsLearner(problem, horizon=1)._rule
+    assert one.p == 0.5
+    assert one.q == pytest.approx(0.2)
+    assert one.hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6)))
+    assert one.rate == pytest.approx(0.2)
+    many = kh.SubsetExpertsLearner(problem, horizon=400)._rule
+    assert many.hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6) / 400))
+    assert many.rate == pytest.approx(0.01)
+    measured = kh.SubsetExpertsLearner(problem)._rule
+    assert (measured.hedge_rate, measured.rate) == (0.0, 0.0)
+    with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
+        kh.SubsetExpertsLearner(problem, horizon=0)
+
+
+def test_the_range_of_epsilon_and_its_decay() -> None:
+    problem = kh.Problem(6, 2, 4)
+    for decay in (0.0, 1.0):
+        assert kh.EpsilonGreedyLearner(problem, decay=decay).decay == decay
+    for decay in (-0.1, 1.1):
+        with pytest.raises(kh.ProblemError, match="decay"):
+            kh.EpsilonGreedyLearner(problem, decay=decay)
+    with pytest.raises(kh.ProblemError, match="epsilon"):
+        kh.EpsilonGreedyLearner(problem, epsilon=-0.1)
+    usual = kh.EpsilonGreedyLearner(problem)
+    assert (usual.epsilon, usual.decay, usual.ridge) == (1.0, 1 / 3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("T", "d", "budget", "rounds"),
+    [(1000, 16, 2, 200), (1000, 8, 8, 100), (1001, 8, 8, 101), (1, 16, 2, 1), (8, 64, 1, 8)],
+)
+def test_rounds_that_explore_before_a_commitment(T: int, d: int, budget: int, rounds: int) -> None:
+    """ceil(T^(2/3) (d/budget)^(1/3)), at most T."""
+    assert kh.ExploreThenCommitLearner(kh.Problem(d, 1, budget)).explored(T) == rounds
+
+
+@pytest.mark.parametrize("support", [[-1], [-3, 2], [6], [3, 3], [4, 1], [0, 1, 2]])
+def test_a_committed_support_of_other_features_is_refused(support: list[int]) -> None:
+    learner = kh.ExploreThenCommitLearner(kh.Problem(6, 2, 4))
+    learner._support = np.array(support)
+    with pytest.raises(kh.StateError, match="no model of"):
+        from_bytes(to_bytes(learner))
+    for good in ([], [0, 5], [3]):
+        learner._support = np.array(good, dtype=np.int64)
+        again = from_bytes(to_bytes(learner))
+        assert isinstance(again, kh.ExploreThenCommitLearner)
+        assert again._support.tolist() == good
+
+
+def test_classes_are_found_by_their_names_and_named_parts_by_theirs() -> None:
+    assert learner_class("AutoLearner") is kh.AutoLearner
+    assert learner_class("RunningMean") is kh.RunningMean
+    assert learner_class("Nobody") is None
+    for name, parts in NAMED.items():
+        learner = kh.OnlineGreedyLearner(kh.Problem(6, 2, 4), seed=0, parts=parts)
+        assert learner.settings()["parts"] == name
+
+
+def test_the_explanation_of_auto_doubts_by_standard_errors() -> None:
+    """Of a share r^2/D: 2 sqrt(r^2/D noise/n); of nothing, noise/n; in units of the mean square."""
+    X = np.random.default_rng(0).standard_normal((300, 6))
+    learner = kh.AutoLearner(kh.Problem(6, 2, 6), seed=0)
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, 1] + 0.3 * X[:, 4]))
+    learner.ask()
+    state, lead = learner._state, learner._leader()
+    found = select(state.kept, lead, learner._settings.pool, learner._settings.thresholds[lead])
+    whole = float(state.kept.yy[lead] / state.kept.n[lead, -1])
+    gain = np.where(found.D > 0.0, found.r**2 / np.where(found.D > 0.0, found.D, 1.0), 0.0)
+    gain[found.chosen] = found.gains
+    for j, line in enumerate(learner.explain().lines):
+        spread = found.noise / found.counts[j]
+        doubt = 2 * math.sqrt(gain[j] * spread) if gain[j] > 0.0 else spread
+        assert line.gain == pytest.approx(gain[j] / whole)
+        assert line.error == pytest.approx(doubt / whole)
