@@ -92,6 +92,7 @@ PLAYERS: tuple[Player, ...] = (
     Player("dantzig-data", "dantzig-data", own=True),
     Player("online-greedy", "online-greedy", own=True),
     Player("dantzig", "dantzig"),
+    Player("dantzig, printed", "dantzig-printed"),
     Player("online-greedy, printed", "online-greedy-printed"),
     *_registered("literature"),
     *reversed(_registered("baseline")),

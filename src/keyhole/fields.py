@@ -81,7 +81,7 @@ def _rule(hint: Any) -> tuple[Holds, np.dtype[Any] | None]:
     rule, inner = ANYTHING_FINITE, hint
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
-        rule = next((note for note in notes if isinstance(note, Holds)), rule)
+        [rule] = [note for note in notes if isinstance(note, Holds)] or [rule]  # one says it all
     for option in (inner, *get_args(inner)):  # an array, or perhaps one
         if get_origin(option) is np.ndarray:
             numbers = get_args(get_args(option)[1])

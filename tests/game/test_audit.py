@@ -63,6 +63,15 @@ class Studies(kh.FixedSubset):
         return y_hat
 
 
+class Remembers(kh.FixedSubset):
+    """Predicts as it should, with the model it should have, and keeps what it did not buy."""
+
+    def advance(self, X: NDArray[np.floating], y: Floats, bought: Bought = None) -> Floats:
+        y_hat = super().advance(X, y, bought)
+        self._vaw.b[:] += X[:, 5].sum()
+        return y_hat
+
+
 class Gives(kh.Zero):
     """Asks for more than the budget when it is alone."""
 
@@ -78,6 +87,7 @@ class Gives(kh.Zero):
         (Hides, r"round 1: Hides bought \[\d\] in block play and \[\d, \d, \d\] when"),
         (Invents, r"round 1: Invents bought \[3\] in block play and \[\] when"),
         (Studies, r"round \d: Studies (predicted|had the weights) .* in block play and"),
+        (Remembers, r"round \d: Remembers had learnt .another vaw. in block play and"),
         (Gives, r"round 1: Gives played it in a block, and its copy cannot .*the budget is 3"),
     ],
 )

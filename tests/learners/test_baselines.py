@@ -94,7 +94,7 @@ def test_tickets_of_others_are_refused() -> None:
         mine.tell(seen, 1.0)
     state = other.state()
     bent = replace(state, settings={**state.settings, "support": np.array([1, 3])})
-    with pytest.raises(kh.StateError, match="round 1 is not one of this learner's"):
+    with pytest.raises(kh.StateError, match="round 1 is not for the support"):
         kh.FixedSubset.from_state(bent)
 
 

@@ -72,7 +72,7 @@ def test_block_play_refuses_the_wrong_shape_and_labels_that_are_not_finite() -> 
     learner = make()
     X, y = rows(10)
     for bad_X, bad_y in [(X[:, 1:], y), (X[1:], y), (X, np.where(y == y[3], np.nan, y))]:
-        with pytest.raises(kh.DataError, match="12 features per row and one finite label for each"):
+        with pytest.raises(kh.DataError, match=r"12 features per row|label must be a finite"):
             learner.advance(bad_X, bad_y)
     assert (learner.round, learner._moments.n) == (0, 0)
 

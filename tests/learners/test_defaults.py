@@ -14,10 +14,11 @@ from keyhole.learners.dantzig import _Model
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.learners.registry import learner_class
 from keyhole.saving.api import from_bytes, to_bytes
+from keyhole.saving.soundness import prove
 
 
 def test_the_ridge_of_baselines_is_1() -> None:
-    assert kh.FullInformation(kh.Problem(4, 2, 4)).settings() == {"ridge": 1.0}
+    assert kh.FullInformation(kh.Problem(4, 2, 4)).ridge == 1.0
     fixed = kh.FixedSubset(kh.Problem(4, 2, 4), support=[1, 2])
     assert fixed.ridge == 1.0
 
@@ -34,20 +35,23 @@ def test_rates_of_theorems_by_hand() -> None:
         theorem_rate(problem, horizon=0)
 
 
+SIZES = {"d": 10, "k": 2, "budget": 6}
+
+
 @pytest.mark.parametrize("support", [[-1, 2], [-2], [4, 10], [3, 3], [5, 2], [1, 2, 3]])
 def test_a_model_of_other_features_is_refused(support: list[int]) -> None:
     S, zeros = np.array(support), np.zeros(len(support))
-    with pytest.raises(kh.StateError, match="no model of"):
-        _Model(S, zeros, zeros.copy()).refuse_unless_sparse(kh.Problem(10, 2, 6))
+    with pytest.raises(kh.StateError, match=r"model\.support must be"):
+        prove(_Model(S, zeros, zeros.copy()), "model", SIZES)
 
 
 @pytest.mark.parametrize("support", [[], [0], [9], [0, 9]])
 def test_a_model_of_its_own_features_is_not(support: list[int]) -> None:
     S, zeros = np.array(support, dtype=np.int64), np.zeros(len(support))
-    _Model(S, zeros, zeros.copy()).refuse_unless_sparse(kh.Problem(10, 2, 6))
+    prove(_Model(S, zeros, zeros.copy()), "model", SIZES)
     short = _Model(S.copy(), np.zeros(len(support) + 1), zeros.copy())
-    with pytest.raises(kh.StateError, match="no model of"):
-        short.refuse_unless_sparse(kh.Problem(10, 2, 6))
+    with pytest.raises(kh.StateError, match=r"model\.w must have the shape"):
+        prove(short, "model", SIZES)
 
 
 @pytest.mark.parametrize(("level", "spread"), [(1e3, 1.0), (1e3, 0.0), (1e-3, 1e-3), (0.0, 1e-9)])
@@ -141,7 +145,7 @@ def test_rounds_that_explore_before_a_commitment(T: int, d: int, budget: int, ro
 def test_a_committed_support_of_other_features_is_refused(support: list[int]) -> None:
     learner = kh.ExploreThenCommitLearner(kh.Problem(6, 2, 4))
     learner._support = np.array(support)
-    with pytest.raises(kh.StateError, match="no model of"):
+    with pytest.raises(kh.StateError, match="support must be"):
         from_bytes(to_bytes(learner))
     for good in ([], [0, 5], [3]):
         learner._support = np.array(good, dtype=np.int64)

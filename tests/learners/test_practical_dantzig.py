@@ -228,7 +228,7 @@ def test_rounds_before_a_bad_one_stand() -> None:
 
 def test_block_play_refuses_the_wrong_shape() -> None:
     learner = make()
-    with pytest.raises(kh.DataError, match="20 features per row and one finite label for each"):
+    with pytest.raises(kh.DataError, match="20 features per row and one label for each"):
         learner.advance(np.zeros((3, 4)), np.zeros(3))
     assert learner.round == 0
 

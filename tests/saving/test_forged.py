@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyhole.saving.memo import written
 
 import keyhole as kh
 from keyhole.saving import api
@@ -158,23 +157,6 @@ def test_arrays_may_be_written_as_numpy_writes_them(version: tuple[int, int], or
             new.writestr(name, data)
     loaded = api.from_bytes(packed(buffer.getvalue(), zipfile.ZIP_STORED))
     assert api.to_bytes(loaded) == content
-
-
-def test_memos_are_compared_by_name_shape_and_type() -> None:
-    ticket = kh.Ticket(3, np.array([1]), memo={"played": np.array([0.5])})
-    assert written(ticket, {"played": np.zeros(1)})["played"].tolist() == [0.5]
-    for like in (
-        {"played": np.zeros(2)},
-        {"played": np.zeros(1, dtype=np.int64)},
-        {"other": np.zeros(1)},
-        {"played": np.zeros(1), "other": np.zeros(1)},
-        {},
-    ):
-        with pytest.raises(kh.TicketError, match="the ticket of round 3"):
-            written(ticket, like)
-    two = kh.Ticket(3, np.array([1]), memo={"a": np.zeros(1), "b": np.zeros(1)})
-    with pytest.raises(kh.TicketError, match="the ticket of round 3"):
-        written(two, {"a": np.zeros(1), "b": np.zeros(2)})  # one of them is right
 
 
 def test_dictionaries_must_be_pairs_of_names_and_values() -> None:

@@ -24,6 +24,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
+from keyhole.saving.serialize import Tree
 from keyhole.saving.snapshot import has_state
 
 
@@ -33,8 +34,8 @@ class Audit:
     Before a block is played the learner is copied. After it, the audit draws whether to look: if
     so the copy plays the same rounds by ask, predict and tell, from rows in which everything that
     the block did not buy is poisoned, and gets each label after its prediction. Purchases,
-    predictions and the model at the end must be the same to the bit. Single rounds need no audit:
-    no row ever reaches the learner in them.
+    predictions, and the model and the state at the end, must be the same to the bit. Single rounds
+    need no audit: no row ever reaches the learner in them.
 
     Parameters
     ----------
@@ -112,6 +113,22 @@ class Audit:
             ours, theirs = getattr(learner, what), getattr(twin, what)
             if not np.array_equal(ours, theirs):
                 _differs(last, name, f"had the {what}", ours, theirs)
+        if has_state(learner) and has_state(twin):
+            ours, theirs = learner.state(), twin.state()
+            parts = [key for key in ours.parts if not _same(ours.parts[key], theirs.part(key))]
+            if parts:
+                _differs(last, name, "had learnt", f"another {', '.join(parts)}", "its own")
+
+
+def _same(a: Tree, b: Tree) -> bool:
+    """Whether two trees of a state are equal to the bit."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.tobytes() == b.tobytes() and a.shape == b.shape
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is type(b) and repr(a) == repr(b)
 
 
 def _differs(number: int, name: str, what: str, in_block: object, alone: object) -> NoReturn:

@@ -14,7 +14,7 @@ from keyhole.blocks.fit.seen_fit import tell as add_row
 from keyhole.blocks.literature import commit as kernels
 from keyhole.blocks.literature.commit import Stage
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.fields import Features, Holds
+from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
@@ -57,7 +57,7 @@ class MomentLearner(LearnerBase):
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
     MEMOS: tuple[type, ...] = (Memo,)
 
-    _support: Annotated[Features, Holds(longest="k")]
+    _support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
     BYTES_PER_PAIR = 24.0  # the sums
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
