@@ -15,6 +15,7 @@ from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.greedy.schemes import Draw
+from keyhole.errors import shortened
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
@@ -173,6 +174,8 @@ class OnlineGreedyLearner(LearnerBase):
         self.batch_size = None if batch_size is None else whole_number("batch_size", batch_size, 1)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         self.parts = (PRACTICAL if horizon is None else PAPER) if parts is None else parts
+        if not isinstance(self.parts, Parts):
+            raise ProblemError(f"parts must be PAPER, PRACTICAL or a Parts, got {shortened(parts)}")
         self._memory = self.parts.memory(d, ridge)
         scheme = self.parts.scheme(d, self.slots, budget)
         self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
