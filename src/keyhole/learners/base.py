@@ -55,6 +55,9 @@ class LearnerBase(OneAtATime, ABC):
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
     touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
 
+    **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
+    faster here, and which thread gets which ticket is a matter of chance.
+
     **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
     is more than there is, the constructor refuses before anything is allocated.
 
@@ -67,7 +70,7 @@ class LearnerBase(OneAtATime, ABC):
 
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
-    MEMOS: tuple[type, ...] = ()
+    MEMOS: tuple[type, ...] | None = None  # not declared: a file is trusted with them
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """A new learner; ProblemError here, before any constructor uses what is not a problem."""
@@ -211,7 +214,8 @@ class LearnerBase(OneAtATime, ABC):
         sizes = learner._sizes()
         for where, part in (("", learner), *learner._parts().items()):
             prove(part, where, sizes)
-        prove_tickets(learner._desk, cls.MEMOS, sizes)
+        if cls.MEMOS is not None:
+            prove_tickets(learner._desk, cls.MEMOS, sizes)
         learner._resume()
         return learner
 

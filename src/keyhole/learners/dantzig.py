@@ -150,7 +150,7 @@ class DantzigLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
-    MEMOS: tuple[type, ...] = (Memo,)
+    MEMOS: tuple[type, ...] | None = (Memo,)
     BYTES_PER_PAIR = 48.0  # sums, estimates, the program
     SETTINGS = (
         *("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting"),

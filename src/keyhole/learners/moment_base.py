@@ -55,7 +55,7 @@ class MomentLearner(LearnerBase):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
-    MEMOS: tuple[type, ...] = (Memo,)
+    MEMOS: tuple[type, ...] | None = (Memo,)
 
     _support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
     BYTES_PER_PAIR = 24.0  # the sums

@@ -122,7 +122,7 @@ class PracticalDantzig(DantzigLearner):
         *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
         *("_fixed", "_avoid", "_explore", "diagnostics"),
     )
-    MEMOS: tuple[type, ...] = (Memo,)
+    MEMOS: tuple[type, ...] | None = (Memo,)
 
     _level: Annotated[float, Holds(least=0.0, infinite=True)]
     _record: Annotated[Floats, AT_LEAST_0]
