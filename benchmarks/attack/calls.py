@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import zlib
@@ -14,7 +15,7 @@ import numpy as np
 import keyhole as kh
 from benchmarks.attack.outcome import ChangedError, finite
 from keyhole.learners.registry import LEARNERS, make_learner
-from keyhole.saving.api import to_bytes
+from keyhole.saving.api import from_bytes, to_bytes
 
 Case = list[Any]
 Learner = Any
@@ -61,12 +62,20 @@ def suffer(case: Case) -> str:
     except kh.KeyholeError as error:
         if not str(error):
             raise AssertionError("an error without a word") from error
-        if to_bytes(learner) != before:
+        if to_bytes(learner) != before and _future(learner) != _future(from_bytes(before)):
             raise ChangedError(f"after {error}") from None
         return "refused"
     if learner.round > 2000:
         _learner.cache_clear()
     return "played"
+
+
+def _future(learner: Learner) -> bytes:
+    """What it is after a few more rounds: a block that cannot be played may have a model ready."""
+    learner = copy.deepcopy(learner)
+    X = np.random.default_rng(3).normal(size=(5, learner.problem.d))
+    learner.advance(X, X[:, 0])
+    return to_bytes(learner)
 
 
 @functools.lru_cache(maxsize=2)

@@ -125,6 +125,13 @@ def positive_number(name: str, value: float, hint: str = "") -> float:
     return number
 
 
+def true_or_false(name: str, value: object) -> bool:
+    """`value` as a bool if it is one, or a ProblemError that names the argument."""
+    if not isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} must be True or False, got {shortened(value)}")
+    return bool(value)
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> str:
     """`value` if it is one of the known strings, or a ProblemError that names the argument.
 

@@ -9,15 +9,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from keyhole.ticket import Floats, Indices
 
-Size = int | str
+Size = int | float | str
 MANY = 2**53  # what whole numbers are at most; exact as a float too
 
 
@@ -71,13 +72,21 @@ PerFeature = Annotated[Floats, Holds(shape=("features",))]  # of the ticket
 Features = Annotated[Indices, Holds(below="d", ascending=True)]
 
 
+class Field(NamedTuple):
+    """A field as its annotation has it: its rule, and the type of its numbers or its record."""
+
+    holds: Holds = ANYTHING_FINITE
+    dtype: np.dtype[Any] | None = None
+    record: type | None = None
+
+
 @functools.cache
-def rules(kind: type) -> dict[str, tuple[Holds, np.dtype[Any] | None]]:
-    """What each annotated field of a class may hold, and the type of its numbers if it says so."""
+def rules(kind: type) -> dict[str, Field]:
+    """What each annotated field of a class may hold."""
     return {name: _rule(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
 
 
-def _rule(hint: Any) -> tuple[Holds, np.dtype[Any] | None]:
+def _rule(hint: Any) -> Field:
     rule, inner = ANYTHING_FINITE, hint
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
@@ -86,10 +95,12 @@ def _rule(hint: Any) -> tuple[Holds, np.dtype[Any] | None]:
         if get_origin(option) is np.ndarray:
             numbers = get_args(get_args(option)[1])
             if numbers and isinstance(numbers[0], type):
-                return rule, np.dtype(numbers[0])
-    return rule, None
+                return Field(rule, np.dtype(numbers[0]))
+        if isinstance(option, type) and dataclasses.is_dataclass(option):
+            return Field(rule, record=option)
+    return Field(rule)
 
 
 def constants(kind: type) -> frozenset[str]:
     """The fields of a class that must be what a new learner has there."""
-    return frozenset(name for name, (rule, _) in rules(kind).items() if rule.constant)
+    return frozenset(name for name, field in rules(kind).items() if field.holds.constant)

@@ -11,6 +11,7 @@ from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import attribute_efficient_kernels as kernels
 from keyhole.blocks.literature.attribute_efficient import Plan, Rule, new_iterate
+from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
@@ -46,7 +47,7 @@ class AttributeEfficient(LearnerBase):
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
         self.radius = positive_number("radius", radius)
-        self.data_dependent = bool(data_dependent)
+        self.data_dependent = true_or_false("data_dependent", data_dependent)
         self.rate = None if rate is None else positive_number("rate", rate)
         sizes, kind = (problem.k, problem.budget), (self.LASSO, self.data_dependent)
         self._rule = Rule(*sizes, *kind, self.radius, self.rate or 0.0)

@@ -26,6 +26,7 @@ from keyhole.blocks.auto.state import (
 )
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
+from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
@@ -104,7 +105,7 @@ class AutoLearner(LearnerBase):
         super().__init__(problem, seed=seed)
         if not isinstance(parts, AutoParts):
             raise ProblemError(f"parts must be an AutoParts, such as AutoParts(), got {parts!r}")
-        self.proper, self.parts = bool(proper), parts
+        self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self._settings = settings(problem, parts, proper=self.proper, seed=seed)
         self._state = new_state(self._settings, parts)

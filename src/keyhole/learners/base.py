@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
-from keyhole.errors import SMALLEST, shortened
+from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
@@ -87,14 +87,12 @@ class LearnerBase(OneAtATime, ABC):
 
     def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
-        if not isinstance(clip, bool):
-            raise ProblemError(f"clip must be True or False, got {clip!r}")
         refuse_beyond_memory(
             f"{type(self).__name__} for {problem.d:,} features",
             self.memory(problem),
             "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
         )
-        self.seed, self.clip = seed, clip
+        self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk = Desk(problem)
 
     @classmethod

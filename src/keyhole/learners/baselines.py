@@ -15,7 +15,7 @@ from keyhole.blocks.fit import fixed_subset as kernels
 from keyhole.blocks.fit.fixed_subset import Arrived
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
-from keyhole.errors import shortened
+from keyhole.errors import true_or_false
 from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
 from keyhole.problem import (
@@ -150,8 +150,7 @@ class FixedSubset(LearnerBase):
         seed: int = 0,
         clip: bool = False,
     ) -> None:
-        if not isinstance(intercept, bool | np.bool_):
-            raise ProblemError(f"intercept must be True or False, got {shortened(intercept)}")
+        true_or_false("intercept", intercept)
         features = np.arange(problem.k) if support is None else np.asarray(support)
         if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
             raise ProblemError(f"support must be a flat list of feature indices, got {support!r}")

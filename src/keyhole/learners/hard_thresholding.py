@@ -21,11 +21,11 @@ from keyhole.blocks.literature.hard_thresholding import (
     nothing_found,
     room_for,
 )
+from keyhole.errors import true_or_false
 from keyhole.learners.draw_base import DrawLearner
 from keyhole.problem import (
     Floats,
     Problem,
-    ProblemError,
     StateError,
     positive_number,
     real_number,
@@ -126,9 +126,7 @@ class HardThresholdingLearner(DrawLearner):
         clip: bool = False,
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
-        if not isinstance(hybrid, bool):
-            raise ProblemError(f"hybrid must be True or False, got {hybrid!r}")
-        self.hybrid = hybrid
+        self.hybrid = true_or_false("hybrid", hybrid)
         fresh = default_batch_size(problem) if batch_size is None else batch_size
         self.batch_size = whole_number("batch_size", fresh, 1)
         self.growth = real_number("growth", growth, 1.0)

@@ -124,6 +124,7 @@ class PracticalDantzig(DantzigLearner):
     )
     MEMOS: tuple[type, ...] | None = (Memo,)
 
+    _basis: DantzigBasis | None
     _level: Annotated[float, Holds(least=0.0, infinite=True)]
     _record: Annotated[Floats, AT_LEAST_0]
     _fixed: Annotated[Indices, Holds(below="d", ascending=True, longest="budget")]
@@ -158,7 +159,7 @@ class PracticalDantzig(DantzigLearner):
         self._record = np.zeros(3)  # recent squared errors, of how many; labels so far
         self._level = math.inf  # the squared error at which a row of weight 1 was predicted
         self._next = parts.next_solve(1)
-        self._basis: DantzigBasis | None = None
+        self._basis = None
         nothing = np.empty(0, dtype=np.int64)
         # A hair of precision: the constant is the mean of the labels until there is a model.
         self._play_model(0, Sparse(nothing, np.empty(0)), np.empty((2, 0)), np.full((1, 1), 1e-9))
@@ -271,8 +272,8 @@ class PracticalDantzig(DantzigLearner):
         parts, k = self.parts, self.problem.k
         error = self._recent_error()
         found = correlations(self._sums, shrink=parts.shrink)
-        if found.scale_y == 0.0:
-            return  # all labels alike so far
+        if found.scale_y == 0.0 or not np.isfinite(found.c).all():
+            return  # all labels alike so far; or sums that are no sums, from a file
         chosen = select(
             self._sums,
             found,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.fields import ANYTHING_FINITE, MANY, Holds, Size, rules
+from keyhole.fields import ANYTHING_FINITE, MANY, Field, Holds, Size, rules
 from keyhole.problem import Indices, StateError
 from keyhole.saving.open_tickets import pack_tickets
 from keyhole.saving.serialize import KeepsArrays, field_names, key_of, saved_names
@@ -61,9 +61,8 @@ def prove_tickets(desk: Desk, memos: Sequence[type], sizes: Sizes) -> None:
             known[name] = shapes[:, -1] if shapes.shape[1] else entry["values"]
             columns[name] = column
         for name, column in columns.items():
-            rule, dtype = declared[name]
-            _refuse_other_numbers(column.flat, dtype, column.where)
-            column.prove(rule, known)
+            _refuse_other_kinds(column.flat, declared[name], column.where)
+            column.prove(declared[name].holds, known)
 
 
 def refuse_another_model(desk: Desk, key: str, number: int, support: Indices) -> None:
@@ -83,15 +82,21 @@ def _prove_record(thing: object, where: str, sizes: Sizes) -> None:
     values = {name: getattr(thing, name) for name in names}
     own = {key_of(name): size for name in names if (size := _size_of(values[name])) is not None}
     for name, value in values.items():
-        rule, dtype = declared.get(name, (ANYTHING_FINITE, None))
+        field = declared.get(name, Field())
         inside = f"{where}.{key_of(name)}" if where else key_of(name)
-        _refuse_other_numbers(value, dtype, inside)
-        prove(value, inside, {**sizes, **own}, rule)
+        _refuse_other_kinds(value, field, inside)
+        prove(value, inside, {**sizes, **own}, field.holds)
 
 
-def _refuse_other_numbers(value: object, dtype: np.dtype[Any] | None, where: str) -> None:
-    if dtype is not None and isinstance(value, np.ndarray) and value.dtype != dtype:
-        raise StateError(f"{where} must be {dtype}, the state has {value.dtype}")
+def _refuse_other_kinds(value: object, field: Field, where: str) -> None:
+    """Where a new learner has None, nothing was there to compare with when it was put back."""
+    wanted: object = None
+    if isinstance(value, np.ndarray) and field.dtype is not None and value.dtype != field.dtype:
+        wanted = field.dtype
+    elif value is not None and field.record is not None and not isinstance(value, field.record):
+        wanted = field.record.__name__
+    if wanted is not None:
+        raise StateError(f"{where} must be {wanted}, the state has {type(value).__name__}")
 
 
 def _size_of(value: object) -> int | None:
@@ -182,7 +187,7 @@ class _Column:
 
 
 def _known(size: Size, sizes: Sizes) -> Any:
-    if isinstance(size, int):
+    if not isinstance(size, str):
         return size
     name, _, more = size.partition("+")
     return sizes[name] + int(more or 0)

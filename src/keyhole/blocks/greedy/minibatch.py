@@ -13,7 +13,7 @@ from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.fit.vaw import forward, learn
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
-from keyhole.fields import AT_LEAST_0
+from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices
 
 
@@ -53,7 +53,7 @@ class History:
     SAVED = ("total", "count", "losses", "reach")
 
     losses: Annotated[Floats, AT_LEAST_0]
-    reach: Annotated[float, AT_LEAST_0]
+    reach: Annotated[float, Holds(least=0.0, most=LARGEST)]
 
     def __init__(self, d: int, experts: int) -> None:
         self.total: Floats = np.zeros(d)

@@ -37,6 +37,8 @@ class WeightedDantzig:
 
     SAVED = ("sums", "w", "units", "means", "basis", "diagnostics")
 
+    basis: DantzigBasis | None
+
     def __init__(
         self,
         d: int,
@@ -58,7 +60,7 @@ class WeightedDantzig:
         self.w: Floats = np.zeros(d)
         self.units: Floats = np.ones(d)
         self.means: Floats = np.zeros(d)
-        self.basis: DantzigBasis | None = None
+        self.basis = None
         self.diagnostics = Diagnostics()
 
     @property
