@@ -347,3 +347,20 @@ def test_inclusion_by_its_definition() -> None:
 )  # fmt: skip
 def test_whether_all_pairs_are_seen(d: int, S: list[int], m: int, all_pairs: bool) -> None:
     assert sampling.inclusion_complement(d, S, m).sees_all_pairs == all_pairs
+
+
+def test_the_usual_purpose_is_0() -> None:
+    scheme = mixed_scheme(np.arange(1.0, 41.0), [3], 6)
+    for usual, first in (
+        (sampling.uniforms(1, 2, 3), sampling.uniforms(1, 2, 3, purpose=0)),
+        (sampling.uniform_subset(1, 2, 90, 9), sampling.uniform_subset(1, 2, 90, 9, purpose=0)),
+        (
+            sampling.complement_subset(1, 2, 90, 9, [4]),
+            sampling.complement_subset(1, 2, 90, 9, [4], purpose=0),
+        ),
+        (scheme.draw(1, 2), scheme.draw(1, 2, purpose=0)),
+        (scheme.read(1, 2), scheme.read(1, 2, purpose=0)),
+    ):
+        assert usual.tolist() == first.tolist()
+    many = [1.0] * 10**4
+    assert sampling.categorical(1, 2, many) == sampling.categorical(1, 2, many, purpose=0)
