@@ -19,7 +19,7 @@ from keyhole.blocks.auto.experts import (
     table,
 )
 from keyhole.blocks.auto.explanation import Explanation, Line, optimistic
-from keyhole.blocks.auto.mixture import bold_shares, mix
+from keyhole.blocks.auto.mixture import LOSS, ROUNDS, WEIGHT, bold_shares, learn, mix
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -183,3 +183,21 @@ def test_an_explanation_is_in_order_and_in_percent() -> None:
         "listens to: z 98 %, y 1 %",
     ]
     assert str(Explanation(0, (), {}, 0.0)) == "nothing was asked yet, so nothing is bought"
+
+
+def test_the_window_of_the_noise_is_200_rounds_or_a_quarter_of_all() -> None:
+    for rounds, weight, most in [(10.0, 10.0, 11.0), (700.0, 200.0, 200.0), (1000.0, 250.0, 250.0)]:
+        mixture, guesses = mix([1.0, 1.0]), np.zeros(3)
+        mixture.span[:] = -4.0, 4.0
+        mixture.noise[WEIGHT], mixture.noise[ROUNDS], mixture.noise[LOSS] = weight, rounds, 30.0
+        learn(mixture, guesses, 3.0)
+        assert mixture.noise[WEIGHT] == most
+        assert mixture.noise[ROUNDS] == rounds + 1.0
+        assert mixture.noise[LOSS] == pytest.approx(39.0 * most / (weight + 1.0))
+
+
+def test_the_usual_numbers() -> None:
+    parts = kh.AutoParts()
+    assert (parts.bolder, parts.optimism, parts.far, parts.bold) == (0.8, 0.35, 2.0, 0.9)
+    assert (parts.shortest, parts.longest, parts.growth) == (4, 16, 64)
+    assert parts.taus == (math.inf, 1024.0, 64.0)
