@@ -165,3 +165,50 @@ def test_a_path_is_made_of_answers(kind: str) -> None:
             total = np.abs(path.at(lam)).sum()
             assert total == pytest.approx(smallest(G, b, np.full(6, lam)), rel=1e-6, abs=1e-8)
         assert path.nonzeros[i] == np.count_nonzero(path.weights(i))
+
+
+@pytest.mark.parametrize("kind", ["plain", "correlated", "singular", "indefinite"])
+@pytest.mark.parametrize("size", [1.0, 40.0])
+def test_highs_finds_the_same(kind: str, size: float) -> None:
+    rng = np.random.default_rng(11)
+    for d in (1, 3, 6):
+        for share in (1.2, 0.4, 0.05):
+            G, b = moments(kind, d, rng)
+            b *= size
+            lam = share * np.abs(b).max() * rng.uniform(0.5, 1.0, d)
+            expected = smallest(G, b, lam)
+            answer = dantzig.solve(G, b, lam, engine="highs")
+            if math.isinf(expected):
+                assert answer.status == "infeasible"
+                mine = dantzig.solve(G, b, lam, engine="homotopy")
+                assert answer.feasible_scale == pytest.approx(mine.feasible_scale, rel=1e-6)
+                continue
+            assert answer.status == "optimal"
+            assert np.abs(answer.w).sum() == pytest.approx(expected, rel=1e-7, abs=1e-9 * size)
+            assert (np.abs(b - G @ answer.w) <= lam + 1e-8 * np.abs(b).max()).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["chain", "factor", "pairs"])
+def test_starts_whose_rows_are_not_their_columns_are_repaired(kind: str, seed: int) -> None:
+    rng, d = np.random.default_rng(seed), 40
+    X = rng.standard_normal((60, d))
+    if kind == "chain":
+        for j in range(1, d):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    if kind == "factor":
+        X = 0.6 * X + rng.standard_normal((60, 1))
+    w = np.where(rng.random(d) < 0.15, rng.standard_normal(d), 0.0)
+    y = X @ w + 0.1 * rng.standard_normal(60)
+    if kind == "pairs":
+        X *= rng.random((60, d)) < 0.6
+    G, b = X.T @ X / 60, X.T @ y / 60
+    start = None
+    for share in (0.5, 0.35, 0.25, 0.18, 0.13, 0.09):
+        lam = np.full(d, share * np.abs(b).max())
+        if seed == 3:
+            lam *= rng.uniform(0.5, 1.0, d)
+        answer = check(G, b, lam, start)
+        if answer.status != "optimal":
+            break
+        start = answer.basis
