@@ -33,7 +33,7 @@ def smallest(G: Floats, b: Floats, lam: Floats) -> float:
     bound = np.where(np.isinf(lam), 1e6, lam)
     A, top = np.block([[G, -G], [-G, G]]), np.concatenate([b + bound, bound - b])
     found = linprog(np.ones(2 * len(b)), A_ub=A, b_ub=top, bounds=(0, None))
-    return float(found.fun) if found.status == 0 else math.inf
+    return float(found.fun or 0.0) if found.status == 0 else math.inf
 
 
 def check(G: Floats, b: Floats, lam: Floats, start: DantzigBasis | None = None) -> DantzigSolution:
