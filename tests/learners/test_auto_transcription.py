@@ -60,8 +60,8 @@ CASES = {
     "absent values and faults": Case((12, 2, 8), 500, "gaps"),
     "other parts": Case((20, 2, 13), 400, "switch", parts=OTHER),
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
-    "memories that part, growing batches": Case((12, 2, 8), 300, "switch", parts=RESTLESS),
-    "the same, proper": Case((12, 2, 8), 300, "switch", proper=True, parts=RESTLESS),
+    "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
+    "the same, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 
