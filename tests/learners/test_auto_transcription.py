@@ -33,6 +33,10 @@ OTHER = kh.AutoParts(
     bold=0.5,
 )
 
+RESTLESS = kh.AutoParts(
+    taus=(np.inf, 30.0, 10.0), threshold=1.4, bolder=0.5, shortest=2, longest=9, growth=5
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -56,6 +60,8 @@ CASES = {
     "absent values and faults": Case((12, 2, 8), 500, "gaps"),
     "other parts": Case((20, 2, 13), 400, "switch", parts=OTHER),
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
+    "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
+    "the same, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 

@@ -1,12 +1,14 @@
 """Exact searches on problems small enough for kernels that are not compiled: by enumeration."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from keyhole.blocks.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
 from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 
@@ -117,3 +119,33 @@ def test_bounds_of_sparse_eigenvalues_hold(kind: str, k: int) -> None:
     value, S = search(G, k)
     assert value == pytest.approx(np.linalg.eigvalsh(G[np.ix_(S, S)])[-1])
     assert value <= largest + 1e-12
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4])
+def test_an_enumeration_that_leaves_nothing_out(r: int) -> None:
+    """Nothing is known of what candidates may explain, so every set has to be looked at."""
+    X, y = design("correlated", 7, 20)
+    X, y = X / np.linalg.norm(X, axis=0), y / np.linalg.norm(y)
+    for always in ((), (2,)):
+        C = np.array([j for j in range(7) if j not in always])
+        leaf = Leaf(np.array(always, dtype=np.int64), C, np.zeros(len(C)), -10.0)
+        best = np.full(len(always) + r, -1, dtype=np.int64)
+        found, visited = enumerate_all(X.T @ X, X.T @ y, leaf, r, 1.0, best)
+        expected = min(rss(X, y, (*always, *S)) for S in itertools.combinations(C.tolist(), r))
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert rss(X, y, tuple(best.tolist())) == pytest.approx(expected, rel=1e-9)
+        partial = range(1, max(r, 2))  # the last of a set is not visited, unless it is all of it
+        at_most = sum(math.comb(len(C), n) for n in partial)
+        assert visited <= at_most
+
+
+def test_the_bound_by_the_frobenius_norm() -> None:
+    """Signs at random, so that no split helps: 1 + sqrt((k-1)/k k (k-1)) c of equal sizes c."""
+    rng = np.random.default_rng(0)
+    signs = np.triu(np.where(rng.random((30, 30)) < 0.5, -1.0, 1.0), 1)
+    A = np.eye(30) + 0.3 * (signs + signs.T)
+    for k in (2, 3):
+        expected = 1.0 + math.sqrt((k - 1) / k * k * (k - 1)) * 0.3
+        assert upper_bound(A, k)[0] == pytest.approx(expected)
+    A[0, 1] = A[1, 0] = 0.9
+    assert upper_bound(A, 2)[0] == pytest.approx(1.9)
