@@ -5,7 +5,16 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.streams import ArrayStream, GeneratedStream, chain, collect, repeat, shuffle, take
+from keyhole.streams import (
+    ArrayStream,
+    GeneratedStream,
+    chain,
+    collect,
+    csv_text,
+    repeat,
+    shuffle,
+    take,
+)
 from keyhole.streams.arrays import block_rows, rows_of
 
 
@@ -109,3 +118,13 @@ def test_the_first_label_that_is_not_finite_is_named() -> None:
 def test_rows_and_labels_of_a_block_are_as_many() -> None:
     with pytest.raises(ValueError, match="zip"):
         list(rows_of([(np.zeros((2, 1)), np.zeros(3))]))
+
+
+def test_labels_are_used_as_they_are() -> None:
+    y = np.arange(3.0)
+    assert np.shares_memory(ArrayStream(np.zeros((3, 1)), y).y, y)
+
+
+def test_how_much_is_read_before_a_row_is_too_long() -> None:
+    assert csv_text.LONGEST == 2**26
+    assert csv_text.TextTable.block_bytes <= csv_text.LONGEST
