@@ -6,7 +6,7 @@ import pytest
 import keyhole as kh
 from keyhole.game.block_play import _check_purchases
 from keyhole.game.observer import Observer, PlayedBlock
-from keyhole.game.playing import _due
+from keyhole.game.playing import Game, _due
 from keyhole.game.poison import poisoned
 
 PROBLEM = kh.Problem(6, 2, 3)
@@ -102,3 +102,32 @@ def test_a_part_of_a_block() -> None:
     assert part.bought.tolist() == [[3, 4, 5], [6, 7, 8]]
     part.y_hat[0] = 7.0
     assert block.y_hat[1] == 7.0  # a view
+
+
+@pytest.mark.parametrize("in_blocks", [True, False])
+def test_rounds_that_buy_less_than_the_budget_end_in_minus_one(in_blocks: bool) -> None:
+    told: list[list[int]] = []
+
+    class Notes(Observer):
+        def after_block(self, played: PlayedBlock, learner: kh.Learner) -> None:
+            told.extend(played.bought.tolist())
+
+    learner = kh.FixedSubset(PROBLEM, support=[1, 4])
+    game = Game(learner, [Notes()], in_blocks=in_blocks)
+    game.play_block(np.ones((4, 6)), np.ones(4))
+    assert told == [[1, 4, -1]] * 4
+
+
+def test_a_game_is_in_blocks_keeps_predictions_and_has_no_audit_unless_told() -> None:
+    class Once(kh.Zero):
+        def __deepcopy__(self, memo: object) -> "Once":
+            raise AssertionError("an audit copies the learner")
+
+        def ask(self) -> kh.Ticket:
+            raise AssertionError("blocks need no tickets")
+
+    game = Game(Once(PROBLEM))
+    game.play_block(np.ones((4, 6)), np.ones(4))
+    assert game.ledger.predictions.tolist() == [0.0] * 4
+    ledger = kh.play(Once(PROBLEM), kh.streams.ArrayStream(np.ones((4, 6)), np.ones(4)))
+    assert ledger.predictions.tolist() == [0.0] * 4
