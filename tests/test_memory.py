@@ -125,3 +125,42 @@ def test_limits_of_containers_count(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert memory.available_memory() == 2_000_000
     assert memory.fits(memory.SMALL)
     assert not memory.fits(1e12)
+
+
+def test_what_is_free_is_the_least_that_anybody_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    limit, usage = tmp_path / "max", tmp_path / "current"
+    monkeypatch.setattr(memory, "_LIMITS", ((str(limit), str(usage)),))
+    monkeypatch.setattr(memory, "_of_the_machine", lambda: 5e9)
+    limit.write_text("9000000000")
+    assert memory.available_memory() == 5e9  # nobody says what is used
+    usage.write_text("1000000000")
+    assert memory.available_memory() == 5e9
+    usage.write_text("8000000000")
+    assert memory.available_memory() == 1e9
+    assert memory.fits(1e9)
+    assert not memory.fits(1e9 + 1)
+    usage.write_text("9500000000")
+    assert memory.available_memory() == 0.0
+    assert memory.fits(memory.SMALL)
+    assert not memory.fits(memory.SMALL + 1)
+    assert memory.SMALL == 2**26
+    limit.write_text("max")
+    assert memory.available_memory() == 5e9
+
+
+def test_the_machine_says_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "MemTotal: 9 kB\nMemAvailable:    3 kB\n"
+    monkeypatch.setattr(Path, "read_text", lambda self: said)
+    assert memory._of_the_machine() == 3 * 1024
+    said = "MemTotal: 9 kB\n"
+    monkeypatch.setattr("os.sysconf", {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}.get)
+    assert memory._of_the_machine() == 70
+    said = "MemAvailable: much"
+    assert memory._of_the_machine() == float("inf")
+
+
+def test_bytes_in_words() -> None:
+    assert memory.in_words(1e9) == "1.0 GB"
+    assert memory.in_words(0.999e9) == "999 MB"

@@ -1,5 +1,6 @@
 """The audit catches what the referee alone cannot see, and never a learner that plays fair."""
 
+import copy
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.game import Audit
+from keyhole.game.audit import _same
 from keyhole.game.poison import poisoned
 from keyhole.problem import Floats
 from keyhole.testing.tools import RowsOnly
@@ -197,3 +199,59 @@ def test_poison_leaves_what_was_bought_and_nothing_else() -> None:
         assert kept.sum() == 200 + 150
         assert np.isnan(hidden).any()
         assert np.isfinite(hidden[~kept]).any() == (poison is not None)
+
+
+ALIKE: list[Any] = [np.arange(4.0), {"a": [1, {"b": None}], "c": np.zeros(2)}, [], {}, 0.1, "x"]
+OTHER: list[tuple[Any, Any]] = [
+    (np.zeros(4), np.zeros((2, 2))),
+    (np.zeros(2), np.array([0.0, -0.0])),
+    (np.zeros(2), [0.0, 0.0]),
+    ({"a": 1}, {"a": 2}),
+    ({"a": 1, "b": 1}, {"a": 2, "b": 1}),
+    ({"a": 1}, {"a": 1, "b": 2}),
+    ({"a": 1}, [1]),
+    ([1, 2], [1, 3]),
+    ([1], [1, 2]),
+    ([1, 2], [1]),
+    (0.0, -0.0),
+    (1, 1.0),
+    (1, True),
+    (None, 0),
+]
+
+
+def test_trees_are_the_same_to_the_bit_or_not_the_same() -> None:
+    nan = float("nan")
+    for tree in [*ALIKE, nan, np.array([nan, 1.0])]:
+        assert _same(tree, copy.deepcopy(tree))
+    for a, b in OTHER:
+        assert not _same(a, b)
+        assert not _same([0, a, 0], [0, b, 0])
+        assert not _same({"x": 0, "y": a}, {"x": 0, "y": b})
+
+
+def test_an_audit_of_no_blocks_looks_at_none_and_its_seed_is_a_whole_number() -> None:
+    audit = Audit(0.0, seed=0)
+    kh.play(Peeks(PROBLEM), STREAM, audit=audit)
+    assert audit.copy_of(Peeks(PROBLEM)) is None
+    assert (audit.rounds, audit.seed, audit.share) == (0, 0, 0.0)
+    with pytest.raises(kh.ProblemError, match="seed must be"):
+        Audit(0.5, seed=-1)
+
+
+class Forgets(kh.RunningMean):
+    """Has another intercept than it should after a block."""
+
+    @property
+    def intercept(self) -> float:
+        return super().intercept + float(self.__dict__.get("more", 0.0))
+
+    def advance(self, X: NDArray[np.floating], y: Floats, bought: Bought = None) -> Floats:
+        y_hat = super().advance(X, y, bought)
+        self.__dict__["more"] = float(self.round == 400)
+        return y_hat
+
+
+def test_the_model_after_the_last_round_is_compared_too() -> None:
+    with pytest.raises(kh.BudgetError, match="round 400: Forgets had the intercept"):
+        kh.play(Forgets(PROBLEM), STREAM, audit=1.0)

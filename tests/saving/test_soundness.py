@@ -9,7 +9,7 @@ import pytest
 import keyhole as kh
 from keyhole.fields import MANY, Features, Holds, PerFeature
 from keyhole.problem import Floats, Indices
-from keyhole.saving.soundness import prove, prove_tickets
+from keyhole.saving.soundness import prove, prove_tickets, refuse_another_model
 from keyhole.tickets import Desk
 
 SIZES = {"d": 5, "k": 2, "budget": 3}
@@ -37,6 +37,9 @@ class Record(NamedTuple):
 def test_what_is_declared_is_accepted() -> None:
     prove(Record(), "record", SIZES)
     prove(Record(perhaps=np.zeros(5), plain=np.full(2, -1e300)), "record", SIZES)
+    prove(Record(counts=np.array([0, MANY]), number=MANY, support=np.array([3, 4])), "r", SIZES)
+    prove(Record(features=np.array([], dtype=np.int64), square=np.zeros((1, 1))), "r", SIZES)
+    assert MANY == 2**53
 
 
 WRONG: dict[str, list[Any]] = {
@@ -104,6 +107,7 @@ def test_memos_as_declared_are_accepted() -> None:
     short = {**GOOD, "support": np.array([4]), "weights": np.zeros(1)}
     none = {**GOOD, "support": np.array([], dtype=np.int64), "weights": np.zeros(0)}
     prove_tickets(desk_of(GOOD, short, none, GOOD), (Memo,), {**SIZES, "begun": 7})
+    prove_tickets(desk_of(none, GOOD, none), (Memo,), {**SIZES, "begun": 7})
     prove_tickets(desk_of({}, {}), (), SIZES)
 
 
@@ -136,3 +140,51 @@ def test_memos_of_no_known_kind_are_refused() -> None:
             prove_tickets(desk_of(memo), (Memo,), {**SIZES, "begun": 7})
     with pytest.raises(kh.StateError, match="has the memo"):
         prove_tickets(desk_of(GOOD), (), SIZES)
+
+
+def test_of_several_kinds_of_memos_each_is_held_to_its_own() -> None:
+    class Number(NamedTuple):
+        features: Features
+        number: Annotated[Indices, Holds(shape=(), most="budget")]
+
+    kinds, sizes = (Memo, Number), {**SIZES, "begun": 7}
+    prove_tickets(desk_of({"number": np.array(3)}, GOOD), kinds, sizes)
+    with pytest.raises(kh.StateError, match="number must be at most budget, the state has 4"):
+        prove_tickets(desk_of(GOOD, {"number": np.array(4)}), kinds, sizes)
+
+
+class Bounds(NamedTuple):
+    """Bounds that are numbers, one for each place, or below 0."""
+
+    pair: Annotated[Floats, Holds(least=(1.0, -2.0))] = np.array([[1.0, -2.0], [1.0, -2.0]])
+    whole: Annotated[Indices, Holds(least=-1, most=4)] = np.array([-1, 4])
+    on: bool = True
+    last: Annotated[Indices, Holds(below=3)] = np.array([0, 2])
+    long: Annotated[Floats, Holds(longest=2)] = np.zeros(2)
+    exact: Annotated[Floats, Holds(shape=(2, 1))] = np.zeros((2, 1))
+
+
+def test_bounds_belong_to_what_is_allowed_unless_it_is_below() -> None:
+    prove(Bounds(), "", SIZES)
+    wrong: dict[str, Any] = {
+        "pair": np.array([[1.0, -2.0], [1.0, -2.5]]),
+        "whole": np.array([-2, 4]),
+        "last": np.array([0, 3]),
+        "long": np.zeros(3),
+        "exact": np.zeros((1, 2)),
+    }
+    for name, value in wrong.items():
+        with pytest.raises(kh.StateError, match=f"^{name} must"):  # no dot in front
+            prove(Bounds()._replace(**{name: value}), "", SIZES)
+    with pytest.raises(kh.StateError, match=r"^whole must be at most 4, the state has 5"):
+        prove(Bounds(whole=np.array([-1, 5])), "", SIZES)
+
+
+def test_tickets_of_a_model_have_its_support() -> None:
+    other = {**GOOD, "number": np.array(6), "support": np.array([4]), "weights": np.zeros(1)}
+    desk = desk_of(other, {}, GOOD)
+    refuse_another_model(desk, "number", 7, np.array([1, 3]))
+    refuse_another_model(desk, "number", 6, np.array([4]))
+    refuse_another_model(desk, "number", 5, np.array([0]))
+    with pytest.raises(kh.StateError, match="ticket of round 3 has another support"):
+        refuse_another_model(desk, "number", 7, np.array([4]))
