@@ -116,20 +116,8 @@ def test_senseless_arguments_are_refused() -> None:
 
 def test_problems_of_the_suite_fit_their_streams() -> None:
     """d, k and budget of each, by hand; and how many features matter at once, where few do."""
-    table = {
-        "iid": (30, 2, 12),
-        "dense": (100, 4, 24),
-        "nonlin": (30, 2, 12),
-        "switch": (100, 4, 24),
-        "drift": (30, 2, 12),
-        "flip": (30, 2, 12),
-        "depn": (100, 4, 24),
-        "needle": (300, 1, 12),
-        "geo": (10, 1, 4),
-        "iid300": (300, 4, 32),
-    }
-    assert {*table} == {*AGNOSTIC_SUITE}
-    for name, shape in table.items():
+    assert {*SIZES} == {*AGNOSTIC_SUITE}
+    for name, shape in SIZES.items():
         problem, (stream, truth) = AGNOSTIC_SUITE[name].problem, agnostic_suite(name, 4)
         assert (problem.d, problem.k, problem.budget) == shape
         assert stream.d == problem.d
