@@ -250,3 +250,14 @@ def test_the_mixture_costs_little_over_either_vaw() -> None:
     # The two streams need different VAWs; either alone is a broken twin on one of them.
     cold, warm = learner._history.losses - before
     assert cold < 0.5 * warm
+
+
+def test_every_batch_has_the_draw_of_its_number() -> None:
+    learner = kh.OnlineGreedyLearner(PROBLEM, seed=4, batch_size=2)
+    X, y = data(8)
+    for number in range(1, 5):
+        expected = learner._bexp.draw(number)
+        for x, label in zip(*(rows[2 * number - 2 : 2 * number] for rows in (X, y)), strict=True):
+            ticket = learner.ask()
+            assert ticket.features.tolist() == expected.S.tolist()
+            learner.tell(ticket.fill(x[ticket.features]), label)
