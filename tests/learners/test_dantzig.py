@@ -195,3 +195,15 @@ def test_refit_solves_from_the_last_round_of_the_burn_in_on(played: int, solved:
     learner.refit()
     assert learner.diagnostics.solves == (1 if solved else 0)
     assert learner.diagnostics.round == solved
+
+
+def test_a_row_that_is_refused_where_a_program_is_due_changes_no_future() -> None:
+    learner, again = make(), make()
+    X, y = rows(64)
+    for player in (learner, again):
+        player.advance(X[:31], y[:31])
+    for _ in range(2):
+        with pytest.raises(kh.DataError, match="round 32"):
+            learner.advance(np.full_like(X[31:33], 1e200), y[31:33])
+    assert learner.advance(X[31:], y[31:]).tolist() == again.advance(X[31:], y[31:]).tolist()
+    assert learner.diagnostics == again.diagnostics

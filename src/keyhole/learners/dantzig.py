@@ -305,7 +305,8 @@ class DantzigLearner(LearnerBase):
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked: a new model, at powers of two after t0."""
-        if t > self.burn_in and t & (t - 1) == 0 and self._moments.n:
+        due = t > self.burn_in and t & (t - 1) == 0 and self._moments.n > 0
+        if due and self.diagnostics.round != t:  # else a block ended before it, at a bad row
             self._solve(t)
 
     def _rounds_alike(self, t: int) -> int:
