@@ -217,19 +217,21 @@ def refuse_unless_stream(stream: object, *, blocks: bool = False) -> None:
         )
 
 
-def refuse_block(X: NDArray[np.floating], y: NDArray[np.float64], d: int) -> None:
-    """DataError unless X has d features per row, and y a usable label for each of them."""
-    kinds = [getattr(array, "dtype", np.dtype(object)) for array in (X, y)]
-    if kinds[0] not in (REAL, SINGLE) or kinds[1].kind not in "biuf":
-        raise DataError(
-            "a block needs arrays of numbers, X of float64 or float32, "
-            f"got {' and '.join(str(kind) for kind in kinds)}"
-        )
-    if y.ndim != 1 or X.shape != (len(y), d):
+def rows_and_labels(
+    X: ArrayLike, y: ArrayLike, d: int
+) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+    """X and y as arrays of numbers, d features per row and a label for each, or a DataError."""
+    rows, labels = real_numbers("X", X), real_numbers("y", y).astype(np.float64, copy=False)
+    if labels.ndim != 1 or rows.shape != (len(labels), d):
         raise DataError(
             f"a block needs {d} features per row and one label for each, "
-            f"got X of shape {X.shape} and y of shape {y.shape}"
+            f"got X of shape {rows.shape} and y of shape {labels.shape}"
         )
+    return rows, labels
+
+
+def refuse_labels(y: NDArray[np.float64]) -> None:
+    """The DataError of `finite_label` for the first label that cannot be learnt from, if any."""
     usable = np.abs(y) <= LARGEST
     if not usable.all():
         finite_label(y[~usable][0])

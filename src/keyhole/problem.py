@@ -26,9 +26,10 @@ from keyhole.errors import (
     positive_number,
     real_number,
     real_numbers,
-    refuse_block,
+    refuse_labels,
     refuse_round,
     refuse_unless_stream,
+    rows_and_labels,
     sparsity,
     whole_number,
 )
@@ -61,9 +62,10 @@ __all__ = [
     "positive_number",
     "real_number",
     "real_numbers",
-    "refuse_block",
+    "refuse_labels",
     "refuse_round",
     "refuse_unless_stream",
+    "rows_and_labels",
     "sparsity",
     "whole_number",
 ]

@@ -21,7 +21,6 @@ from keyhole.game.referee import (
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.problem import (
     BlockLearner,
-    DataError,
     Floats,
     Learner,
     Round,
@@ -30,6 +29,7 @@ from keyhole.problem import (
     has_blocks,
     plays_blocks,
     real_numbers,
+    rows_and_labels,
     whole_number,
 )
 
@@ -182,7 +182,8 @@ class Game:
 
     def play_block(self, X: NDArray[np.floating], y: Floats) -> None:
         """Play a round for each row."""
-        rows, labels = self._usable(X, y)
+        rows, labels = rows_and_labels(X, y, self.problem.d)
+        labels = labels.copy()  # the referee's own
         n, start = len(labels), 0
         bought = np.full((n, self.problem.budget), -1, dtype=np.int32)
         played = PlayedBlock(self._round + 1, rows, labels, np.zeros(n), bought)
@@ -206,16 +207,6 @@ class Game:
         """Tell the observers that the game is over."""
         for observer in self._observers:
             observer.finish(self._learner)
-
-    def _usable(self, X: NDArray[np.floating], y: Floats) -> tuple[NDArray[np.floating], Floats]:
-        """The rows as an array of floats, and the referee's own copy of the labels."""
-        rows, labels = real_numbers("X", X), np.array(real_numbers("y", y), dtype=np.float64)
-        if labels.ndim != 1 or rows.shape != (len(labels), self.problem.d):
-            raise DataError(
-                f"a block needs {self.problem.d} features per row and one label for each, got X of "
-                f"shape {rows.shape} and y of shape {labels.shape}"
-            )
-        return rows, labels
 
     def _advance(self, learner: BlockLearner, part: PlayedBlock) -> None:
         for y in part.y[~np.isfinite(part.y)][:1].tolist():

@@ -24,9 +24,9 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
-    real_numbers,
-    refuse_block,
+    refuse_labels,
     refuse_round,
+    rows_and_labels,
 )
 from keyhole.saving.snapshot import State, restore, snapshot
 from keyhole.saving.soundness import prove, prove_tickets
@@ -159,8 +159,8 @@ class LearnerBase(OneAtATime, ABC):
     ) -> Floats:
         """Play len(y) rounds at once, compiled."""
         d, budget = self.problem.d, self.problem.budget
-        X, y = real_numbers("X", X), real_numbers("y", y).astype(np.float64, copy=False)
-        refuse_block(X, y, d)
+        X, y = rows_and_labels(X, y, d)
+        refuse_labels(y)
         # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
