@@ -1,0 +1,68 @@
+"""What the labels told so far say about the next one: inputs that cost nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.jit.decorators import kernel
+from keyhole.fields import AT_LEAST_0
+from keyhole.problem import Floats, Indices
+
+LABELS = 2  # how many of the last labels are inputs
+HALF_LIVES = (3.0, 20.0, 100.0)  # rounds after which a label counts half in a faded mean
+INPUTS = LABELS + len(HALF_LIVES)
+ONLY = 0  # the place of the number in an array of length 1
+
+
+class Past(NamedTuple):
+    """The labels told so far: the last ones, the latest first, and faded sums.
+
+    A label told late is the latest one when it is told. Sums: `faded`, with the label of age a
+    counted 2^(-a / half-life) times, `weight` those counts, `told`; `last` are labels.
+
+    Examples
+    --------
+    >>> past, row = no_past(), np.empty(INPUTS)
+    >>> for y in (1.0, 3.0, 8.0):
+    ...     remember(past, y)
+    >>> inputs(past, row)
+    >>> row.round(2)
+    array([8.  , 3.  , 4.53, 4.08, 4.02])
+    """
+
+    last: Floats
+    faded: Floats
+    weight: Annotated[Floats, AT_LEAST_0]
+    told: Indices
+
+
+def no_past() -> Past:
+    """Before the first label."""
+    many = len(HALF_LIVES)
+    return Past(np.zeros(LABELS), np.zeros(many), np.zeros(many), np.zeros(1, dtype=np.int64))
+
+
+@kernel
+def inputs(past: Past, out: Floats) -> None:
+    """Write the last labels and the faded means, in the units of the label; NaN where unknown."""
+    for i in range(LABELS):
+        out[i] = past.last[i] if i < past.told[ONLY] else np.nan
+    for i in range(len(past.faded)):
+        known = past.weight[i] > 0.0
+        out[LABELS + i] = past.faded[i] / past.weight[i] if known else np.nan
+
+
+@kernel
+def remember(past: Past, y: float) -> None:
+    """Take in a label."""
+    for i in range(LABELS - 1, 0, -1):
+        past.last[i] = past.last[i - 1]
+    past.last[0] = y
+    past.told[ONLY] += 1
+    for i in range(len(past.faded)):
+        fade = math.exp(-math.log(2.0) / HALF_LIVES[i])
+        past.faded[i] = fade * past.faded[i] + y
+        past.weight[i] = fade * past.weight[i] + 1.0
