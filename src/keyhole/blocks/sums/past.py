@@ -30,7 +30,7 @@ class Past(NamedTuple):
     ...     remember(past, y)
     >>> inputs(past, row)
     >>> row.round(2)
-    array([8.  , 3.  , 4.53, 4.08, 4.02])
+    array([8.  , 3.  , 4.54, 4.08, 4.02])
     """
 
     last: Floats
