@@ -36,8 +36,6 @@ from keyhole.learners.auto import AutoLearner as AutoLearner
 from keyhole.learners.baselines import FixedSubset as FixedSubset
 from keyhole.learners.baselines import FullInformation as FullInformation
 from keyhole.learners.baselines import RandomSubset as RandomSubset
-from keyhole.learners.baselines import RunningMean as RunningMean
-from keyhole.learners.baselines import Zero as Zero
 from keyhole.learners.baselines import oracle as oracle
 from keyhole.learners.dantzig import DantzigLearner as DantzigLearner
 from keyhole.learners.ds_oslrc import DSOSLRCLearner as DSOSLRCLearner
@@ -46,6 +44,9 @@ from keyhole.learners.dual_averaging import DualAveragingLearner as DualAveragin
 from keyhole.learners.epsilon_greedy import EpsilonGreedyLearner as EpsilonGreedyLearner
 from keyhole.learners.explore_commit import ExploreThenCommitLearner as ExploreThenCommitLearner
 from keyhole.learners.hard_thresholding import HardThresholdingLearner as HardThresholdingLearner
+from keyhole.learners.nothing_read import LastValue as LastValue
+from keyhole.learners.nothing_read import RunningMean as RunningMean
+from keyhole.learners.nothing_read import Zero as Zero
 from keyhole.learners.online_greedy import OnlineGreedyLearner as OnlineGreedyLearner
 from keyhole.learners.online_lasso import OnlineLassoLearner as OnlineLassoLearner
 from keyhole.learners.online_omp import OnlineOMPLearner as OnlineOMPLearner

@@ -24,6 +24,52 @@ def test_zero_and_mean_read_nothing() -> None:
     )
 
 
+def test_the_last_value_is_the_label_before() -> None:
+    stream, _ = kh.streams.realizable(10, 2, 300, seed=1)
+    _, y = kh.streams.collect(stream)
+    learner = kh.LastValue(PROBLEM)
+    assert learner.intercept == 0.0
+    ledger = kh.play(learner, stream)
+    assert ledger.predictions.tolist() == [0.0, *y[:-1]]
+    assert ledger.most_reads == 0
+    assert learner.intercept == y[-1]
+    assert not learner.weights.any()
+
+
+def test_of_late_labels_the_last_one_told_counts() -> None:
+    """Whichever round it is of; a ticket that was dropped has no label."""
+    learner = kh.LastValue(PROBLEM)
+    first, second, third, fourth = (learner.ask().fill([]) for _ in range(4))
+    learner.tell(third, 3.0)
+    learner.tell(first, 1.0)
+    assert learner.predict(second) == 1.0  # by the numbers of rounds it would be 3
+    learner.drop(second.ticket)
+    assert learner.predict(fourth) == 1.0
+    again = kh.LastValue.from_state(learner.state())
+    assert again.predict(fourth) == 1.0
+    for each in (learner, again):
+        with pytest.raises(kh.TicketError):
+            each.tell(first, 9.0)
+        assert each.intercept == 1.0
+        each.tell(fourth, 4.0)
+        assert each.intercept == 4.0
+
+
+def test_the_last_value_is_good_where_labels_change_slowly_and_bad_where_they_are_shuffled() -> None:
+    rng = np.random.default_rng(0)
+    y = np.cumsum(rng.standard_normal(1000))
+    losses = {}
+    for order, labels in (("in order", y), ("shuffled", rng.permutation(y))):
+        stream = kh.streams.ArrayStream(np.zeros((1000, 10)), labels)
+        last, mean = (kh.play(make(PROBLEM), stream) for make in (kh.LastValue, kh.RunningMean))
+        losses[order] = last.mean_loss, mean.mean_loss
+    # Steps of variance 1, their mean square within 6 standard errors of sqrt(2/999); and of labels
+    # in any order the mean square difference is about twice the variance.
+    assert abs(losses["in order"][0] - 1.0) < 6 * np.sqrt(2 / 999)
+    assert losses["in order"][0] < losses["in order"][1] / 10
+    assert losses["shuffled"][0] > 1.5 * losses["shuffled"][1]
+
+
 def test_they_rank_as_they_must() -> None:
     stream, truth = kh.streams.realizable(10, 2, 1000, noise_sd=0.1, seed=1)
     oracle = kh.play(kh.FixedSubset(PROBLEM, support=truth.support), stream)
@@ -105,7 +151,7 @@ def test_a_ridge_that_is_a_whole_number_is_saved_as_one() -> None:
     assert again.state().parts["vaw"]["ridge"] == 2
 
 
-@pytest.mark.parametrize("make", [kh.Zero, kh.RunningMean])
+@pytest.mark.parametrize("make", [kh.Zero, kh.RunningMean, kh.LastValue])
 def test_a_block_without_usable_labels_changes_nothing(make: Any) -> None:
     learner, X = make(PROBLEM), np.zeros((3, 10))
     bought = np.zeros((3, 4), dtype=np.int32)

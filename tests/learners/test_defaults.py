@@ -157,6 +157,7 @@ def test_a_committed_support_of_other_features_is_refused(support: list[int]) ->
 def test_classes_are_found_by_their_names_and_named_parts_by_theirs() -> None:
     assert learner_class("AutoLearner") is kh.AutoLearner
     assert learner_class("RunningMean") is kh.RunningMean
+    assert learner_class("LastValue") is kh.LastValue
     assert learner_class("Nobody") is None
     for name, parts in NAMED.items():
         learner = kh.OnlineGreedyLearner(kh.Problem(6, 2, 4), seed=0, parts=parts)

@@ -30,6 +30,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "step_size": None,
         "clip": False,
     },
+    "LastValue": {},
     "OnlineGreedyLearner": {
         "batch_size": None,
         "slots": None,
@@ -85,6 +86,7 @@ PAIRS: dict[str, tuple[float, bool]] = {
     "auto": (32.0, True),
     "zero": (0.0, False),
     "mean": (0.0, True),
+    "last-value": (0.0, True),
     "fixed": (40.0, True),
     "random": (40.0, True),
     "full": (40.0, True),

@@ -67,6 +67,7 @@ def forged(name: str, moment: str, leaf: str, value: Any) -> bytes:
         ("subset-experts", "desk.open.0.memo.support.values", 10**9),
         ("iht", "parts.search.order", 10**9),
         ("mean", "parts.y", np.nan),
+        ("last-value", "parts.last", np.nan),
     ],
 )
 def test_what_cannot_be_is_named(name: str, leaf: str, value: Any) -> None:

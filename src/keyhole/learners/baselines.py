@@ -1,4 +1,4 @@
-"""Learners to compare with: nothing, the mean, fixed and random subsets, everything."""
+"""Learners to compare with: fixed and random subsets, everything, the oracle."""
 
 from __future__ import annotations
 
@@ -30,67 +30,6 @@ from keyhole.problem import (
     positive_number,
     refuse_unless_stream,
 )
-
-
-class Zero(LearnerBase):
-    """Reads nothing and predicts 0."""
-
-    @property
-    def weights(self) -> Floats:
-        """All zero."""
-        return np.zeros(self.problem.d)
-
-    def ask(self) -> Ticket:
-        """A ticket without features."""
-        return self._desk.issue([])
-
-    def _predict(self, seen: Observation) -> float:
-        """The intercept."""
-        return self.intercept
-
-    def tell(self, seen: Observation, y: float) -> None:
-        """Close the ticket."""
-        self._desk.settle(seen, y)
-
-    def _play(self, block: Block) -> int:
-        block.bought[:] = -1
-        block.predictions[:] = 0.0
-        return len(block.y)
-
-
-class RunningMean(Zero):
-    """Reads nothing and predicts the mean of the labels so far: what any learner should beat.
-
-    Sums: the labels and their number. Derived: the mean.
-    """
-
-    SAVED: tuple[str, ...] = ("_desk", "_n", "_y")
-
-    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
-        super().__init__(problem, seed=seed)
-        self._n = 0
-        self._y = 0.0
-
-    @property
-    def intercept(self) -> float:
-        """The mean label, 0 before the first."""
-        return self._y / self._n if self._n else 0.0
-
-    def tell(self, seen: Observation, y: float) -> None:
-        """Count the label in."""
-        _, label = self._desk.settle(seen, y)
-        self._n += 1
-        self._y += label
-
-    def _play(self, block: Block) -> int:
-        n = len(block.y)
-        sums = np.cumsum(np.append(self._y, block.y))  # one after the other, as `tell` adds
-        counts = self._n + np.arange(n)
-        block.bought[:] = -1
-        block.predictions[:] = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
-        self._n += n
-        self._y = float(sums[-1])
-        return n
 
 
 class FixedSubset(LearnerBase):

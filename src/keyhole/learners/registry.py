@@ -86,15 +86,21 @@ _ROWS = (
     ),
     LearnerRow(
         "zero",
-        "baselines:Zero",
+        "nothing_read:Zero",
         "Reads nothing and predicts 0.",
         "baseline",
         has_intercept=False,
     ),
     LearnerRow(
         "mean",
-        "baselines:RunningMean",
+        "nothing_read:RunningMean",
         "Reads nothing and predicts the mean of the labels so far: what any learner should beat.",
+        "baseline",
+    ),
+    LearnerRow(
+        "last-value",
+        "nothing_read:LastValue",
+        "Reads nothing and predicts the label told last: hard to beat where labels change slowly.",
         "baseline",
     ),
     LearnerRow(
@@ -293,7 +299,10 @@ _ROWS = (
 LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
 
 # Those that keep nothing for every pair of features, for streams of very many of them.
-SLIM = ("mean", "dual-averaging", "iht", "iht-hybrid", "aerr", "ddaerr", "aelr", "ddaelr")
+SLIM = (
+    *("mean", "last-value", "dual-averaging", "iht", "iht-hybrid"),
+    *("aerr", "ddaerr", "aelr", "ddaelr"),
+)
 
 
 def learner_row(name: str) -> LearnerRow:

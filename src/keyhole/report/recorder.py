@@ -10,7 +10,8 @@ from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_su
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
-from keyhole.learners.baselines import FullInformation, RunningMean, Zero
+from keyhole.learners.baselines import FullInformation
+from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import (
@@ -90,7 +91,7 @@ def record(
     >>> run.reads.shape, int(run.reads.sum()) == 8 * 2000
     ((42, 63), True)
     >>> [(b.name, b.reads) for b in run.baselines]
-    [('running mean', 0.0), ('full information', 42.0)]
+    [('running mean', 0.0), ('last value', 0.0), ('full information', 42.0)]
     """
     about = About(name, settings or {}, seed, title, target, command)
     scope = Scope(k, centred, bins, seconds, full, diagnosed, audit)
@@ -100,7 +101,8 @@ def record(
 class Recorder:
     """What `record` is made of, for callers that watch the game themselves.
 
-    `mean` is the running mean of the labels, which plays along; look at its books at any time.
+    `mean` is the running mean of the labels, `last` their last value, which play along; look at
+    their books at any time.
     """
 
     def __init__(self, learner: Learner, stream: BlockStream, about: About, scope: Scope) -> None:
@@ -118,6 +120,7 @@ class Recorder:
         self._audit = Audit(scope.audit)
         self._trace = Trace(d, bins)
         self.mean = Rival(RunningMean(problem), bins)
+        self.last = Rival(LastValue(problem), bins)
         self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
         self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
@@ -143,7 +146,7 @@ class Recorder:
         return self._run(ledger, models, diagnosis)
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
-        rivals = [self.mean] if self._full is None else [self.mean, self._full]
+        rivals = [self.mean, self.last] if self._full is None else [self.mean, self.last, self._full]
         ledger = play(
             self._learner,
             self._stream,
@@ -205,7 +208,7 @@ class Recorder:
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
-        played = {"running mean": self.mean}
+        played = {"running mean": self.mean, "last value": self.last}
         if self._full is not None and not self._full.gave_up:
             played["full information"] = self._full
         return tuple(

@@ -59,7 +59,8 @@ class Run:
     regret
         Regret at some of the ends, against the best k-sparse model of the rounds up to each.
     baselines
-        The running mean, and full information where that is feasible.
+        The running mean and the last value of the label; full information where that is
+        feasible.
     diagnosis
         Does the data fit; None if it was not asked for.
     command

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from keyhole.game import play
-from keyhole.learners.baselines import RunningMean
+from keyhole.learners.nothing_read import RunningMean
 from keyhole.problem import Floats, Learner, Problem, ProblemError, whole_number
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require

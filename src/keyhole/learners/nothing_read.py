@@ -1,0 +1,108 @@
+"""Learners to compare with that read nothing: 0, the mean of the labels so far, the last label."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keyhole.blocks.draw.reading import Block
+from keyhole.learners.base import LearnerBase
+from keyhole.problem import Floats, Observation, Problem, Ticket
+
+
+class Zero(LearnerBase):
+    """Reads nothing and predicts 0."""
+
+    @property
+    def weights(self) -> Floats:
+        """All zero."""
+        return np.zeros(self.problem.d)
+
+    def ask(self) -> Ticket:
+        """A ticket without features."""
+        return self._desk.issue([])
+
+    def _predict(self, seen: Observation) -> float:
+        """The intercept."""
+        return self.intercept
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Close the ticket."""
+        self._desk.settle(seen, y)
+
+    def _play(self, block: Block) -> int:
+        block.bought[:] = -1
+        block.predictions[:] = 0.0
+        return len(block.y)
+
+
+class RunningMean(Zero):
+    """Reads nothing and predicts the mean of the labels so far: what any learner should beat.
+
+    Sums: the labels and their number. Derived: the mean.
+    """
+
+    SAVED: tuple[str, ...] = ("_desk", "_n", "_y")
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        super().__init__(problem, seed=seed)
+        self._n = 0
+        self._y = 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The mean label, 0 before the first."""
+        return self._y / self._n if self._n else 0.0
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Count the label in."""
+        _, label = self._desk.settle(seen, y)
+        self._n += 1
+        self._y += label
+
+    def _play(self, block: Block) -> int:
+        n = len(block.y)
+        sums = np.cumsum(np.append(self._y, block.y))  # one after the other, as `tell` adds
+        counts = self._n + np.arange(n)
+        block.bought[:] = -1
+        block.predictions[:] = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
+        self._n += n
+        self._y = float(sums[-1])
+        return n
+
+
+class LastValue(Zero):
+    """Reads nothing and predicts the label told last: hard to beat where labels change slowly.
+
+    Labels may come late: the last one told counts, whichever round it is of. In rows whose order
+    means nothing this is a bad learner, with about twice the loss of the mean.
+
+    Examples
+    --------
+    >>> learner = LastValue(Problem(d=3, k=1, budget=2))
+    >>> learner.advance(np.zeros((4, 3)), np.array([5.0, 7.0, 6.0, 8.0]))
+    array([0., 5., 7., 6.])
+    >>> learner.intercept
+    8.0
+    """
+
+    SAVED: tuple[str, ...] = ("_desk", "_last")
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        super().__init__(problem, seed=seed)
+        self._last = 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The label told last, 0 before the first."""
+        return self._last
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Remember the label."""
+        _, self._last = self._desk.settle(seen, y)
+
+    def _play(self, block: Block) -> int:
+        labels = np.append(self._last, block.y)
+        block.bought[:] = -1
+        block.predictions[:] = labels[:-1]
+        self._last = float(labels[-1])
+        return len(block.y)
