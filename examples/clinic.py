@@ -21,6 +21,7 @@ def main() -> None:
     best = kh.hindsight(stream, SPARSITY, intercept=True)
     players: dict[str, kh.Learner] = {
         "mean of the labels so far": kh.RunningMean(problem),
+        "last label": kh.LastValue(problem),
         f"{BUDGET} random tests": kh.RandomSubset(problem, seed=1),
         f"best {SPARSITY} tests, told in advance": kh.FixedSubset(problem, support=best.support),
         "every test (full information)": kh.FullInformation(everything),

@@ -28,6 +28,8 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
     assert random["mean_loss"]["error"] > 0
     # The running mean is the yardstick of R2, and the best constant of normalised regret.
     assert mean["r2"] == {"mean": 0, "error": 0}
+    assert found["running_mean_loss"] == kh.play(kh.RunningMean(problem), stream).loss
+    assert found["last_value_loss"] == kh.play(kh.LastValue(problem), stream).loss
     best = kh.hindsight(stream, 3, intercept=True)
     gap = best.empty_loss - best.loss.high
     normalised = (losses[0] - best.loss.high) / gap
@@ -36,10 +38,23 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_compare_as_a_table(cli: Cli) -> None:
-    done = cli("compare", "-l", "random", "-l", "full", "--seeds", 2, "-j", 1, "--rounds", 300)
+    names = ("-l", "random", "-l", "mean", "-l", "last-value", "-l", "full")
+    done = cli("compare", *names, "--seeds", 3, "-j", 1, "--rounds", 300)
     assert done.returncode == 0, done.stderr
     for words in ("normalised", "full (all 42)", "±", "Best 4 features in hindsight"):
         assert words in done.stdout
+    losses = [
+        kh.play(make(kh.Problem(42, 4, 8)), kh.streams.clinic(300)[0]).mean_loss
+        for make in (kh.RunningMean, kh.LastValue)
+    ]
+    mean, last = (f"{loss:.4g}" for loss in losses)
+    assert (
+        f"mean loss {mean} by the running mean of the label, {last} by its last value"
+        in " ".join(done.stdout.split())
+    )
+    # Neither baseline is worse than itself, whatever rounding makes of the mean of three games.
+    assert "Worse than the mean of the labels so far: last-value.\n" in done.stdout
+    assert "Worse than the last label" not in done.stdout
 
 
 def test_diagnose(cli: Cli) -> None:

@@ -32,12 +32,14 @@ def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> Non
     stream = kh.streams.read(folder / "clinic.csv", target="days")
     problem = kh.Problem(stream.d, 3, 6, stream.names)
     ledger = kh.play(kh.AutoLearner(problem, seed=5), stream)
-    mean = kh.play(kh.RunningMean(problem), stream)
+    mean, last = (kh.play(make(problem), stream) for make in (kh.RunningMean, kh.LastValue))
     best = kh.hindsight(stream, 3, intercept=True)
     assert csv["rounds"] == 900
     assert csv["loss"] == ledger.loss
     assert csv["reads_per_example"] == ledger.mean_reads
     assert csv["r2_running_mean"] == pytest.approx(1 - ledger.loss / mean.loss, rel=1e-12)
+    assert csv["r2_last_value"] == pytest.approx(1 - ledger.loss / last.loss, rel=1e-12)
+    assert csv["baselines"]["last value"]["loss"] == last.loss
     assert isinstance(csv["regret"], dict)
     assert csv["regret"]["high"] == pytest.approx(ledger.loss - best.loss.low, rel=1e-9)
     assert isinstance(csv["bought"], dict)
@@ -51,6 +53,8 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "900 rounds, 42 features, target days",
         "8 of 42",
         "81% saved",
+        "running mean of the label",
+        "last value of the label",
         "R2 against the running mean",
         "best 4 features in hindsight",
         "regret against them",
@@ -78,7 +82,8 @@ def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> 
 
 def test_a_constant_label_has_no_r2(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "flat.csv").write_text("a,b,y\n" + "1,2,0\n2,1,0\n" * 30)
-    assert answer(cli("run", tmp_path / "flat.csv", "-t", "y", "--json"))["r2_running_mean"] is None
+    found = answer(cli("run", tmp_path / "flat.csv", "-t", "y", "--json"))
+    assert found["r2_running_mean"] is found["r2_last_value"] is None
 
 
 def test_rows_without_a_target_and_columns_to_ignore(cli: Cli, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def test_pictures_are_drawn_with_their_words(report: Path, tmp_path: Path) -> No
     assert {"rounds", "cumulative squared loss", "running mean, reads 0", "auto, reads 8"} <= set(
         loss
     )
+    assert "last value, reads 0" in loss
     assert "regret of auto" in regret
     assert {"crp_mg_l", "share of rounds bought", "12 of 42 features are not shown"} <= set(bought)
     assert {"crp_mg_l", "positive weight", "negative weight"} <= set(lives)

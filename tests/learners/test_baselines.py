@@ -55,7 +55,9 @@ def test_of_late_labels_the_last_one_told_counts() -> None:
         assert each.intercept == 4.0
 
 
-def test_the_last_value_is_good_where_labels_change_slowly_and_bad_where_they_are_shuffled() -> None:
+def test_the_last_value_is_good_where_labels_change_slowly_and_bad_where_they_are_shuffled() -> (
+    None
+):
     rng = np.random.default_rng(0)
     y = np.cumsum(rng.standard_normal(1000))
     losses = {}

@@ -138,6 +138,7 @@ def test_a_game_that_was_ended_is_a_run_of_what_was_played() -> None:
     recorder = Recorder(learner, counted, About(), scope)
     run = recorder.record(observers=[StopsAfter(100)])
     assert run.ledger.rounds == recorder.mean.ledger.rounds == 128
+    assert recorder.last.ledger.rounds == 128
     part = kh.streams.take(in_blocks(), 128)
     same(run, record(kh.RandomSubset(PROBLEM, seed=1), part, seconds=30.0))
 

@@ -60,14 +60,16 @@ def test_cumulative_loss_is_that_of_the_run(run: Run) -> None:
     figure = plots.cumulative_loss(run)
     lines = {str(line.get_label()): line for line in axes_of(figure).lines}
     assert list(lines) == legend_of(figure)
-    mean, full, best, ours = lines.values()
+    mean, last, full, best, ours = lines.values()
     assert points(ours, "x")[1:] == run.ends.tolist()
     assert points(ours, "y")[1:] == run.loss.tolist()
     assert points(mean, "y")[1:] == run.baselines[0].loss.tolist()
-    assert points(full, "y")[1:] == run.baselines[1].loss.tolist()
+    assert points(last, "y")[1:] == run.baselines[1].loss.tolist()
+    assert points(full, "y")[1:] == run.baselines[2].loss.tolist()
     assert points(best, "y")[-1] == pytest.approx(run.best.loss.high)
     assert all(points(line, "y")[0] == 0 for line in lines.values())
-    assert len({line.get_linestyle() for line in lines.values()}) == 4  # not by colour alone
+    dashes = {str(vars(line)["_unscaled_dash_pattern"]) for line in lines.values()}
+    assert len(dashes) == 5  # not by colour alone
 
 
 def test_regret_is_that_of_the_run_and_a_band_is_drawn_where_it_is_open(run: Run) -> None:

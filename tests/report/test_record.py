@@ -36,10 +36,12 @@ def test_hindsight_regret_and_baselines_are_those_of_the_library(
     part = kh.hindsight(kh.streams.take(hostile, end), 2, intercept=True)
     lost = run.loss[run.ends.tolist().index(end)]
     assert run.regret.high[i] == pytest.approx((lost - part.loss).high, rel=1e-9)
-    mean, full = run.baselines
+    mean, last, full = run.baselines
+    assert [b.name for b in run.baselines] == ["running mean", "last value", "full information"]
+    assert last.loss[-1] == kh.play(kh.LastValue(run.problem), hostile).loss
     assert mean.loss[-1] == kh.play(kh.RunningMean(run.problem), hostile).loss
     assert full.loss[-1] == kh.play(kh.FullInformation(kh.Problem(8, 2, 8)), hostile).loss
-    assert (mean.reads, full.reads) == (0, 8)
+    assert (mean.reads, last.reads, full.reads) == (0, 0, 8)
     assert run.spread == pytest.approx(np.nanstd(hostile.X, axis=0))
 
 
@@ -49,7 +51,7 @@ def test_models_through_the_origin() -> None:
     run = record(learner, stream, centred=False, diagnosed=False, full=False)
     assert run.best.intercept == 0.0
     assert run.best.support.tolist() == truth.support.tolist()
-    assert [b.name for b in run.baselines] == ["running mean"]
+    assert [b.name for b in run.baselines] == ["running mean", "last value"]
     assert run.diagnosis is None
     assert run.learner == "OnlineGreedyLearner"
     assert kh.regret(run.ledger, kh.hindsight(stream, 2)).high == pytest.approx(
@@ -74,7 +76,7 @@ def test_full_information_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("keyhole.report.recorder.FULL_WORK", 100.0)
     stream, _ = kh.streams.realizable(d=6, k=1, n=50, seed=1)
     run = record(kh.RunningMean(kh.Problem(6, 1, 2)), stream, diagnosed=False)
-    assert [b.name for b in run.baselines] == ["running mean"]
+    assert [b.name for b in run.baselines] == ["running mean", "last value"]
     assert run.notes == (
         "Full information was not played: 6 features in 50 rounds would take too long.",
     )
@@ -89,6 +91,7 @@ def test_the_summary_is_json(run: Run) -> None:
         run.problem.label(int(j)): run.weights[j] for j in run.support
     }
     assert sum(summary["bought"].values()) == int(run.ledger.reads.sum())
+    assert summary["baselines"]["last value"]["loss"] == run.baselines[1].loss[-1]
     assert summary["versions"]["keyhole"] == kh.__version__
     endless = replace(run.best, loss=kh.Interval(0.0, float("inf"), "not searched"))
     assert replace(run, best=endless).summary()["regret"] == {

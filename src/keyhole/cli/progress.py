@@ -47,14 +47,14 @@ class Board:
         Who plays.
     total
         How many rounds there are, None if not known.
-    mean
-        The books of the running mean of the labels.
+    mean, last
+        The books of the running mean of the labels, and of their last value.
     """
 
-    def __init__(self, learner: Learner, total: int | None, mean: Ledger) -> None:
+    def __init__(self, learner: Learner, total: int | None, mean: Ledger, last: Ledger) -> None:
         self._learner = learner
         self._total = total
-        self._mean = mean
+        self._mean, self._last_value = mean, last
         self._stage = ""
         self._lines: list[str] = []
         self._live: Live | None = None
@@ -101,9 +101,12 @@ class Board:
         of = f" of {self._total:,}" if self._total else ""
         rate = ledger.rounds / (now - self._start)
         r2 = f", R2 {1 - ledger.mean_loss / mean:.3f}" if mean > 0 else ""
+        others = (
+            f"{number(mean)} by the mean so far, {number(self._last_value.mean_loss)} by the last"
+        )
         names = sparse_model(self._learner).names
         self._lines = [
             f"{ledger.rounds:,}{of} rounds, {rate:,.0f} a second",
-            f"loss {number(ledger.mean_loss)} per round, {number(mean)} by the mean so far{r2}",
+            f"loss {number(ledger.mean_loss)} per round{r2}; {others} label",
             f"model of {', '.join(names[:8]) or 'nothing yet'}",
         ]

@@ -45,8 +45,8 @@ def recorded(
     )
     scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
-    total, mean = source.stream.rounds, recorder.mean.ledger
-    with Board(learner, total, mean) as board, interrupt.on_ctrl_c():
+    total, rivals = source.stream.rounds, (recorder.mean.ledger, recorder.last.ledger)
+    with Board(learner, total, *rivals) as board, interrupt.on_ctrl_c():
         try:
             run = recorder.record(board, board.stage, [interrupt])
             if keep.report is not None:

@@ -9,15 +9,16 @@ import numpy as np
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import Recorded
 from keyhole.model import sparse_model
+from keyhole.report.run import LAST, MEAN
 
 SHOWN = 12  # features in the list of what was bought
 BAR = 24  # characters
 
 
-def r2_of_mean(done: Recorded) -> float:
-    """1 - loss / loss of the running mean."""
-    mean = _mean_loss(done)
-    return 1 - done.run.ledger.loss / mean if mean > 0 else math.nan
+def r2_against(done: Recorded, baseline: str) -> float:
+    """1 - loss / loss of that baseline."""
+    lost = _loss_of(done, baseline)
+    return 1 - done.run.ledger.loss / lost if lost > 0 else math.nan
 
 
 def facts(done: Recorded) -> dict[str, object]:
@@ -26,7 +27,8 @@ def facts(done: Recorded) -> dict[str, object]:
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
-        "r2_running_mean": r2_of_mean(done),
+        "r2_running_mean": r2_against(done, MEAN),
+        "r2_last_value": r2_against(done, LAST),
         "sparse_model": {
             "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
             "intercept": model.intercept,
@@ -50,16 +52,13 @@ def show(done: Recorded, *, explain: bool) -> None:
     heading("What it cost")
     reads = f"{number(ledger.mean_reads)} of {p.d}"
     gap = run.total_regret
-    mean = _mean_loss(done) / ledger.rounds
+    mean, last = (number(_loss_of(done, who) / ledger.rounds) for who in (MEAN, LAST))
     yardstick = f"best {p.k} features in hindsight"
     rows = [
         ("features read per example", reads, f"{run.saved:.0%} saved"),
-        (
-            "mean squared loss",
-            number(ledger.mean_loss),
-            f"running mean of the label {number(mean)}",
-        ),
-        ("R2 against the running mean", f"{r2_of_mean(done):.3f}", ""),
+        ("mean squared loss", number(ledger.mean_loss), f"running mean of the label {mean}"),
+        ("", "", f"last value of the label   {last}"),
+        ("R2 against the running mean", f"{r2_against(done, MEAN):.3f}", ""),
         (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
         ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
     ]
@@ -114,6 +113,6 @@ def _explanation(done: Recorded) -> None:
         say(*str(explained()).splitlines())
 
 
-def _mean_loss(done: Recorded) -> float:
-    mean = next(b for b in done.run.baselines if b.name == "running mean")
-    return float(mean.loss[-1])
+def _loss_of(done: Recorded, baseline: str) -> float:
+    found = next(b for b in done.run.baselines if b.name == baseline)
+    return float(found.loss[-1])

@@ -16,10 +16,11 @@ from keyhole.cli.progress import counted
 from keyhole.cli.source import Source
 from keyhole.game import play as play_game
 from keyhole.hindsight import Hindsight, regret
+from keyhole.learners.nothing_read import LastValue
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Interval, Problem
-from keyhole.report.observers import PrefixObserver
+from keyhole.report.observers import PrefixObserver, Rival
 
 SEARCH = 10.0  # seconds for the best model in hindsight
 
@@ -45,6 +46,7 @@ class Tournament:
     learners: Sequence[str]
     best: Hindsight
     mean_loss: float
+    last_loss: float
     games: list[Game] = field(default_factory=list)
     interrupted: bool = False
 
@@ -82,6 +84,7 @@ class Tournament:
             "hindsight_loss": self.best.loss,
             "best_constant_loss": self.best.empty_loss,
             "running_mean_loss": self.mean_loss,
+            "last_value_loss": self.last_loss,
             "learners": [self.of(name) for name in self.learners],
             "games": self.games,
         }
@@ -113,10 +116,17 @@ class Tournament:
             f"Best {p.k} features in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}. "
             "± is the standard error over the seeds."
         )
-        worse = [name for name in self.learners if self.of(name)["r2"]["mean"] < 0]
+        mean, last = self.mean_loss / best.rounds, self.last_loss / best.rounds
+        say(
+            f"Without any feature: mean loss {number(mean)} by the running mean of the label, "
+            f"{number(last)} by its last value."
+        )
+        worse, worse_than_last = self._worse_than(mean), self._worse_than(last)
         plain = [name for name in worse if not LEARNERS[name].has_intercept]
         if worse:
             say(f"Worse than the mean of the labels so far: {', '.join(worse)}.")
+        if worse_than_last:
+            say(f"Worse than the last label: {', '.join(worse_than_last)}.")
         if plain:
             say(
                 f"Models without an intercept: {', '.join(plain)}; centre and scale columns and "
@@ -124,6 +134,11 @@ class Tournament:
             )
         if self.interrupted:
             say(f"Interrupted after {len(self.games)} games.")
+
+    def _worse_than(self, loss: float) -> list[str]:
+        """The learners whose mean loss is larger, by more than rounding."""
+        most = loss * (1 + 1e-9)
+        return [name for name in self.learners if self.of(name)["mean_loss"]["mean"] > most]
 
 
 def play(
@@ -136,8 +151,8 @@ def play(
 ) -> Tournament:
     """Play every learner with seeds 0, 1, ... in `jobs` processes; Ctrl-C ends it early."""
     joblib = extra("joblib", "cli")
-    best, mean_loss = _yardsticks(source.stream, problem)
-    found = Tournament(source, problem, learners, best, mean_loss)
+    found = Tournament(source, problem, learners, *_yardsticks(source.stream, problem))
+    best = found.best
     tasks = [(name, seed) for seed in range(seeds) for name in learners]
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     call = joblib.delayed(_game)
@@ -158,14 +173,14 @@ def play(
     return found
 
 
-def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, float]:
-    """The best model in hindsight, and what the running mean lost: from one pass."""
+def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, float, float]:
+    """The best model in hindsight, what the running mean and the last value lost: in one pass."""
     whole = PrefixObserver(stream.d, intercept=True)
-    mean = make_learner("mean", problem, 0)
-    ledger = play_game(mean, stream, keep_predictions=False, observers=[whole])
+    mean, last = make_learner("mean", problem, 0), Rival(LastValue(problem), bins=2)
+    ledger = play_game(mean, stream, keep_predictions=False, observers=[whole, last])
     if not whole.prefixes:
         raise DataError("the stream is empty: there is nothing to compare")
-    return whole.prefixes[-1].best(problem.k, SEARCH), ledger.loss
+    return whole.prefixes[-1].best(problem.k, SEARCH), ledger.loss, last.ledger.loss
 
 
 def _game(

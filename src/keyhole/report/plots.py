@@ -14,7 +14,7 @@ import numpy as np
 
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices
-from keyhole.report.run import Run
+from keyhole.report.run import FULL, LAST, MEAN, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 INK = "#1f2328"  # text, axes, grid: the page puts its own colour of text in its place
 BLUE, GREEN, PURPLE, ORANGE = "#0072b2", "#009e73", "#cc79a7", "#d55e00"
-STYLES = {"running mean": (ORANGE, ":"), "full information": (PURPLE, "-.")}
+STYLES: dict[str, tuple[str, Any]] = {
+    MEAN: (ORANGE, ":"),
+    LAST: (INK, (0, (4, 1.5, 1, 1.5, 1, 1.5))),
+    FULL: (PURPLE, "-."),
+}
 MOST = 30  # features in one picture
 LONGEST = 28  # letters of a name
 STYLE = {

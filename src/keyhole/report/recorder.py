@@ -27,7 +27,7 @@ from keyhole.problem import (
 )
 from keyhole.report.observers import LabelObserver, Rival, prefix_observer
 from keyhole.report.options import About, Scope
-from keyhole.report.run import Baseline, Run
+from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
 from keyhole.report.trace import Trace, bin_ends
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
@@ -146,7 +146,7 @@ class Recorder:
         return self._run(ledger, models, diagnosis)
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
-        rivals = [self.mean, self.last] if self._full is None else [self.mean, self.last, self._full]
+        rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
         ledger = play(
             self._learner,
             self._stream,
@@ -208,9 +208,9 @@ class Recorder:
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
-        played = {"running mean": self.mean, "last value": self.last}
+        played = {MEAN: self.mean, LAST: self.last}
         if self._full is not None and not self._full.gave_up:
-            played["full information"] = self._full
+            played[FULL] = self._full
         return tuple(
             Baseline(name, rival.ledger.mean_reads, rival.trace.loss)
             for name, rival in played.items()

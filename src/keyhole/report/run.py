@@ -14,6 +14,7 @@ from keyhole.hindsight import Hindsight, RegretCurve
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
 
+MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy", "numba", "highspy")
 
 
