@@ -83,6 +83,7 @@ def test_a_run_goes_without_what_does_not_fit() -> None:
     assert run.best.loss.high == pytest.approx(float(((y - y.mean()) ** 2).sum()))
     assert run.best.intercept == pytest.approx(y.mean())
     assert "not searched" in run.best.loss.how
+    assert run.best_with_past is None
     assert len(run.notes) == 2
     assert run.notes[0].startswith("The best 2 features in hindsight were not searched for")
     assert run.notes[1].endswith("would take too much memory.")

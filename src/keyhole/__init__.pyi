@@ -5,6 +5,7 @@ from keyhole import streams as streams
 from keyhole import testing as testing
 from keyhole import theory as theory
 from keyhole.blocks.auto.parts import AutoParts as AutoParts
+from keyhole.blocks.sums.past_sums import PastModel as PastModel
 from keyhole.conditions import bbrcnp as bbrcnp
 from keyhole.conditions import restricted_condition_number as restricted_condition_number
 from keyhole.conditions import rip as rip

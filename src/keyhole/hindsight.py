@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares
-from keyhole.errors import shortened
+from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
+from keyhole.errors import shortened, true_or_false
 from keyhole.ledger import Ledger
 from keyhole.problem import (
     BlockStream,
@@ -32,8 +34,10 @@ class Hindsight:
     """The best k-sparse model of a stream that was seen in full.
 
     `loss` is the cumulative squared loss of the best model, an interval when the search was cut
-    short; `weights`, `intercept` are a model that attains `loss.high`. `empty_loss` is the loss
-    without any feature: of the best constant, or of 0 when models have no intercept.
+    short; `weights`, `intercept` are a model that attains `loss.high`, together with `past` where
+    models may look at earlier labels (None where not). `empty_loss` is the loss without any feature
+    and without the past: of the best constant, or of 0 when models have no intercept. So `r2` is a
+    share of the same loss with the past and without; what the past alone loses is `past.loss`.
     """
 
     rounds: int
@@ -42,6 +46,7 @@ class Hindsight:
     weights: Floats
     intercept: float
     empty_loss: float
+    past: PastModel | None = None
 
     @property
     def support(self) -> Indices:
@@ -59,12 +64,18 @@ def hindsight(
     k: int,
     *,
     intercept: bool = False,
+    past: bool = False,
     seconds: float = 10.0,
 ) -> Hindsight:
     """The best k-sparse linear model of a whole stream.
 
     min over w with at most k non-zeros of sum_t (y_t - intercept - w.x_t)^2, from one pass over the
     stream. A cell that is NaN counts as the mean of its column.
+
+    With `past`, models add v.p_t, with p_t the last two labels before round t and means of all
+    labels before it that fade with half-lives of 3, 20 and 100 rounds; v does not count towards k.
+    In the first rounds, where there is no such label yet, p_t is the mean of that input. It is what
+    a learner could do that remembers labels, and the yardstick for streams whose order matters.
 
     Parameters
     ----------
@@ -73,7 +84,10 @@ def hindsight(
     k
         Most non-zero weights.
     intercept
-        Whether models may add a constant, which does not count towards k.
+        Whether models may add a constant, which does not count towards k. Without it the past is
+        taken as it is, too, in the units of the label and about 0.
+    past
+        Whether models may look at earlier labels.
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
 
@@ -85,7 +99,9 @@ def hindsight(
     Guarantee
     ---------
     `loss.high` is attained by `weights`; no k-sparse model has a loss below `loss.low` (to
-    rounding, about 1e-9 of the labels' sum of squares).
+    rounding, about 1e-9 of the labels' sum of squares). The past is projected out of the second
+    moments, so this holds with it too; an input of the past, or a feature beside it, of which less
+    than 1e-10 of its square is left counts as dependent.
 
     Examples
     --------
@@ -97,12 +113,12 @@ def hindsight(
     """
     refuse_unless_stream(stream, blocks=True)
     k = sparsity(k, stream.d)
-    gram = Gram(stream.d)
+    sums = Sums(stream.d, past=past)
     for X, y in stream.blocks():
-        gram.add(X, y)
-    if gram.n == 0:
+        sums.add(X, y)
+    if sums.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
-    return Prefix.of(gram, intercept).best(k, seconds)
+    return sums.prefix(intercept, past).best(k, seconds)
 
 
 def hindsight_curve(
@@ -111,9 +127,10 @@ def hindsight_curve(
     rounds: Sequence[int],
     *,
     intercept: bool = False,
+    past: bool = False,
     seconds: float = 10.0,
 ) -> list[Hindsight]:
-    """The best k-sparse model of each prefix of a stream.
+    """The best k-sparse model of each prefix of a stream; with the past as in `hindsight`.
 
     `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
     each search starts from the model of the prefix before.
@@ -123,24 +140,23 @@ def hindsight_curve(
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
         raise ProblemError(f"rounds must be ascending, got {ends}")
-    return best_of_each(_prefixes(stream, ends, intercept), len(ends), k, seconds)
+    return best_of_each(_prefixes(stream, ends, intercept, past), len(ends), k, seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What the best model of the first rounds is worked out from: how many, and second moments."""
+    """What the best model of the first rounds is worked out from: how many, and second moments.
+
+    `beside` is what is left of them beside the past, for models that may look at it.
+    """
 
     rounds: int
     squares: LeastSquares
-
-    @classmethod
-    def of(cls, gram: Gram, intercept: bool) -> Prefix:
-        """The prefix whose rows were added up, for models with or without an intercept."""
-        return cls(gram.n, gram.centred() if intercept else gram.raw())
+    beside: BesidePast | None = None
 
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best k-sparse model; the search begins with the features `start`."""
-        squares = self.squares
+        squares = self.squares if self.beside is None else self.beside.squares
         found = best_subset(
             squares.G, squares.c, squares.yy, k, seconds=max(seconds, 0.0), start=start
         )
@@ -152,8 +168,35 @@ class Prefix:
             loss=Interval(found.lower, found.rss, found.how),
             weights=weights,
             intercept=squares.mean_y - float(squares.mean_x @ weights),
-            empty_loss=squares.yy,
+            empty_loss=self.squares.yy,
+            past=None if self.beside is None else self.beside.model(weights),
         )
+
+
+class Sums:
+    """Sums over the rounds so far, with those of the past if asked: prefixes are made of them."""
+
+    def __init__(self, d: int, *, past: bool) -> None:
+        self._gram = Gram(d)
+        self._past = PastSums(d) if true_or_false("past", past) else None
+
+    @property
+    def n(self) -> int:
+        """How many rounds were added."""
+        return self._gram.n
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Add the next rounds."""
+        self._gram.add(X, y)
+        if self._past is not None:
+            self._past.add(X, y)
+
+    def prefix(self, intercept: bool, past: bool = False) -> Prefix:
+        """The rounds so far, for models with or without an intercept, beside the past or not."""
+        squares = self._gram.centred() if intercept else self._gram.raw()
+        if not past or self._past is None:
+            return Prefix(self.n, squares)
+        return Prefix(self.n, squares, self._past.beside(squares, intercept=intercept))
 
 
 class Searchable(Protocol):
@@ -180,21 +223,23 @@ def best_of_each(
     return found
 
 
-def _prefixes(stream: BlockStream, ends: Sequence[int], intercept: bool) -> Iterator[Prefix]:
-    gram = Gram(stream.d)
+def _prefixes(
+    stream: BlockStream, ends: Sequence[int], intercept: bool, past: bool
+) -> Iterator[Prefix]:
+    sums = Sums(stream.d, past=past)
     waiting = list(reversed(ends))
     for X, y in stream.blocks():
         start = 0
-        while waiting and waiting[-1] - gram.n <= len(y) - start:
-            stop = start + waiting.pop() - gram.n
-            gram.add(X[start:stop], y[start:stop])
+        while waiting and waiting[-1] - sums.n <= len(y) - start:
+            stop = start + waiting.pop() - sums.n
+            sums.add(X[start:stop], y[start:stop])
             start = stop
-            yield Prefix.of(gram, intercept)
+            yield sums.prefix(intercept, past)
         if not waiting:
             return
-        gram.add(X[start:], y[start:])
+        sums.add(X[start:], y[start:])
     if waiting:
-        raise DataError(f"the stream has {gram.n} rounds, a prefix of {ends[-1]} was asked for")
+        raise DataError(f"the stream has {sums.n} rounds, a prefix of {ends[-1]} was asked for")
 
 
 def regret(ledger: Ledger, best: Hindsight) -> Interval:
@@ -237,6 +282,7 @@ def regret_curve(
     k: int,
     *,
     intercept: bool = False,
+    past: bool = False,
     seconds: float = 10.0,
 ) -> RegretCurve:
     """Regret along a game, at the checkpoints of its ledger; the time is shared among them."""
@@ -245,7 +291,7 @@ def regret_curve(
         raise DataError(f"a curve begins at round 1, the ledger at round {ledger.first_round}")
     marks = ledger.checkpoints
     rounds = [c.round for c in marks]
-    models = hindsight_curve(stream, k, rounds, intercept=intercept, seconds=seconds)
+    models = hindsight_curve(stream, k, rounds, intercept=intercept, past=past, seconds=seconds)
     gaps = [c.loss - best.loss for c, best in zip(marks, models, strict=True)]
     return RegretCurve(
         rounds=np.array(rounds, dtype=np.int64),

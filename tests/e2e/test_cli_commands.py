@@ -31,6 +31,8 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
     assert found["running_mean_loss"] == kh.play(kh.RunningMean(problem), stream).loss
     assert found["last_value_loss"] == kh.play(kh.LastValue(problem), stream).loss
     best = kh.hindsight(stream, 3, intercept=True)
+    beside = kh.hindsight(stream, 3, intercept=True, past=True)
+    assert found["hindsight_with_past_loss"]["high"] == pytest.approx(beside.loss.high, rel=1e-9)
     gap = best.empty_loss - best.loss.high
     normalised = (losses[0] - best.loss.high) / gap
     first = next(g for g in found["games"] if g["learner"] == "random" and g["seed"] == 0)
@@ -41,7 +43,13 @@ def test_compare_as_a_table(cli: Cli) -> None:
     names = ("-l", "random", "-l", "mean", "-l", "last-value", "-l", "full")
     done = cli("compare", *names, "--seeds", 3, "-j", 1, "--rounds", 300)
     assert done.returncode == 0, done.stderr
-    for words in ("normalised", "full (all 42)", "±", "Best 4 features in hindsight"):
+    for words in (
+        "normalised",
+        "full (all 42)",
+        "±",
+        "Best 4 features in hindsight",
+        "and the past",
+    ):
         assert words in done.stdout
     losses = [
         kh.play(make(kh.Problem(42, 4, 8)), kh.streams.clinic(300)[0]).mean_loss

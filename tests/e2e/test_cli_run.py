@@ -39,6 +39,8 @@ def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> Non
     assert csv["reads_per_example"] == ledger.mean_reads
     assert csv["r2_running_mean"] == pytest.approx(1 - ledger.loss / mean.loss, rel=1e-12)
     assert csv["r2_last_value"] == pytest.approx(1 - ledger.loss / last.loss, rel=1e-12)
+    beside = kh.hindsight(stream, 3, intercept=True, past=True).loss.high
+    assert csv["hindsight_with_past"]["loss"]["high"] == pytest.approx(beside, rel=1e-9)
     assert csv["baselines"]["last value"]["loss"] == last.loss
     assert isinstance(csv["regret"], dict)
     assert csv["regret"]["high"] == pytest.approx(ledger.loss - best.loss.low, rel=1e-9)
@@ -58,6 +60,7 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "R2 against the running mean",
         "best 4 features in hindsight",
         "regret against them",
+        "best 4 features and the past",
         "The model: days =",
         "× crp_mg_l",
         "How often each feature was bought",

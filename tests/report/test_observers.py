@@ -70,6 +70,9 @@ def same(one: Run, other: Run) -> None:
     assert (one.best.loss, one.best.intercept) == (other.best.loss, other.best.intercept)
     for name in ("rounds", "low", "high"):
         assert getattr(one.regret, name).tobytes() == getattr(other.regret, name).tobytes(), name
+    assert one.best_with_past is not None
+    assert other.best_with_past is not None
+    assert one.best_with_past.loss == other.best_with_past.loss
     for ours, theirs in zip(one.baselines, other.baselines, strict=True):
         assert (ours.name, ours.reads) == (theirs.name, theirs.reads)
         assert ours.loss.tobytes() == theirs.loss.tobytes()
@@ -116,6 +119,8 @@ def test_without_ends_there_is_the_whole() -> None:
     kh.play(kh.Zero(PROBLEM), in_blocks(), observers=[whole])
     best = whole.prefixes[-1].best(2, 10.0)
     assert best.loss == kh.hindsight(in_blocks(), 2, intercept=True).loss
+    beside = whole.beside_past().best(2, 10.0)
+    assert beside.loss == kh.hindsight(in_blocks(), 2, intercept=True, past=True).loss
 
 
 def test_a_report_takes_one_pass() -> None:

@@ -176,3 +176,12 @@ def test_a_file_is_whole_or_as_it_was(
         write(run, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["out.html"]
+
+
+def test_the_best_beside_the_past_has_a_row_where_it_was_searched_for(text: str, run: Run) -> None:
+    row, words = "<bdi>best 2 in hindsight and the past</bdi>", "The past: the last two labels"
+    assert row in text
+    assert words in text
+    without = page(replace(run, best_with_past=None))
+    assert row not in without
+    assert words not in without

@@ -42,6 +42,14 @@ def test_hindsight_regret_and_baselines_are_those_of_the_library(
     assert mean.loss[-1] == kh.play(kh.RunningMean(run.problem), hostile).loss
     assert full.loss[-1] == kh.play(kh.FullInformation(kh.Problem(8, 2, 8)), hostile).loss
     assert (mean.reads, last.reads, full.reads) == (0, 0, 8)
+    beside = kh.hindsight(hostile, 2, intercept=True, past=True)
+    assert run.best_with_past is not None
+    assert run.best_with_past.past is not None
+    assert beside.past is not None
+    assert run.best_with_past.loss.high == pytest.approx(beside.loss.high, rel=1e-9)
+    assert run.best_with_past.loss.high < run.best.loss.high
+    assert run.best_with_past.empty_loss == run.best.empty_loss
+    assert run.best_with_past.past.weights == pytest.approx(beside.past.weights, rel=1e-6)
     assert run.spread == pytest.approx(np.nanstd(hostile.X, axis=0))
 
 
@@ -92,6 +100,11 @@ def test_the_summary_is_json(run: Run) -> None:
     }
     assert sum(summary["bought"].values()) == int(run.ledger.reads.sum())
     assert summary["baselines"]["last value"]["loss"] == run.baselines[1].loss[-1]
+    assert run.best_with_past is not None
+    assert summary["hindsight_with_past"]["loss"]["high"] == run.best_with_past.loss.high
+    assert list(summary["hindsight_with_past"]["past"])[:2] == ["last label", "label before last"]
+    assert "past" not in summary["hindsight"]
+    assert replace(run, best_with_past=None).summary()["hindsight_with_past"] is None
     assert summary["versions"]["keyhole"] == kh.__version__
     endless = replace(run.best, loss=kh.Interval(0.0, float("inf"), "not searched"))
     assert replace(run, best=endless).summary()["regret"] == {

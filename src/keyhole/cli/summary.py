@@ -62,6 +62,10 @@ def show(done: Recorded, *, explain: bool) -> None:
         (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
         ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
     ]
+    beside = run.best_with_past
+    if beside is not None:
+        lost = number(beside.loss.high / ledger.rounds)
+        rows.append((f"best {p.k} features and the past", lost, f"R2 {beside.r2:.3f}"))
     say(*columns(rows, "<><"))
     _model(done)
     _reads(done)

@@ -45,6 +45,7 @@ class Tournament:
     problem: Problem
     learners: Sequence[str]
     best: Hindsight
+    with_past: Hindsight
     mean_loss: float
     last_loss: float
     games: list[Game] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Tournament:
             "sparsity": p.k,
             "interrupted": self.interrupted,
             "hindsight_loss": self.best.loss,
+            "hindsight_with_past_loss": self.with_past.loss,
             "best_constant_loss": self.best.empty_loss,
             "running_mean_loss": self.mean_loss,
             "last_value_loss": self.last_loss,
@@ -116,6 +118,8 @@ class Tournament:
             f"Best {p.k} features in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}. "
             "± is the standard error over the seeds."
         )
+        past = self.with_past
+        say(f"Best {p.k} features and the past: loss {span(past.loss)}, R2 {past.r2:.3f}.")
         mean, last = self.mean_loss / best.rounds, self.last_loss / best.rounds
         say(
             f"Without any feature: mean loss {number(mean)} by the running mean of the label, "
@@ -173,14 +177,19 @@ def play(
     return found
 
 
-def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, float, float]:
-    """The best model in hindsight, what the running mean and the last value lost: in one pass."""
+def _yardsticks(stream: BlockStream, problem: Problem) -> tuple[Hindsight, Hindsight, float, float]:
+    """The best models in hindsight, without the past and with it; losses of mean and last value.
+
+    From one pass.
+    """
     whole = PrefixObserver(stream.d, intercept=True)
     mean, last = make_learner("mean", problem, 0), Rival(LastValue(problem), bins=2)
     ledger = play_game(mean, stream, keep_predictions=False, observers=[whole, last])
     if not whole.prefixes:
         raise DataError("the stream is empty: there is nothing to compare")
-    return whole.prefixes[-1].best(problem.k, SEARCH), ledger.loss, last.ledger.loss
+    best = whole.prefixes[-1].best(problem.k, SEARCH)
+    with_past = whole.beside_past().best(problem.k, SEARCH, best.support)
+    return best, with_past, ledger.loss, last.ledger.loss
 
 
 def _game(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.sums.gram import Gram, gram_bytes
+from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
-from keyhole.hindsight import Hindsight, Prefix
+from keyhole.hindsight import Hindsight, Prefix, Sums
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import Indices, Interval, Learner
@@ -72,29 +72,33 @@ class PrefixObserver(Observer):
 
     def __init__(self, d: int, ends: Sequence[int] = (), *, intercept: bool) -> None:
         self.prefixes: list[Prefix] = []
-        self._gram = Gram(d)
+        self._sums = Sums(d, past=True)
         self._waiting = sorted(ends, reverse=True)
         self._intercept = intercept
 
     @property
     def room(self) -> int | None:
         """Up to the next of the ends."""
-        return self._waiting[-1] - self._gram.n if self._waiting else None
+        return self._waiting[-1] - self._sums.n if self._waiting else None
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows, and keep a copy of the sums where one is wanted."""
-        self._gram.add(played.X, played.y)
-        if self._waiting and self._waiting[-1] == self._gram.n:
+        self._sums.add(played.X, played.y)
+        if self._waiting and self._waiting[-1] == self._sums.n:
             self._waiting.pop()
             self._keep()
 
     def finish(self, learner: Learner) -> None:
         """Keep the sums over everything."""
-        if self._gram.n and (not self.prefixes or self.prefixes[-1].rounds < self._gram.n):
+        if self._sums.n and (not self.prefixes or self.prefixes[-1].rounds < self._sums.n):
             self._keep()
 
+    def beside_past(self) -> Prefix:
+        """All that was played, for models that may look at earlier labels."""
+        return self._sums.prefix(self._intercept, past=True)
+
     def _keep(self) -> None:
-        self.prefixes.append(Prefix.of(self._gram, self._intercept))
+        self.prefixes.append(self._sums.prefix(self._intercept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,10 @@ class LabelObserver(Observer):
         if self._n and (not self.prefixes or self.prefixes[-1].rounds < self._n):
             self._keep()
 
+    def beside_past(self) -> None:
+        """None: without second moments nothing can be said."""
+        return
+
     def _keep(self) -> None:
         squares = self._about + (0.0 if self._intercept else self._n * self._mean**2)
         middle = self._mean if self._intercept else 0.0
@@ -160,7 +168,7 @@ class LabelObserver(Observer):
 
 def prefix_observer(d: int, ends: Sequence[int], *, intercept: bool) -> AnyPrefixes:
     """What hindsight is worked out from: second moments, or labels alone if those do not fit."""
-    fit = fits(gram_bytes(d, copies=len(ends) + 3))
+    fit = fits(gram_bytes(d, copies=len(ends) + 6))
     return (PrefixObserver if fit else LabelObserver)(d, ends, intercept=intercept)
 
 

@@ -190,8 +190,11 @@ def _costs(run: Run) -> list[Cost]:
 
     others = [cost(b.name, b.reads, known(float(b.loss[-1]))) for b in run.baselines]
     best = cost(f"best {run.best.k} in hindsight", float(run.best.k), run.best.loss)
+    beside = run.best_with_past
+    past = f"best {run.best.k} in hindsight and the past"
+    more = [] if beside is None else [cost(past, float(beside.k), beside.loss)]
     ours = cost(run.learner, run.ledger.mean_reads, known(run.ledger.loss), ours=True)
-    return [ours, best, *others]
+    return [ours, best, *more, *others]
 
 
 def _pictures(run: Run) -> list[Picture]:

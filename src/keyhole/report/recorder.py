@@ -138,12 +138,12 @@ class Recorder:
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
         say(f"the best {self._k} features in hindsight")
-        models = self._best_models()
+        models, with_past = self._best_models()
         diagnosis = None
         if isinstance(self._sums, StreamSums):
             say("diagnosis")
             diagnosis = self._diagnose(self._sums)
-        return self._run(ledger, models, diagnosis)
+        return self._run(ledger, models, with_past, diagnosis)
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
@@ -159,29 +159,38 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
-    def _best_models(self) -> list[Hindsight]:
-        """The best models of the rounds up to some ends of bins, the last one of all rounds."""
-        ends = _some(self._trace.ends, self._stream.d)
-        prefixes = self._prefixes.prefixes
-        if [prefix.rounds for prefix in prefixes] != ends:
+    def _best_models(self) -> tuple[list[Hindsight], Hindsight | None]:
+        """The best models of the rounds up to some ends of bins, the last one of all rounds.
+
+        And the best one of all rounds that may look at earlier labels.
+        """
+        ends, watched = _some(self._trace.ends, self._stream.d), self._prefixes
+        if [prefix.rounds for prefix in watched.prefixes] != ends:
             # The game was not as long as the stream said: look at what was played once more.
-            again = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
-            play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[again])
-            prefixes = again.prefixes
-        seconds = self._scope.seconds
+            watched = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
+            play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
+        prefixes, seconds = watched.prefixes, self._scope.seconds
         models = best_of_each(prefixes, len(prefixes), self._k, seconds)
         if models[-1].loss.width and not isinstance(
             self._prefixes, LabelObserver
         ):  # it had a share of the time only: search once more, for longer
             models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
-        return models
+        beside = watched.beside_past()
+        start = models[-1].support
+        return models, None if beside is None else beside.best(self._k, seconds, start)
 
     def _diagnose(self, sums: StreamSums) -> Diagnosis:
         p = self._learner.problem
         problem = Problem(p.d, p.k, p.budget, self._stream.names)
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
 
-    def _run(self, ledger: Ledger, models: list[Hindsight], diagnosis: Diagnosis | None) -> Run:
+    def _run(
+        self,
+        ledger: Ledger,
+        models: list[Hindsight],
+        with_past: Hindsight | None,
+        diagnosis: Diagnosis | None,
+    ) -> Run:
         about, trace = self._about, self._trace
         return Run(
             problem=_named(self._learner.problem, self._stream),
@@ -199,6 +208,7 @@ class Recorder:
             intercept=float(self._learner.intercept),
             spread=self._sums.columns.facts().sd,
             best=models[-1],
+            best_with_past=with_past,
             centred=self._scope.centred,
             regret=_regret(trace, models),
             baselines=self._baselines(),

@@ -57,6 +57,9 @@ class Run:
         The standard deviation of each feature over the stream.
     best
         The best k-sparse model of the whole stream, with an intercept if `centred`.
+    best_with_past
+        The same where models may look at earlier labels too, which costs nothing
+        (`keyhole.hindsight(..., past=True)`); None where it was not searched for.
     regret
         Regret at some of the ends, against the best k-sparse model of the rounds up to each.
     baselines
@@ -87,6 +90,7 @@ class Run:
     intercept: float
     spread: Floats
     best: Hindsight
+    best_with_past: Hindsight | None
     centred: bool
     regret: RegretCurve
     baselines: tuple[Baseline, ...]
@@ -126,7 +130,7 @@ class Run:
 
         Numbers that are not finite are None. Features are given by name.
         """
-        label, best = self.problem.label, self.best
+        label, best, beside = self.problem.label, self.best, self.best_with_past
         return {
             "title": self.title,
             "target": self.target,
@@ -144,12 +148,8 @@ class Run:
             "most_reads": self.ledger.most_reads,
             "reads_saved": self.saved,
             "regret": _ends(self.total_regret),
-            "hindsight": {
-                "loss": _ends(best.loss),
-                "r2": best.r2,
-                "weights": {label(int(j)): float(best.weights[j]) for j in best.support},
-                "intercept": best.intercept,
-            },
+            "hindsight": self._model(best),
+            "hindsight_with_past": None if beside is None else self._model(beside),
             "model": {
                 "weights": {label(int(j)): float(self.weights[j]) for j in self.support},
                 "intercept": self.intercept,
@@ -164,6 +164,16 @@ class Run:
             "notes": list(self.notes),
             "versions": dict(self.versions),
         }
+
+    def _model(self, best: Hindsight) -> dict[str, object]:
+        """A model in hindsight, for the summary."""
+        weights = {self.problem.label(int(j)): float(best.weights[j]) for j in best.support}
+        told = {"loss": _ends(best.loss), "r2": best.r2}
+        model = {**told, "weights": weights, "intercept": best.intercept}
+        if best.past is None:
+            return model
+        past = dict(zip(best.past.names, best.past.weights.tolist(), strict=True))
+        return {**model, "past": past, "past_alone_loss": best.past.loss}
 
 
 def versions() -> dict[str, str]:
