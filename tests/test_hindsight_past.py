@@ -246,3 +246,12 @@ def test_short_streams_of_all_kinds_are_attained_and_no_worse_than_without_the_p
         rounding = 1e-6 * float(y @ y)
         assert best.loss.high <= plain.loss.high + rounding, seed
         assert attained(best, X, y) == pytest.approx(best.loss.high, abs=rounding), seed
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("of_x", "of_y"), [(1e200, 1.0), (1.0, 1e200), (1e154, 1e154)])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_what_cannot_be_squared_is_refused(of_x: float, of_y: float, intercept: bool) -> None:
+    X, y = labels_that_follow(50, 3)
+    with pytest.raises(kh.DataError, match="too large for sums of their squares"):
+        kh.hindsight(ArrayStream(X * of_x, y * of_y), 1, intercept=intercept, past=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.gram import LeastSquares
 from keyhole.blocks.sums.past import HALF_LIVES, INPUTS, LABELS, Past, inputs, no_past, remember
-from keyhole.problem import Floats, Indices
+from keyhole.problem import DataError, Floats, Indices
 
 DEPENDENT = 1e-10  # what has less than this share of its square left can be computed from the rest
 ROUNDING = 2.0**-44  # a faded mean, or a sum of products, is off by up to about this share
@@ -116,6 +116,11 @@ class PastSums:
         products[d:-1][flat], products[:, flat] = 0.0, 0.0
         if not intercept:
             products += n * np.outer(means, mean_p)
+        if not (np.isfinite(products).all() and np.isfinite(squares.G).all()):
+            raise DataError(
+                "features or labels are too large for sums of their squares, which overflow: divide "
+                "large columns, or the label, by their size"
+            )
         B, A, b = products[:d], products[d:-1], products[-1]
         np.fill_diagonal(A, np.maximum(np.diag(A), 0.0))
         kept, whiten = _independent(A)
