@@ -118,8 +118,8 @@ class PastSums:
             products += n * np.outer(means, mean_p)
         if not (np.isfinite(products).all() and np.isfinite(squares.G).all()):
             raise DataError(
-                "features or labels are too large for sums of their squares, which overflow: divide "
-                "large columns, or the label, by their size"
+                "features or labels are too large for sums of their squares, which overflow: "
+                "divide large columns, or the label, by their size"
             )
         B, A, b = products[:d], products[d:-1], products[-1]
         np.fill_diagonal(A, np.maximum(np.diag(A), 0.0))
