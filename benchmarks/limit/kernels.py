@@ -1,9 +1,7 @@
 """Bayes' rule, compiled: over a list of hypotheses, or over a cloud of particles that moves.
 
-The cloud is sequential Monte Carlo with tempering: a label counts by steps that leave half of the
-particles effective; after each, particles are drawn anew and moved by Metropolis-Hastings moves
-that leave the posterior as it is. Kernels that call each other stand in this one file: numba keeps
-machine code by file.
+Moves are Metropolis-Hastings: they leave the posterior as it is. Kernels that call each other
+stand in this one file: numba keeps machine code by file.
 """
 
 from __future__ import annotations
@@ -13,12 +11,13 @@ import math
 import numpy as np
 
 from benchmarks.limit.state import COIN, FIXED, PHASE, SIGNS, SIMPLEX, Cloud, Rows, Slots
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, Indices
 
 BLUR = 0.03  # of the half-width: edges of the noise are that soft, so that particles can move
 FLOOR = 0.1  # share of proposals that go anywhere
 LEAST = -1e300
+Pair = tuple[float, float]
 
 
 @kernel
@@ -27,8 +26,8 @@ def box(r: float, half: float, s: float) -> float:
     r = abs(r)
     if r < half - 6.0 * s:
         return 0.5 / half
-    root = math.sqrt(0.5) / s
-    return 0.25 * (math.erfc((r - half) * root) - math.erfc((r + half) * root)) / half
+    wide = math.sqrt(2.0) * s
+    return 0.25 * (math.erfc((r - half) / wide) - math.erfc((r + half) / wide)) / half
 
 
 @kernel
@@ -64,16 +63,14 @@ def log_label(rows: Rows, t: int, m: float, S: float, place: Indices, c: Floats)
     return math.log(total / 2**u) if total > 0.0 else best - u * math.log(2.0)
 
 
-@kernel
-def moments(
-    Z: Floats, V: Floats, t: int, seg: int, place: Indices, c: Floats
-) -> tuple[float, float]:
+@inner
+def moments(Z: Floats, V: Floats, t: int, s: int, place: Indices, c: Floats) -> Pair:
     """Mean of the label, and what unread features add to its variance."""
     m = S = 0.0
     for i in range(len(place)):
-        if c[i, seg] != 0.0:
-            m += c[i, seg] * Z[place[i], t]
-            S += c[i, seg] * c[i, seg] * V[place[i], t]
+        if c[i, s] != 0.0:
+            m += c[i, s] * Z[place[i], t]
+            S += c[i, s] * c[i, s] * V[place[i], t]
     return m, S
 
 
@@ -81,10 +78,7 @@ def moments(
 def consider(
     rows: Rows, first: int, last: int, place: Indices, c: Floats, logw: Floats
 ) -> tuple[Floats, Floats]:
-    """Bayes' rule over a list of hypotheses in rounds first to last - 1; changes logw.
-
-    Returns predictions and expected squares.
-    """
+    """Predictions and expected squares of a list of hypotheses from round first on; renews logw."""
     y_hat, expected = np.zeros(last - first), np.zeros(last - first)
     N = len(place)
     m, S = np.empty(N), np.empty(N)
@@ -114,7 +108,10 @@ def fill(slots: Slots, p: int, cloud: Cloud) -> None:
     for i in range(k):
         size = 1.0
         if slots.kind == SIMPLEX:
-            size = cloud.u[p, i] / cloud.u[p, slots.block == slots.block[i]].sum()
+            total = 0.0
+            for j in range(k):
+                total += cloud.u[p, j] if slots.block[j] == slots.block[i] else 0.0
+            size = cloud.u[p, i] / total
         for s in range(segs):
             g = slots.group[i, s]
             if slots.kind == PHASE:
@@ -123,12 +120,9 @@ def fill(slots: Slots, p: int, cloud: Cloud) -> None:
             cloud.c[p, i, s] = cloud.sign[p, i, g] * slots.base[i, s] * size if on else 0.0
 
 
-@kernel
+@inner
 def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A: Floats) -> Floats:
-    """Log probabilities of places for weight i, the others as they are; A[l, g]: log odds of signs.
-
-    As if all were Gaussian; Metropolis and Hastings make it right.
-    """
+    """Log odds of places for weight i, as if all were Gaussian; A: half those of its signs."""
     d, groups = A.shape
     c, at = cloud.c[p, i], cloud.place[p, i]
     A[:] = 0.0
@@ -153,25 +147,26 @@ def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A:
             q[j] += abs(A[j, g]) + math.log1p(math.exp(-2.0 * abs(A[j, g])))
             A[j, g] = min(8.0, max(-8.0, A[j, g]))  # no sign is out of the question
     if not slots.crowded:
-        for other in range(len(cloud.place[p])):
+        for other in range(len(slots.born)):
             if other != i and cloud.place[p, other] >= 0:
                 q[cloud.place[p, other]] = LEAST
-    open_ = q > LEAST
-    odds = np.exp(q - q.max())
-    odds = np.where(open_, (1.0 - FLOOR) * odds / odds.sum() + FLOOR / open_.sum(), 0.0)
-    return np.log(odds)
+    top, total, free = q.max(), 0.0, 0
+    for j in range(d):
+        total += math.exp(q[j] - top)
+        free += q[j] > LEAST
+    for j in range(d):
+        if q[j] > LEAST:
+            q[j] = math.log((1.0 - FLOOR) * math.exp(q[j] - top) / total + FLOOR / free)
+    return q
 
 
-@kernel
+@inner
 def log_signs(sign: Floats, A: Floats) -> float:
-    """Log probability of these signs for log odds A."""
-    total = 0.0
-    for g in range(len(A)):
-        total -= math.log1p(math.exp(-2.0 * sign[g] * A[g]))
-    return total
+    """Log probability of these signs."""
+    return -float(np.log1p(np.exp(-2.0 * sign * A)).sum())
 
 
-@kernel
+@inner
 def weigh(
     rows: Rows, old: Cloud, new: Cloud, p: int, now: int, power: float, cap: Floats, least: float
 ) -> bool:
@@ -181,9 +176,8 @@ def weigh(
     changed, count = np.empty((segs, k), dtype=np.int64), np.zeros(segs, dtype=np.int64)
     for s in range(segs):
         for i in range(k):
-            same = old.place[p, i] == new.place[0, i] and old.c[p, i, s] == new.c[0, i, s]
-            off = old.c[p, i, s] == 0.0 and new.c[0, i, s] == 0.0
-            if not (same or off):
+            a, b = old.c[p, i, s], new.c[0, i, s]
+            if a != b or (a != 0.0 and old.place[p, i] != new.place[0, i]):
                 changed[s, count[s]] = i
                 count[s] += 1
     for t in range(now):
@@ -196,9 +190,9 @@ def weigh(
                 m += b * rows.Z[to, t] - a * rows.Z[at, t]
                 S += b * b * rows.V[to, t] - a * a * rows.V[at, t]
             S = S if S > 1e-12 else 0.0
-            inside = S == 0.0 and abs(rows.y[t] - m) < sure * rows.half[t]
-            top = cap[t + 1] - cap[t]
-            L = top if inside else log_label(rows, t, m, S, new.place[0], new.c[0])
+            L = cap[t + 1] - cap[t]
+            if S > 0.0 or abs(rows.y[t] - m) >= sure * rows.half[t]:
+                L = log_label(rows, t, m, S, new.place[0], new.c[0])
         new.M[0, t], new.S[0, t], new.L[0, t] = m, S, L
         total += L * power if t == now - 1 else L
         if total + cap[now] - cap[t + 1] < least:
@@ -206,16 +200,16 @@ def weigh(
     return total > least
 
 
-@kernel
+@inner
 def put(one: Cloud, a: int, other: Cloud, b: int, now: int) -> None:
     """Particle b of `other` becomes particle a of `one`."""
-    one.place[a], one.sign[a], one.u[a] = other.place[b], other.sign[b], other.u[b]
-    one.c[a] = other.c[b]
-    one.M[a, :now], one.S[a, :now] = other.M[b, :now], other.S[b, :now]
-    one.L[a, :now] = other.L[b, :now]
+    one.place[a], one.sign[a] = other.place[b], other.sign[b]
+    one.u[a], one.c[a] = other.u[b], other.c[b]
+    for t in range(now):
+        one.M[a, t], one.S[a, t], one.L[a, t] = other.M[b, t], other.S[b, t], other.L[b, t]
 
 
-@kernel
+@inner
 def move(
     rows: Rows, slots: Slots, cloud: Cloud, new: Cloud, p: int, i: int, what: int, now: int,
     power: float, cap: Floats, A: Floats,
@@ -230,15 +224,14 @@ def move(
         while left > 0.0 and to < len(q) - 1:
             to += 1
             left -= math.exp(q[to])
-        gain -= q[to]
-        if not slots.crowded:
-            gain += q[at] + log_signs(cloud.sign[p, i], A[at])
+        gain = 0.0 if slots.crowded else q[at] + log_signs(cloud.sign[p, i], A[at])
         for g in range(A.shape[1]):
             up = np.random.random() < 1.0 / (1.0 + math.exp(-2.0 * A[to, g]))
             new.sign[0, i, g] = 1.0 if up else -1.0
-        gain -= log_signs(new.sign[0, i], A[to])
-        for other in np.flatnonzero(new.place[0] == to):
-            new.place[0, other] = at
+        gain -= q[to] + log_signs(new.sign[0, i], A[to])
+        for other in range(len(slots.born)):
+            if new.place[0, other] == to:
+                new.place[0, other] = at
         new.place[0, i] = to
     elif what == 1:
         step = 10.0 ** (-3.0 * np.random.random()) * (2.0 * np.random.random() - 1.0)
@@ -286,12 +279,10 @@ def rejuvenate(
     rows: Rows, slots: Slots, cloud: Cloud, new: Cloud, now: int, power: float, cap: Floats,
     sweeps: int, often: float,
 ) -> float:  # fmt: skip
-    """Move every particle; label now - 1 counts `power`.
-
-    `often` is the share of sweeps that try another place; returns the share of tries that worked.
-    """
+    """Move every particle, places in `often` of the sweeps; the share of those that did move."""
     tried, worked = 1, 0
-    d, k, groups, s = len(rows.Z), len(slots.born), cloud.sign.shape[2], rows.seg[now - 1]
+    chances = (often, 0.0 if slots.kind == FIXED else 1.0, 0.5)
+    d, groups, s = len(rows.Z), cloud.sign.shape[2], rows.seg[now - 1]
     A = np.empty((d, groups))
     live = np.flatnonzero((slots.group[:, s] >= 0) & (slots.born < now))
     born = np.flatnonzero(slots.born < now)
@@ -299,14 +290,11 @@ def rejuvenate(
         for _ in range(sweeps):
             pool = live if np.random.random() < 0.9 else born
             i = pool[int(len(pool) * np.random.random() ** (3.0 if slots.crowded else 1.0))]
-            if np.random.random() < often:
-                at, tried = cloud.place[p, i], tried + 1
-                move(rows, slots, cloud, new, p, i, 0, now, power, cap, A)
-                worked += cloud.place[p, i] != at
-            if slots.kind != FIXED:
-                for _ in range(2):
-                    i = pool[np.random.randint(len(pool))]
-                    move(rows, slots, cloud, new, p, i, 1, now, power, cap, A)
-            if k > 1 and np.random.random() < 0.5:
-                move(rows, slots, cloud, new, p, i, 2, now, power, cap, A)
+            for what in (0, 1, 1, 2):
+                if np.random.random() < chances[what]:
+                    at = cloud.place[p, i]
+                    move(rows, slots, cloud, new, p, i, what, now, power, cap, A)
+                    if what == 0:
+                        tried, worked = tried + 1, worked + (cloud.place[p, i] != at)
+                i = i if slots.crowded else pool[np.random.randint(len(pool))]
     return worked / tried
