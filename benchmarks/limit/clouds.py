@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from benchmarks.limit.state import (
 from benchmarks.limit.unread import independent, neighbours
 from keyhole.problem import Floats, Indices
 from keyhole.streams.designs import toeplitz
-from keyhole.streams.simulate import CHUNK, DESIGN, ROWS, keyed, room
+from keyhole.streams.simulate import CHUNK, DESIGN, ROWS, Truth, keyed, room
 
 PARTICLES, FEWER, SWEEPS = 256, 128, 3  # fewer where a move costs most
 THIRD = 1.0 / 3.0  # variance of a feature uniform on [-1, 1]
@@ -118,7 +119,8 @@ def flip(played: Played) -> Limits:
 
 
 def switch(played: Played) -> Limits:
-    """Told when the set of features that matter changes, and which of the six it then is."""
+    """Told the features that ever matter, when their set changes, and which of the six comes."""
+    played = among(played, played.truth.support)
     seg, path = played.stretches(), played.truth.path
     sets = [tuple(np.flatnonzero(w)) for _, w in path]
     order = list(dict.fromkeys(sets))
@@ -129,7 +131,17 @@ def switch(played: Played) -> Limits:
     base = np.full(on.shape, room(played.truth.noise_sd))
     group = np.where(on, 0, -1)
     slots = slots_of(SIMPLEX, base, group=group, block=block, born=born)
-    return _limits(played, _signs(played, seg), slots, particles=FEWER)
+    return _limits(played, _signs(played, seg), slots)
+
+
+def among(played: Played, used: Indices) -> Played:
+    """The same game as if there were only some features; -1 is bought in place of the others."""
+    number = np.full(played.d, -1)
+    number[used] = np.arange(len(used))
+    old = played.truth
+    path = tuple((first, w[used]) for first, w in old.path)
+    truth = Truth(old.weights[used], number[old.support], 0.0, old.noise_sd, path)
+    return replace(played, X=played.X[:, used], bought=number[played.bought], truth=truth)
 
 
 def depn(played: Played) -> Limits:

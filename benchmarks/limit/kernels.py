@@ -41,10 +41,9 @@ def log_box(r: float, half: float, s: float) -> float:
 @kernel
 def log_label(rows: Rows, t: int, m: float, S: float, place: Indices, c: Floats) -> float:
     """Log probability of label t for weights c in their places; m, S as `moments` has them."""
-    y, half, seg = rows.y[t], rows.half[t], rows.seg[t]
+    y, half, seg, soft = rows.y[t], rows.half[t], rows.seg[t], BLUR * rows.half[t]
     if rows.law == COIN:
         return math.log(max(0.5 * (1.0 + y * m), 1e-12))
-    soft = BLUR * half
     if rows.law != SIGNS or S <= 0.0:
         return log_box(y - m, half, math.sqrt(soft * soft + S))
     sizes, u = np.empty(16), 0
@@ -124,9 +123,8 @@ def fill(slots: Slots, p: int, cloud: Cloud) -> None:
 def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A: Floats) -> Floats:
     """Log odds of places for weight i, as if all were Gaussian; A: half those of its signs."""
     d, groups = A.shape
-    c, at = cloud.c[p, i], cloud.place[p, i]
+    c, at, q = cloud.c[p, i], cloud.place[p, i], np.zeros(d)
     A[:] = 0.0
-    q = np.zeros(d)
     for t in range(now):
         s = rows.seg[t]
         if c[s] == 0.0:
@@ -140,8 +138,9 @@ def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A:
         pull, worth = e * size / v, 0.5 * size * size / v
         for a in range(rows.reads.shape[1]):
             j, x = rows.reads[t, a], rows.values[t, a]
-            A[j, g] += pull * x
-            q[j] -= worth * x * x + missed
+            if j >= 0:
+                A[j, g] += pull * x
+                q[j] -= worth * x * x + missed
     for j in range(d):
         for g in range(groups):
             q[j] += abs(A[j, g]) + math.log1p(math.exp(-2.0 * abs(A[j, g])))

@@ -14,10 +14,10 @@ NODES = 12  # of the quadrature over an unread value
 
 
 def mask_of(bought: Indices, d: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Which features were read in which round."""
-    read = np.zeros((len(bought), d), dtype=np.bool_)
-    np.put_along_axis(read, bought.astype(np.int64), True, axis=1)
-    return read
+    """Which features were read in which round; -1 is none of them."""
+    read = np.zeros((len(bought), d + 1), dtype=np.bool_)
+    np.put_along_axis(read, bought, True, axis=1)
+    return read[:, :d]
 
 
 def independent(X: Floats, bought: Indices, square: float) -> tuple[Floats, Floats]:
