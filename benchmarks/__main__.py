@@ -1,6 +1,6 @@
 """`make bench`: every comparison there is, with its tables.
 
-    python -m benchmarks [--only speed,dantzig,auto,regret] [--data DIR] [--seeds N]
+    python -m benchmarks [--only speed,dantzig,auto,limit,regret] [--data DIR] [--seeds N]
 
 Each room can be run by itself and has more to choose from: `python -m benchmarks.speed --help`.
 What was measured before is not measured again. Exit code 1: something failed.
@@ -17,9 +17,10 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "speed": [],
     "dantzig": ["--largest", "1000", "--seconds", "5", "--rounds", "8192", "--seeds", "3"],
     "auto": [],
+    "limit": [],
     "regret": [],
 }
-READS_FILES, HAS_SEEDS = ("auto", "regret"), ("dantzig", "auto", "regret")
+READS_FILES, HAS_SEEDS = ("auto", "regret"), ("dantzig", "auto", "limit", "regret")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

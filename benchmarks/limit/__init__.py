@@ -1,0 +1,1 @@
+"""How much of what AutoLearner loses at the beginning had to be lost."""
