@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,9 @@ class SparseModel:
         The constant.
     features
         Their indices in the problem.
+    past
+        What labels told before add, by name of the input: to the predictions of the learner, not to
+        those of `predict`, which knows no labels. Empty if nothing.
 
     Examples
     --------
@@ -38,6 +42,7 @@ class SparseModel:
     weights: Floats
     intercept: float
     features: Indices
+    past: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, rows: ArrayLike) -> Floats:
         """Predictions for rows that hold the values of `names`, in that order."""

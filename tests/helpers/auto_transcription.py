@@ -16,6 +16,7 @@ from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import (
+    Layer,
     Memory,
     Mixture,
     Selection,
@@ -31,6 +32,8 @@ BUGS = (
     "gains are not divided by rows",
     "exploration ignores the leading memory",
     "bolder has the wrong sign",
+    "the last layer forgets nothing",
+    "errors in place of labels",
 )
 
 
@@ -77,7 +80,13 @@ class Transcription:
     """
 
     def __init__(
-        self, problem: kh.Problem, parts: kh.AutoParts, seed: int, proper: bool, bug: str = ""
+        self,
+        problem: kh.Problem,
+        parts: kh.AutoParts,
+        seed: int,
+        proper: bool,
+        past: bool,
+        bug: str = "",
     ) -> None:
         self.d, self.k, self.budget = problem.d, problem.k, problem.budget
         self.parts, self.seed, self.proper, self.bug = parts, seed, proper, bug
@@ -104,6 +113,8 @@ class Transcription:
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
         self.t = self.b = 0
+        kinks = parts.kinks if not proper else () if past else None
+        self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
     def _share(self) -> None:
         d, budget, parts = self.d, self.budget, self.parts
@@ -154,6 +165,8 @@ class Transcription:
         centre = np.array([centre_of(values) for values in self.values])
         label = centre_of(self.labels)
         choice = Choice(lead, found, kept, slots, read)
+        if self.last is not None:
+            self.last.begin(float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0)
         vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
         return Batch(read, p, weight, slots, centre, label, self.peak.copy(), vaws)
 
@@ -247,6 +260,8 @@ class Transcription:
         prediction, g = self.mixture.predict(guesses)
         if self.proper and not math.isnan(batch.label):
             prediction = self._properly(batch, x)
+        if self.last is not None:
+            prediction = self.last.foresee(prediction, batch.label, y)
         self.mixture.learn(g, y)
         batch.label = y if math.isnan(batch.label) else batch.label
         for j in batch.S:

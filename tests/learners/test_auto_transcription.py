@@ -31,6 +31,8 @@ OTHER = kh.AutoParts(
     longest=11,
     growth=20,
     bold=0.5,
+    kinks=(-0.5, 0.8),
+    layer_memory=50.0,
 )
 
 RESTLESS = kh.AutoParts(
@@ -46,6 +48,7 @@ class Case:
     rounds: int
     kind: str = "steady"
     proper: bool = False
+    past: bool = True
     parts: kh.AutoParts = USUAL
 
 
@@ -53,10 +56,12 @@ CASES = {
     "usual, beyond round 1024": Case((12, 2, 8), 1_200),
     "usual, two slots in the net": Case((30, 3, 24), 500, "switch"),
     "proper": Case((16, 2, 10), 700, "switch", proper=True),
-    "proper, absent values": Case((14, 2, 5), 400, "gaps", proper=True),
-    "budget 1": Case((7, 1, 1), 400),
+    "proper, absent values": Case((14, 2, 5), 400, "gaps", proper=True, past=False),
+    "budget 1": Case((7, 1, 1), 400, past=False),
     "everything is read": Case((9, 2, 9), 400),
-    "no net below 6": Case((15, 2, 4), 400, "switch"),
+    "no net below 6": Case((15, 2, 4), 400, "switch", past=False),
+    "labels that linger": Case((12, 2, 8), 300, "walk"),
+    "no last layer": Case((12, 2, 8), 300, past=False, parts=replace(USUAL, kinks=None)),
     "absent values and faults": Case((12, 2, 8), 500, "gaps"),
     "other parts": Case((20, 2, 13), 400, "switch", parts=OTHER),
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
@@ -76,6 +81,8 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     y = 2.0 + X @ w + rng.standard_normal(n)
     if case.kind == "switch":
         y[n // 2 :] = X[n // 2 :] @ np.roll(w, 3) + 0.5 * rng.standard_normal(n - n // 2)
+    if case.kind == "walk":
+        y += np.cumsum(0.3 * rng.standard_normal(n))
     if case.kind == "gaps":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[rng.random(X.shape) < 0.01] *= 50.0
@@ -96,11 +103,12 @@ def first_difference(case: Case, bug: str = "") -> str:
     """
     problem, (X, y) = kh.Problem(*case.shape), stream(case)
     fast, slow = (
-        kh.AutoLearner(problem, seed=3, proper=case.proper, parts=case.parts) for _ in range(2)
+        kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
+        for _ in range(2)
     )
     bought = np.empty((len(y), problem.budget), dtype=np.int32)
     predictions = fast.advance(X, y, bought)
-    rules = Transcription(problem, case.parts, 3, case.proper, bug)
+    rules = Transcription(problem, case.parts, 3, case.proper, case.past, bug)
     t = 0
     while t < len(y):
         rows = slice(t, min(t + rules.size(), len(y)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
 from keyhole.blocks.auto.explanation import Explanation, Line
+from keyhole.blocks.auto.layer import AS_IT_IS, PAST, know, layer_words, past_weights
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
@@ -31,7 +33,7 @@ from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.model import SparseModel
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit, unpack
 from keyhole.saving.snapshot import State, restore
 
@@ -42,6 +44,16 @@ class Memo(NamedTuple):
     batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
 
 
+class PastMemo(NamedTuple):
+    """The same, and what the past said when the ticket was asked; NaN where nothing yet."""
+
+    batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
+    past: Annotated[Floats, Holds(shape=(PAST,), nan=True)]
+
+
+NO_PAST = np.empty(0)
+
+
 class AutoLearner(LearnerBase):
     """No noise level, horizon, scale or constant: learns what it needs from what it buys.
 
@@ -50,7 +62,8 @@ class AutoLearner(LearnerBase):
     significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (not below a
     budget of 6); and those **explored**, by random optimism. VAWs on parts of them, started from
     the memories, hand in guesses, and a mixture predicts nearly as well as the best of them,
-    whichever that turns out to be.
+    whichever that turns out to be. A **last layer** bends that prediction where it was off so far,
+    and adds what the labels told before say about the next one, if anything.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.
@@ -65,6 +78,10 @@ class AutoLearner(LearnerBase):
         Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
         instead of the mixture of everything that is read. Its predictions are cut off at the range
         of the labels so far.
+    past
+        Whether labels told before help to predict, beside what is bought: they cost nothing. A late
+        label helps once it is told; a ticket remembers what was known when it was asked. None: yes,
+        but not in proper mode, where the model would then not be all that is played.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
@@ -73,10 +90,10 @@ class AutoLearner(LearnerBase):
     ---------
     Default mode, labels told in order, for every sequence: the loss exceeds that of any of its
     experts, one of which is Algorithm 2 on the net's budget with a VAW that starts anew in every
-    batch (unless `parts` leave it out), by at most 2 Y^2 log(1/prior) plus the loss in rounds whose
-    label is a record, 2 Y the range of the labels (`blocks/auto/mixture.py`; `bound()` says how
-    much that is by now). Nothing is proved about the selection; the net's own parts are those of
-    Algorithm 2 in practice.
+    batch (unless `parts` leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and
+    the last layer, plus the loss of both in rounds whose label is a record, 2 Y the range of the
+    labels (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved
+    about the selection; the net's own parts are those of Algorithm 2 in practice.
 
     Deviations
     ----------
@@ -96,18 +113,25 @@ class AutoLearner(LearnerBase):
     True
     """
 
-    MEMOS = (Memo,)
+    MEMOS = (Memo, PastMemo)
     BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
 
     def __init__(
-        self, problem: Problem, *, seed: int = 0, proper: bool = False, parts: AutoParts = USUAL
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        proper: bool = False,
+        past: bool | None = None,
+        parts: AutoParts = USUAL,
     ) -> None:
         super().__init__(problem, seed=seed)
         if not isinstance(parts, AutoParts):
             raise ProblemError(f"parts must be an AutoParts, such as AutoParts(), got {parts!r}")
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
-        self._settings = settings(problem, parts, proper=self.proper, seed=seed)
+        self.past = not self.proper if past is None else true_or_false("past", past)
+        self._settings = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
         self._state = new_state(self._settings, parts)
         self._batches = Batches[Batch]()
 
@@ -124,7 +148,8 @@ class AutoLearner(LearnerBase):
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 
-        In proper mode it is the model that is played.
+        In proper mode it is the model that is played. `past` is what the last layer adds to
+        predictions, whichever they are.
         """
         share = self._shares()
         if not self.proper:
@@ -133,28 +158,38 @@ class AutoLearner(LearnerBase):
         weights, intercept = self._linear(share)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
-        return SparseModel(names, weights[features], intercept, features)
+        return SparseModel(
+            names, weights[features], intercept, features, past_weights(self._state.last)
+        )
 
     def bound(self) -> float:
-        """What the mixture may have lost beyond the safety net, records aside.
+        """What the mixture and the last layer may have lost beyond the safety net, records aside.
 
         Infinite where nothing is promised: in proper mode, and with parts that leave the safety
         net's expert from nothing out.
         """
-        e = expert_index(self._experts, "net", NO_MEMORY)
-        return bound(self._state.mixture, e) if e >= 0 else math.inf
+        e, last = expert_index(self._experts, "net", NO_MEMORY), self._state.last
+        if e < 0 or self.proper:
+            return math.inf
+        more = bound(last.judge, AS_IT_IS) if last.there else 0.0
+        return bound(self._state.mixture, e) + more
 
     def ask(self) -> Ticket:
         """A ticket for the features of the current batch."""
         entry = self._open()
         entry.asked += 1
-        memo = Memo(np.array(entry.number))
+        memo: Memo | PastMemo = Memo(np.array(entry.number))
+        if self.past:
+            memo = PastMemo(memo.batch, np.empty(PAST))
+            know(self._state.last, memo.past)
         return self._desk.issue(entry.content.S, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
-        return float(kernels.predict_row(self._settings, self._state, batch, np.array(seen.values)))
+        known = np.array(seen.ticket.memo.get("past", NO_PAST))
+        values = np.array(seen.values)
+        return float(kernels.predict_row(self._settings, self._state, batch, values, known))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -162,7 +197,8 @@ class AutoLearner(LearnerBase):
         entry = self._entry(ticket)
         row = np.array(seen.values)[np.newaxis]
         columns = np.arange(len(ticket.features))
-        told = (row, np.array([label]), columns, np.empty(1))
+        known = np.array(ticket.memo["past"])[np.newaxis] if self.past else np.empty((0, 0))
+        told = (row, np.array([label]), columns, np.empty(1), known)
         kernels.learn_rows(self._settings, self._state, entry.content, *told)
         if self._batches.close(entry, 1):
             self._finish(entry.content)
@@ -195,19 +231,27 @@ class AutoLearner(LearnerBase):
                 lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
         names = [expert.name for expert in self._experts]
         named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        return Explanation(self.round, tuple(lines), named, self.bound())
+        layer = layer_words(state.last)
+        return Explanation(self.round, tuple(lines), named, self.bound(), *layer)
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"proper": self.proper, "parts": self.parts}
+        return {"proper": self.proper, "past": self.past, "parts": self.parts}
 
     @classmethod
     def _restored(cls, state: State) -> Self:
         kinds = (AutoParts, ExpertKind)
         # Files from before there were parts have none: those were the usual ones.
         settings = {key: unpack(value, key, kinds) for key, value in state.settings.items()}
+        before = "past" not in settings  # there was no last layer, and there is none from then on
+        if before:
+            parts = settings.get("parts", USUAL)
+            settings.update(past=False, parts=replace(parts, kinks=None))
         learner = restore(cls, state, settings=settings)
-        learnt = fit(learner._learnt(), state.part("learnt"), "learnt")
+        known = learner._learnt()
+        if before:
+            del known["last"]
+        learnt = fit(known, state.part("learnt"), "learnt")
         learner._state = learner._state._replace(**learnt)
         like = Entry(0, 0, new_batch(learner._settings))
         learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
@@ -221,6 +265,11 @@ class AutoLearner(LearnerBase):
 
     def _resume(self) -> None:
         self._batches.refuse_unless_of(self._desk, lambda batch: batch.S)
+        for ticket in self._desk.open:
+            if ("past" in ticket.memo) != self.past:
+                raise StateError(
+                    f"the ticket of round {ticket.round} was asked with another `past`"
+                )
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in."""

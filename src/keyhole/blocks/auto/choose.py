@@ -15,6 +15,7 @@ from keyhole.blocks.auto.experts import (
     ON_NET,
     ON_NOTHING,
 )
+from keyhole.blocks.auto.layer import begin
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -38,7 +39,7 @@ from keyhole.blocks.greedy.experts_kernels import (
 )
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import Memories
-from keyhole.blocks.sums.running import centre
+from keyhole.blocks.sums.running import centre, spread
 from keyhole.problem import Floats, Indices
 
 
@@ -159,6 +160,7 @@ def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     if s.slots > 0:
         _weigh(s, state, batch, net, played)
     _start_runs(s, state, batch, lead)
+    begin(state.last, spread(state.label, ONLY))
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,11 @@ class Line:
 class Explanation:
     """What is bought now and why, and whom the mixture listens to.
 
+    `layer` are the shares of what the last layer mixes: the mixture's prediction as it is, bent,
+    and with the past. `past` is what a unit of each input of the past adds to the prediction;
+    `past_saves` the share of the squared error of late that a layer without the past would have
+    had more.
+
     Examples
     --------
     >>> line = Line("age", "kept", 0.5, 0.31, 0.02, 120)
@@ -41,6 +46,9 @@ class Explanation:
     lines: tuple[Line, ...]
     shares: Mapping[str, float]
     bound: float
+    layer: Mapping[str, float] = field(default_factory=dict)
+    past: Mapping[str, float] = field(default_factory=dict)
+    past_saves: float = 0.0
 
     def __str__(self) -> str:
         if not self.lines:
@@ -50,9 +58,25 @@ class Explanation:
         ranked = sorted(self.lines, key=lambda line: (order[line.why], -line.gain))
         text = [f"after {self.round} rounds, bought for every example:"]
         text += [_sentence(line, wide) for line in ranked]
-        heard = sorted(self.shares.items(), key=lambda item: -item[1])
-        told = [f"{name} {100 * share:.0f} %" for name, share in heard if share >= 0.01]
-        return "\n".join([*text, f"listens to: {', '.join(told)}"])
+        text.append(f"listens to: {_percents(self.shares)}")
+        if self.layer:
+            text.append(f"last layer: {_percents(self.layer)}")
+        if self.past:
+            text.append(_of_the_past(self.past, self.past_saves))
+        return "\n".join(text)
+
+
+def _percents(shares: Mapping[str, float]) -> str:
+    heard = sorted(shares.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in heard if share >= 0.01)
+
+
+def _of_the_past(weights: Mapping[str, float], saved: float) -> str:
+    if saved < 0.005:
+        return "the past: says nothing of late that is not known without it"
+    largest = sorted(weights.items(), key=lambda item: -abs(item[1]))[:3]
+    adds = ", ".join(f"{weight:+.2g} × {name}" for name, weight in largest)
+    return f"the past: saves {100 * saved:.0f} % of the squared error of late; adds {adds}, ..."
 
 
 def _sentence(line: Line, wide: int) -> str:

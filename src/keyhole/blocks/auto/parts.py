@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.problem import Problem, ProblemError, real_number, whole_number
+from keyhole.problem import Problem, ProblemError, positive_number, real_number, whole_number
 
 
 class Sizes(NamedTuple):
@@ -52,6 +52,11 @@ class AutoParts:
         A batch that begins after t rounds has t // growth rounds, from `shortest` to `longest`.
     bold
         The prior weight of the bold average; the experts share the rest.
+    kinks
+        Where the last layer may bend a prediction, in units of how far predictions are from the
+        mean label as a rule. (): a straight line; None: predictions are left as they are.
+    layer_memory
+        How many rounds the last layer looks back.
 
     Examples
     --------
@@ -76,6 +81,8 @@ class AutoParts:
     longest: int = 16
     growth: int = 64
     bold: float = 0.9
+    kinks: tuple[float, ...] | None = (-1.2, -0.4, 0.4, 1.2)
+    layer_memory: float = 2000.0
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {"taus": _taus(self.taus), "experts": _kinds(self.experts)}
@@ -92,6 +99,8 @@ class AutoParts:
         checked["bold"] = real_number("bold", self.bold, 0.0, 1.0)
         if checked["bold"] == 1.0:
             raise ProblemError("bold must be below 1, or no single expert is heard; got 1")
+        checked["kinks"] = None if self.kinks is None else _kinks(self.kinks)
+        checked["layer_memory"] = positive_number("layer_memory", self.layer_memory)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -156,6 +165,16 @@ def _kinds(experts: Sequence[ExpertKind]) -> tuple[ExpertKind, ...]:
             f"got {experts!r}"
         )
     return kinds
+
+
+def _kinks(kinks: Sequence[float]) -> tuple[float, ...]:
+    try:
+        places = tuple(float(kink) for kink in kinks)
+    except (TypeError, ValueError):
+        places = (math.nan,)
+    if not all(math.isfinite(kink) for kink in places):
+        raise ProblemError(f"kinks must be finite numbers, or None for no layer, got {kinks!r}")
+    return places
 
 
 USUAL = AutoParts()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto.choose import choose
+from keyhole.blocks.auto.layer import PAST, foresee, know, learn_layer, meet
 from keyhole.blocks.auto.mixture import HIGH, LOW, Mixture
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
@@ -81,15 +82,21 @@ def _play_properly(s: Settings, state: State, batch: Batch) -> float:
 
 
 @kernel
-def predict_row(s: Settings, state: State, batch: Batch, values: Floats) -> float:
-    """The prediction for the values of S; nothing is learnt."""
+def predict_row(s: Settings, state: State, batch: Batch, values: Floats, past: Floats) -> float:
+    """The prediction for the values of S, given what the past said then; nothing is learnt."""
     X, columns = values.reshape(1, -1), np.arange(len(values))
     x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
     _gather(X, 0, columns, batch.centre, batch.peak, s.far, x)
-    prediction = _predict(state.mixture, batch.runs, batch.label[ONLY], x, guesses)
-    if s.proper and not np.isnan(batch.label[ONLY]):
-        return _play_properly(s, state, batch)
-    return prediction
+    middle, last = batch.label[ONLY], state.last
+    prediction = _predict(state.mixture, batch.runs, middle, x, guesses)
+    if np.isnan(middle):
+        return prediction
+    if s.proper:
+        prediction = _play_properly(s, state, batch)
+    if len(last.b) == 0:
+        return prediction
+    more, judged = np.empty(len(last.b)), np.empty(len(last.judge.losses))
+    return foresee(last, prediction, middle, past, more, judged)
 
 
 @kernel
@@ -101,9 +108,14 @@ def learn_rows(
     y: Floats,
     columns: Indices,
     predictions: Floats,
+    pasts: Floats,
 ) -> None:
-    """Predict and learn rows one after the other; X holds feature S[a] in column columns[a]."""
-    b, runs, mixture, far = len(batch.S), batch.runs, state.mixture, s.far
+    """Predict and learn rows one after the other; X holds feature S[a] in column columns[a].
+
+    `pasts` is what the past said when each row was asked; without rows, it is what it says now.
+    """
+    b, runs, mixture, far, last = len(batch.S), batch.runs, state.mixture, s.far, state.last
+    more, judged, past = np.empty(len(last.b)), np.empty(len(last.judge.losses)), np.empty(PAST)
     offset, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
     x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
     for t in range(len(y)):
@@ -111,6 +123,15 @@ def learn_rows(
         predictions[t] = _predict(mixture, runs, middle[ONLY], x, guesses)
         if s.proper and not np.isnan(middle[ONLY]):
             predictions[t] = _play_properly(s, state, batch)
+        if len(more) > 0 and np.isnan(middle[ONLY]):
+            meet(last, y[t])
+        elif len(more) > 0:
+            if len(pasts) > 0:
+                past[:] = pasts[t]
+            elif s.past:
+                know(last, past)
+            predictions[t] = foresee(last, predictions[t], middle[ONLY], past, more, judged)
+            learn_layer(last, s.fade, more, judged, y[t])
         charge(mixture, guesses, y[t])
         row = batch.rows[ONLY]
         if np.isnan(middle[ONLY]):
@@ -187,7 +208,8 @@ def play(s: Settings, state: State, batch: Batch, clock: Clock, block: Block) ->
         fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
         played = many if fault < 0 else fault
         stop = t + played
-        learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop])
+        now = np.empty((0, 0))
+        learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop], now)
         for i in range(t, stop):
             for a in range(len(batch.S)):
                 bought[i, a] = batch.S[a]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
+from keyhole.blocks.auto.layer import Layer, layer
 from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
 from keyhole.blocks.draw.sampling import workspace
@@ -32,8 +33,9 @@ class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
     `pool`: features kept at most; `slots`: those the safety net plays (0: no net); `net`: those it
-    reads; `thresholds`: the standard errors that make a feature significant, by memory. The rest
-    is as in `AutoParts`.
+    reads; `thresholds`: the standard errors that make a feature significant, by memory; `past`:
+    whether the last layer looks at it; `fade`: what its sums keep per round. The rest is as in
+    `AutoParts`.
     """
 
     d: int
@@ -51,9 +53,13 @@ class Settings(NamedTuple):
     proper: bool
     seed: np.uint64
     experts: ExpertTable
+    past: bool
+    fade: float
 
 
-def settings(problem: Problem, parts: AutoParts, *, proper: bool, seed: int) -> Settings:
+def settings(
+    problem: Problem, parts: AutoParts, *, proper: bool, past: bool, seed: int
+) -> Settings:
     """The settings of an AutoLearner put together from these parts.
 
     A memory that forgets may be bolder: what it chose wrongly it forgets too. Not in proper mode,
@@ -81,6 +87,8 @@ def settings(problem: Problem, parts: AutoParts, *, proper: bool, seed: int) -> 
         proper,
         np.uint64(seed),
         table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),
+        past,
+        math.exp(-1.0 / parts.layer_memory),
     )
 
 
@@ -125,6 +133,7 @@ class State(NamedTuple):
     peaks: Annotated[Floats, AT_LEAST_0]
     mixture: Mixture
     net: Net
+    last: Layer
     space: Space
 
 
@@ -186,7 +195,10 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
-    return State(memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net, space)
+    # What proper mode plays stays a linear model: nothing bends it.
+    kinks = parts.kinks if not s.proper else () if s.past else None
+    learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
+    return State(*learnt, layer(kinks, past=s.past), space)
 
 
 def new_batch(s: Settings) -> Batch:

@@ -93,7 +93,7 @@ def start(
     """
     memory, sizes, ridge = origin
     v, d = runs.size[e], kept.c.shape[1] - 1
-    A, unit, root, b = room[:v, :v], np.empty(v), np.empty(v), np.zeros(v)
+    A, unit, b = room[:v, :v], np.empty(v), np.zeros(v)
     source = max(memory, 0)
     G, scale = kept.G[source], kept.scale[source]
     for i in range(v):
@@ -107,7 +107,17 @@ def start(
         A[i, i] += 1.0 if f == d else ridge
         if memory >= 0:
             b[i] = kept.c[source, f] * scale * unit[i]
+    start_from(runs, e, A, b, unit)
+
+
+@kernel
+def start_from(runs: Ensemble, e: int, A: Floats, b: Floats, unit: Floats) -> None:
+    """Start run e from sums A and b, ridge included, of its places times `unit`; A is used up.
+
+    Of A the lower triangle is looked at.
+    """
     # With a diagonal of 1 the largest memory does not drown the ridge in rounding.
+    v, root = len(b), np.empty(len(b))
     for i in range(v):
         root[i] = 1.0 / math.sqrt(A[i, i])
         unit[i] *= root[i]

@@ -14,6 +14,10 @@ from keyhole.problem import Floats, Indices
 LABELS = 2  # how many of the last labels are inputs
 HALF_LIVES = (3.0, 20.0, 100.0)  # rounds after which a label counts half in a faded mean
 INPUTS = LABELS + len(HALF_LIVES)
+NAMES: tuple[str, ...] = (
+    *("last label", "label before last", *(f"label {i} rounds ago" for i in range(3, 99)))[:LABELS],
+    *(f"mean of labels, half-life {half_life:g}" for half_life in HALF_LIVES),
+)
 ONLY = 0  # the place of the number in an array of length 1
 
 

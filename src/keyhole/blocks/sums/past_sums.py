@@ -9,18 +9,13 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.gram import LeastSquares
-from keyhole.blocks.sums.past import HALF_LIVES, INPUTS, LABELS, Past, inputs, no_past, remember
+from keyhole.blocks.sums.past import INPUTS, NAMES, Past, inputs, no_past, remember
 from keyhole.problem import DataError, Floats, Indices
 
 DEPENDENT = 1e-10  # what has less than this share of its square left can be computed from the rest
 ROUNDING = 2.0**-44  # a faded mean, or a sum of products, is off by up to about this share
 
 HARMLESS = 1e-9  # eigenvalues of correlations that are negative by less do no harm
-
-NAMES: tuple[str, ...] = (
-    *("last label", "label before last", *(f"label {i} rounds ago" for i in range(3, 99)))[:LABELS],
-    *(f"mean of labels, half-life {half_life:g}" for half_life in HALF_LIVES),
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,190 @@
+"""The last layer: bends what the experts predict, and adds what the past says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from keyhole.blocks.auto.mixture import Mixture, mix, shares
+from keyhole.blocks.auto.mixture import learn as charge
+from keyhole.blocks.auto.mixture import predict as judge_of
+from keyhole.blocks.fit.ensemble import Ensemble, ensemble, guess, learn, start_from
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.past import INPUTS, NAMES, Past, inputs, no_past, remember
+from keyhole.fields import AT_LEAST_0, Holds
+from keyhole.problem import Floats
+
+ONLY = 0
+SQUARES, ROUNDS = 0, 1  # in `Layer.spread`
+AS_IT_IS, BENT, WITH_PAST = 0, 1, 2  # the guesses that are judged
+PAST = 2 * INPUTS  # inputs of the past: made of labels, then of errors
+GUESSES = ("as it is", "bent", "with the past")
+PAST_NAMES = (*NAMES, *(name.replace("label", "error") for name in NAMES))
+BOLD = 0.5  # the prior weight of the bold average among them
+CONSTANT, PREDICTION = 0, 1  # places of x; then the kinks, then the past
+
+
+class Layer(NamedTuple):
+    """A regression of what a prediction missed on the prediction itself and on the past.
+
+    With p the prediction, c the centre of the label, g = p - c and u the root mean square of g so
+    far, the inputs are
+
+        x = (1, g, |g - kink_1 u|, ..., |g - kink_h u|, past)
+
+    where the past is the last labels and faded means of labels, less c, and the same of what p
+    missed (`sums/past.py`), 0 where there is none yet. Two VAWs guess y - p from them: one without
+    the past (BENT: p on a line with kinks, because predictions cut off at the range of the labels,
+    or labels that are no linear function, are off in a way that p itself tells), one with it
+    (WITH_PAST). A mixture judges them beside p AS_IT_IS, so that little is lost where they know
+    nothing.
+
+    Sums: `A`, `b` of x x' and x (y - p), discounted; `spread` of g; the pasts; those of `judge`.
+    Derived: `unit` is u, and `runs` are the VAWs, both as of the last `begin`, `runs` with the
+    rows since.
+
+    Without inputs there is no layer.
+    """
+
+    kinks: Annotated[Floats, Holds(constant=True)]
+    A: Floats
+    b: Floats
+    spread: Annotated[Floats, AT_LEAST_0]
+    unit: Annotated[Floats, AT_LEAST_0]
+    labels: Past
+    errors: Past
+    runs: Ensemble
+    judge: Mixture
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a layer at all."""
+        return len(self.b) > 0
+
+
+def layer(kinks: Sequence[float] | None, *, past: bool) -> Layer:
+    """A layer that has seen nothing. Without kinks (None) and past there is none."""
+    places, runs = 0, 0
+    if kinks is not None or past:
+        places, runs = 2 + len(kinks or ()) + (PAST if past else 0), 1 + past
+    return Layer(
+        np.array(kinks or (), dtype=np.float64),
+        np.zeros((places, places)),
+        np.zeros(places),
+        np.zeros(2),
+        np.zeros(1),
+        no_past(),
+        no_past(),
+        ensemble(runs, places),
+        mix(np.ones(runs + 1), BOLD),
+    )
+
+
+def past_weights(last: Layer) -> dict[str, float]:
+    """What a unit of each input of the past adds to the prediction now, by name."""
+    e = WITH_PAST - BENT
+    if len(last.runs.size) <= e:
+        return {}
+    share, first = float(shares(last.judge)[WITH_PAST]), 2 + len(last.kinks)
+    added = share * last.runs.theta[e, first:]
+    added[first + np.arange(PAST) >= last.runs.size[e]] = 0.0  # nothing was started yet
+    return dict(zip(PAST_NAMES, added.tolist(), strict=True))
+
+
+class LayerWords(NamedTuple):
+    """What a layer does, for people: see `Explanation`."""
+
+    layer: dict[str, float]
+    past: dict[str, float]
+    saved: float
+
+
+def layer_words(last: Layer) -> LayerWords:
+    """Whom the layer listens to, what the past adds, and which share of the loss it saves."""
+    if not last.there:
+        return LayerWords({}, {}, 0.0)
+    heard = dict(zip(GUESSES, shares(last.judge).tolist(), strict=False))
+    late, saved = last.judge.recent, 0.0
+    if len(late) > WITH_PAST and late[BENT] > 0.0:
+        saved = 1.0 - float(late[WITH_PAST] / late[BENT])
+    return LayerWords(heard, past_weights(last), saved)
+
+
+@kernel
+def know(last: Layer, out: Floats) -> None:
+    """Write what the past says now, in the units of the label; NaN where it says nothing yet."""
+    inputs(last.labels, out[:INPUTS])
+    inputs(last.errors, out[INPUTS:])
+
+
+@kernel
+def begin(last: Layer, variance: float) -> None:
+    """Start the VAWs anew from the sums, when labels have this variance.
+
+    The ridge is one round of the constant, and one label that shows an input at the size of the
+    labels' standard deviation. Before labels differ there is nothing to guess.
+    """
+    spread, runs, places = last.spread, last.runs, len(last.b)
+    if places == 0:
+        return
+    last.unit[ONLY] = math.sqrt(spread[SQUARES] / max(spread[ROUNDS], 1.0))
+    for e in range(len(runs.size)):
+        v = 0 if not variance > 0.0 else 2 + len(last.kinks) if e == 0 else places
+        runs.size[e] = v
+        A, b, unit = np.empty((v, v)), np.empty(v), np.empty(v)
+        for i in range(v):
+            runs.place[e, i] = i
+            unit[i] = 1.0 if i == CONSTANT else 1.0 / math.sqrt(variance)
+            for j in range(i + 1):
+                A[i, j] = last.A[i, j] * unit[i] * unit[j]
+            A[i, i] += 1.0
+            b[i] = last.b[i] * unit[i]
+        start_from(runs, e, A, b, unit)
+
+
+@inner
+def foresee(
+    last: Layer, prediction: float, centre: float, past: Floats, x: Floats, guesses: Floats
+) -> float:
+    """What to predict instead, given what the past said when the ticket was asked."""
+    h, runs = len(last.kinks), last.runs
+    g = prediction - centre
+    x[CONSTANT], x[PREDICTION] = 1.0, g
+    for i in range(h):
+        x[2 + i] = abs(g - last.kinks[i] * last.unit[ONLY])
+    for i in range(len(x) - 2 - h):
+        value = past[i] - centre if i < INPUTS else past[i]
+        x[2 + h + i] = 0.0 if np.isnan(value) else value
+    guess(runs, x, guesses[BENT:])
+    for e in range(len(runs.size)):
+        guesses[BENT + e] += prediction
+        if not np.isfinite(guesses[BENT + e]):  # labels whose squares leave no room
+            guesses[BENT + e] = prediction
+    guesses[AS_IT_IS] = prediction
+    return float(judge_of(last.judge, guesses))
+
+
+@inner
+def learn_layer(last: Layer, fade: float, x: Floats, guesses: Floats, y: float) -> None:
+    """Learn the label of what `foresee` guessed last; sums fade by that factor."""
+    missed = y - guesses[AS_IT_IS]
+    charge(last.judge, guesses, y)
+    learn(last.runs, missed)
+    last.spread[SQUARES] += x[PREDICTION] * x[PREDICTION]
+    last.spread[ROUNDS] += 1.0
+    for i in range(len(x)):
+        last.b[i] = fade * last.b[i] + x[i] * missed
+        for j in range(len(x)):
+            last.A[i, j] = fade * last.A[i, j] + x[i] * x[j]
+    remember(last.labels, y)
+    remember(last.errors, missed)
+
+
+@inner
+def meet(last: Layer, y: float) -> None:
+    """The first label of all: it tells the range, and is a part of the past."""
+    charge(last.judge, np.zeros(len(last.judge.losses)), y)
+    remember(last.labels, y)
