@@ -19,6 +19,7 @@ from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.fit.lasso import Model, descend, lasso, scaled_lasso
 from keyhole.blocks.fit.optimism import PURPOSE, sampled_gains
 from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, natural, tell, weigh
+from keyhole.blocks.fit.set_function import greedy, marginal_gains, residual, slot_gains
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.memories import memories, remember
@@ -163,6 +164,8 @@ def test_optimism_is_drawn_by_box_and_muller() -> None:
     constant = found._replace(r=0.0 * r, D=0.0 * D)
     sampled_gains(seed, t, constant, n, 0.5, score)
     np.testing.assert_allclose(score, 3.0 * (np.array(normals[:d]) ** 2 + g**2) / n, rtol=1e-12)
+    sampled_gains(seed, t, constant._replace(counts=0.0 * n), n, 0.5, score)  # all forgotten
+    assert not score.any()
 
 
 # --- Forward selection from zero-imputed sums
@@ -503,6 +506,37 @@ def test_a_block_on_a_fixed_subset_ends_before_what_is_too_large() -> None:
     block = block_of(X, y, 2)
     assert fixed_subset.play(block, np.array([1, 2]), False, VAW(2).arrays(), arrived) == 2
     assert arrived.counts.tolist() == [2, 2, 2]
+
+
+# --- g(S)
+
+
+def test_one_feature_alone_has_a_residual_and_a_gain() -> None:
+    G, c = np.eye(1), np.array([0.6])
+    for n, S, left, gain in [(1, [], 1.0, 0.36), (1, [0], 0.64, 0.0), (2, [0, 0], 0.32, 0.0)]:
+        assert residual(G, c, 1.0, n, S) == pytest.approx(left)
+        np.testing.assert_allclose(marginal_gains(G, c, 1.0, n, S), [gain], atol=1e-15)
+    assert greedy(G, c, 1.0, 1, 3)[0].tolist() == [0]
+    nothing, left = greedy(G, c, 1.0, 1, 0)
+    assert len(nothing) == 0
+    assert left == 1.0
+
+
+def test_a_feature_that_is_new_by_less_than_1e_10_adds_nothing() -> None:
+    for part, new in [(0.5e-10, False), (2e-10, True)]:
+        # x = (1, 0), z = (1, sqrt part): of z's square, part is new. The label is the new one.
+        root = math.sqrt(part)
+        G, c = np.array([[1.0, 1.0], [1.0, 1.0 + part]]), np.array([0.0, root])
+        gain = marginal_gains(G, c, 1.0, 1, [0])[1]
+        assert gain == (pytest.approx(1.0, rel=1e-4) if new else 0.0)
+
+
+def test_rounding_never_makes_a_level_or_gain_negative() -> None:
+    levels, gains = slot_gains(np.eye(2), np.array([2.0, 0.1]), 1.0, 1, [0, 1])
+    assert levels.tolist() == [1.0, 0.0]
+    assert gains.tolist() == [[1.0, pytest.approx(0.01)], [0.0, 0.0]]  # no more than there is
+    levels, _ = slot_gains(np.eye(2), np.zeros(2), -1e-9, 1, [0])
+    assert levels.tolist() == [0.0]
 
 
 # --- The k largest
