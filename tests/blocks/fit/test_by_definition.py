@@ -337,6 +337,27 @@ def test_what_varies_by_rounding_alone_is_constant() -> None:
         assert forward(np.arange(1), 1, 0.0, 1.0, sums).chosen.tolist() == chosen
 
 
+SIGNS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]] * 4)
+
+
+def test_at_least_a_twentieth_of_the_label_counts_as_unexplained() -> None:
+    """Shares 0.96, 0.03 and 0.01 of 16 rows: the second has 0.48 rows, against gate^2 0.05."""
+    sums = seen(SIGNS[:, :2], SIGNS @ np.sqrt([0.96, 0.03, 0.01]))
+    for squared, chosen in [(9.5, [0, 1]), (9.7, [0])]:
+        assert forward(np.arange(2), 2, math.sqrt(squared), 1e-9, sums).chosen.tolist() == chosen
+    # Shares 0.7, 0.2 and 0.1: the second has 3.2 rows, against gate^2 0.3, which was left.
+    sums = seen(SIGNS[:, :2], SIGNS @ np.sqrt([0.7, 0.2, 0.1]))
+    for squared, chosen in [(10.6, [0, 1]), (10.7, [0])]:
+        assert forward(np.arange(2), 2, math.sqrt(squared), 1e-9, sums).chosen.tolist() == chosen
+
+
+def test_a_feature_of_which_less_than_a_twentieth_is_new_is_passed_over() -> None:
+    for part, chosen in [(0.045, [0]), (0.055, [0, 1])]:
+        mixed = math.sqrt(1.0 - part) * SIGNS[:, 0] + math.sqrt(part) * SIGNS[:, 1]
+        sums = seen(np.column_stack([SIGNS[:, 0], mixed]), 2.0 * SIGNS[:, 0] - 0.3 * SIGNS[:, 1])
+        assert forward(np.arange(2), 2, 0.0, 1e-9, sums).chosen.tolist() == chosen
+
+
 def test_the_answer_stays_between_the_labels() -> None:
     x = np.array([1.0, -1.0] * 5)
     sums = seen(x[:, None], 4.0 * x + 1.0)
