@@ -18,7 +18,7 @@ from keyhole.blocks.fit.forward import Selection, select
 from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.blocks.fit.lasso import Model, descend, lasso, scaled_lasso
 from keyhole.blocks.fit.optimism import PURPOSE, sampled_gains
-from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, natural, tell, weigh
+from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, measure, natural, tell, weigh
 from keyhole.blocks.fit.set_function import greedy, marginal_gains, residual, slot_gains
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.fit.vaw import VAW, VAWState
@@ -31,6 +31,10 @@ def block_of(X: Floats, y: Floats, width: int) -> Block:
     """Rounds whose answers are not written yet: whoever forgets one is found out."""
     bought = np.full((len(y), width), -7, dtype=np.int32)
     return Block(np.uint64(0), 1, X, y, bought, np.full(len(y), np.nan), scratch(X.shape[1]))
+
+
+# Three columns of signs, each orthogonal to the others and to the constant.
+SIGNS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]] * 4)
 
 
 # --- The lasso: sweeps one by one, the penalty and the noise in turn, the model it ends in
@@ -86,6 +90,12 @@ def test_a_step_of_the_largest_allowed_size_is_no_runaway() -> None:
     assert descend(np.ones((1, 1)), np.array([2e6]), 0.0, np.zeros(1), 1e-6, 1000) == 1
 
 
+def test_without_a_tolerance_it_stops_when_nothing_moves() -> None:
+    w = np.zeros(2)
+    assert descend(np.eye(2), np.array([0.5, -0.25]), 0.0, w, 0.0, 1000) == 3
+    assert w.tolist() == [0.5, -0.25]
+
+
 def test_the_lasso_gives_up_after_a_thousand_sweeps() -> None:
     """Two features that are nearly one: a sweep takes 2e-3 of what is left off it."""
     R, c = np.array([[1.0, 0.999], [0.999, 1.0]]), np.array([0.50, 0.499])
@@ -102,6 +112,8 @@ def test_an_objective_that_no_rows_have_counts_for_nothing() -> None:
     for c, believed in [(1.0, True), (1.4142, True), (1.4143, False), (3.0, False)]:
         w = lasso(np.eye(1), np.array([c]), 0.0)
         assert w[0] == (pytest.approx(c) if believed else 0.0)
+    assert lasso(np.eye(2), np.ones(2), 0.0).tolist() == [1.0, 1.0]  # -1 itself
+    assert lasso(np.eye(1), np.array([1.3]), 0.3).tolist() == [1.0]  # 1/2 - 1.3 + 0.3
 
 
 @pytest.mark.parametrize(("n", "scale"), [(50.0, 1.0), (50.0, 0.3), (4.0, 0.7), (0.0, 0.1)])
@@ -230,6 +242,22 @@ def test_an_empty_memory_selects_nothing_and_says_0() -> None:
     assert not found.D.any()
 
 
+def test_of_features_that_explain_the_same_the_first_is_chosen() -> None:
+    kept = memories(3, [np.inf])
+    remember(kept, np.arange(3), SIGNS[:, [2, 0, 1]], SIGNS[:, 0] + SIGNS[:, 1])
+    assert select(kept, 0, most=3, threshold=0.0).chosen.tolist() == [1, 2]
+    sums = seen(SIGNS[:, [2, 0, 1]], SIGNS[:, 0] + SIGNS[:, 1])
+    assert forward(np.arange(3), 3, 0.5, 1.0, sums).chosen.tolist() == [1, 2]
+
+
+def test_four_reads_less_rounding_are_enough() -> None:
+    kept = memories(1, [np.inf])
+    remember(kept, np.array([0]), SIGNS[:4, :1], SIGNS[:4, 0])
+    for reads, chosen in [(3.98, []), (3.99, [0]), (4.0, [0])]:
+        kept.scale[0] = reads / 4.0
+        assert select(kept, 0, most=1, threshold=0.0).chosen.tolist() == chosen
+
+
 # --- Models from what was seen
 
 
@@ -337,7 +365,17 @@ def test_what_varies_by_rounding_alone_is_constant() -> None:
         assert forward(np.arange(1), 1, 0.0, 1.0, sums).chosen.tolist() == chosen
 
 
-SIGNS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]] * 4)
+def test_units_are_those_of_the_rows_in_which_a_feature_was_seen() -> None:
+    X = np.array([[1.0, np.nan, 7.0, 5.0], [3.0, np.nan, 7.0, np.nan], [np.nan, np.nan, 7.0, 2.0]])
+    y = np.array([1.0, 2.0, 6.0])
+    rows, means, inverses, products = measure(np.arange(4), seen(X, y))
+    assert rows.tolist() == [2.0, 0.0, 3.0, 2.0]
+    np.testing.assert_allclose(means, [2.0, 0.0, 7.0, 3.5])
+    np.testing.assert_allclose(inverses, [1.0, 0.0, 0.0, 1 / 1.5])  # 0 for what is constant
+    # mean of (x - mean) y, in units of both deviations
+    np.testing.assert_allclose(products, np.array([0.5, 0.0, 0.0, -3.75 / 1.5]) / y.std())
+    # A label that is constant has no products, and no feature explains it.
+    assert not measure(np.arange(4), seen(X, np.full(3, 0.1)))[3].any()
 
 
 def test_at_least_a_twentieth_of_the_label_counts_as_unexplained() -> None:
@@ -384,11 +422,13 @@ def test_a_row_too_large_for_vaw_teaches_nothing() -> None:
         1.0,
     )
     assert not Px.any()
-    steep = np.diag([1e160, 1.0])
-    assert vaw.forward(steep, np.ones(2), np.array([1.0, 1.0]), Px) == (2.0, 1.0)
-    assert not Px.any()
+    for large in (1e150, 1e160):
+        Px[:] = 9.0
+        assert vaw.forward(np.diag([large, 1.0]), np.ones(2), np.ones(2), Px) == (2.0, 1.0)
+        assert not Px.any()
+    assert vaw.forward(np.eye(2), np.array([1e300, 0.0]), np.ones(2), Px) == (0.0, 1.0)
     # A rounded P may be indefinite: 1 + x'Px of 1/2 or less is no weight of a row.
-    for part, s in [(-0.49, 0.51), (-0.51, 1.0), (-3.0, 1.0)]:
+    for part, s in [(-0.49, 0.51), (-0.5, 1.0), (-3.0, 1.0)]:
         along, found = vaw.forward(part * np.eye(1), np.ones(1), np.ones(1), Px[:1])
         assert along == 1.0
         assert found == pytest.approx(s)
@@ -406,18 +446,48 @@ def test_a_step_of_vaw_is_the_inverse_with_one_row_more() -> None:
     np.testing.assert_array_equal(state.b, 1.0 + 1.5 * x)
 
 
+def test_vaw_plays_the_ridge_solution_with_the_row_inside() -> None:
+    model, x = VAW(2, 0.5), np.array([1.0, -1.0])
+    model.update(np.array([2.0, 1.0]), 3.0)
+    A = 0.5 * np.eye(2) + np.outer([2.0, 1.0], [2.0, 1.0]) + np.outer(x, x)
+    expected = np.linalg.solve(A, 3.0 * np.array([2.0, 1.0]))
+    np.testing.assert_allclose(model.played(x), expected, rtol=1e-12)
+    assert model.predict(x) == pytest.approx(float(expected @ x))
+
+
+def test_without_a_ridge_a_row_twice_as_long_does_not_raise_it() -> None:
+    model = VAW(1, 0.0)
+    assert not model.P.any()
+    for x, ridge in [(0.0, 0.0), (1.0, 1e-6), (2.0, 1e-6), (2.5, 6.25e-6), (1.0, 6.25e-6)]:
+        model.update(np.array([x]), 1.0)
+        assert model.ridge == pytest.approx(ridge)
+
+
+def test_after_1024_updates_vaw_is_worked_out_anew_from_its_sums() -> None:
+    model = VAW(2, 2.0)
+    model.A[:], model.b[:] = [[2.0, 1.0], [1.0, 3.0]], [4.0, 5.0]
+    model.count(1023)
+    assert not model.theta.any()
+    model.count(1)
+    P = np.linalg.inv(np.array([[4.0, 1.0], [1.0, 5.0]]))
+    np.testing.assert_allclose(model.P, P, rtol=1e-12)
+    np.testing.assert_allclose(model.theta, P @ [4.0, 5.0], rtol=1e-12)
+    assert model.until_refresh == 1024
+
+
 def test_a_newton_step_on_a_row_too_large_learns_the_range_alone() -> None:
-    for x, P in [
-        (np.zeros(2), np.eye(2)),
-        (np.full(2, 1e151), np.eye(2)),
-        (np.array([1.0, 0.0]), np.diag([1e151, 1.0])),
+    for x, P, first in [
+        (np.zeros(2), np.eye(2), 1.0),
+        (np.full(2, 1e151), np.eye(2), 1.0),
+        (np.array([1.0, 0.0]), np.diag([1e150, 1.0]), 1.0),
+        (np.array([1.0, 0.0]), np.eye(2), 1e300),
     ]:
-        u, A, limits = np.array([1.0, -2.0]), np.eye(2), np.array([1.0, 2.0])
+        u, A, limits = np.array([first, -2.0]), np.eye(2), np.array([1.0, 2.0])
         before = P.copy()
         prediction = newton.step(u, P, A, limits, x, -4.0)
         assert prediction == min(max(float(u @ x), -1.0), 1.0)
         assert limits.tolist() == [4.0, max(2.0, abs(prediction + 4.0))]
-        assert u.tolist() == [1.0, -2.0]
+        assert u.tolist() == [first, -2.0]
         np.testing.assert_array_equal(P, before)
         np.testing.assert_array_equal(A, np.eye(2))
     # inf - inf is no prediction.
@@ -550,6 +620,13 @@ def test_a_feature_that_is_new_by_less_than_1e_10_adds_nothing() -> None:
         G, c = np.array([[1.0, 1.0], [1.0, 1.0 + part]]), np.array([0.0, root])
         gain = marginal_gains(G, c, 1.0, 1, [0])[1]
         assert gain == (pytest.approx(1.0, rel=1e-4) if new else 0.0)
+
+
+def test_a_feature_that_is_0_throughout_gains_nothing_and_may_be_chosen() -> None:
+    G, c = np.diag([1.0, 0.0, 4.0]), np.array([0.5, 0.0, 1.0])
+    levels, gains = slot_gains(G, c, 1.0, 1, [1, 2, 0])
+    np.testing.assert_allclose(levels, [1.0, 1.0, 0.75])
+    np.testing.assert_allclose(gains, [[0.25, 0.0, 0.25], [0.25, 0.0, 0.25], [0.25, 0.0, 0.0]])
 
 
 def test_rounding_never_makes_a_level_or_gain_negative() -> None:

@@ -107,6 +107,14 @@ def test_every_run_draws_by_its_own_purpose() -> None:
             np.testing.assert_allclose(bins.weight[i], weight)
 
 
+def test_an_expert_that_nobody_can_play_counts_nothing_when_filled_in() -> None:
+    """With budget = runs only a second play of the same expert leaves a read over."""
+    p = np.array([[1.0, 0.0, 0.0, 0.0]] * 2)
+    draw = SharedReads(4, 2, 2).draw(1, 1, p)
+    assert draw.j.tolist() == [0, 0]
+    np.testing.assert_array_equal(draw.weight, [[1.0, 0.0]] * 2)
+
+
 def test_spreads_are_their_formulas() -> None:
     np.testing.assert_allclose(OwnSubsets(6, np.array([1, 4, 6])).spread, [6.0, 1.5, 1.0])
     np.testing.assert_allclose(OwnBins(np.array([[0, 1, 1], [0, 2, 1]])).spread, [2.0, 3.0])
@@ -271,6 +279,14 @@ def test_the_first_row_too_large_to_square() -> None:
     assert first_oversized(X, y, columns) == 3
     y[2] = 1.1e150
     assert first_oversized(X, y, columns) == 2
+
+
+def test_a_block_whose_first_row_is_too_large_plays_nothing() -> None:
+    S = np.array([0])
+    batch, history = MiniBatch(S, S, np.eye(1)[None], np.zeros((1, 1)), False), History(1, 1)
+    assert batch.play(np.array([[1e200], [1.0]]), np.ones(2), history, np.empty(2)) == 0
+    assert batch.n == 0
+    assert history.reach == 0.0
 
 
 def test_pooled_sums_are_upper_triangles_whatever_the_order() -> None:
