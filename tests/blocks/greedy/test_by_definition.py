@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.blocks.draw.sampling import categorical, complement_subset
+from keyhole.blocks.draw.sampling import categorical, complement_subset, uniforms
 from keyhole.blocks.fit.vaw import VAW
 from keyhole.blocks.greedy.batch import begin
 from keyhole.blocks.greedy.experts import BEXP, Tally, anytime, known_horizon, second_order
-from keyhole.blocks.greedy.experts_kernels import probabilities
+from keyhole.blocks.greedy.experts_kernels import own_weights, probabilities
 from keyhole.blocks.greedy.memory import Restart, RestartAndCarry
 from keyhole.blocks.greedy.minibatch import History, MiniBatch, aggregate, first_oversized, pool
 from keyhole.blocks.greedy.parts import (
@@ -115,6 +115,15 @@ def test_an_expert_that_nobody_can_play_counts_nothing_when_filled_in() -> None:
     np.testing.assert_array_equal(draw.weight, [[1.0, 0.0]] * 2)
 
 
+@pytest.mark.parametrize(("d", "M"), [(1, 1), (2, 1), (2, 2), (3, 2)])
+def test_few_experts_are_read_as_often_as_the_formula_says(d: int, M: int) -> None:
+    """q = p + (1 - p)(M - 1)/(d - 1); a single expert is always read."""
+    p, weight = np.full((1, d), 1.0 / d), np.empty((1, d))
+    own_weights(p, np.array([M]), d, np.ones((1, d), dtype=np.bool_), weight)
+    q = 1.0 / d + (1.0 - 1.0 / d) * (M - 1) / (d - 1) if d > 1 else 1.0
+    np.testing.assert_allclose(weight, 1.0 / q)
+
+
 def test_spreads_are_their_formulas() -> None:
     np.testing.assert_allclose(OwnSubsets(6, np.array([1, 4, 6])).spread, [6.0, 1.5, 1.0])
     np.testing.assert_allclose(OwnBins(np.array([[0, 1, 1], [0, 2, 1]])).spread, [2.0, 3.0])
@@ -154,6 +163,10 @@ def test_bins_of_different_runs_are_different() -> None:
     assert len({tuple(row) for row in bins.tolist()}) == 3
     assert all(np.bincount(row).tolist() == [4, 4, 4] for row in bins)
     assert equal_shares(7, 3).tolist() == [3, 2, 2]
+    # Drawn as round 0, which no game has: experts are dealt to the bins in a random order.
+    for i, row in enumerate(bins):
+        order = np.argsort(uniforms(1, 0, 12, purpose=i))
+        assert row[order].tolist() == [0, 1, 2] * 4
 
 
 # --- The parts by name
