@@ -541,6 +541,33 @@ def test_gauss_and_jordan_invert_in_place() -> None:
     np.testing.assert_allclose(copies, np.array([[1.0, -1.0], [-1.0, 1.0]]) / 1e-12, rtol=1e-9)
 
 
+def test_a_run_from_a_memory_that_forgets_has_seen_its_rows_with_their_weights() -> None:
+    """A = R + sum a_t z_t z_t', b = sum a_t y_t z_t, a_t = exp(-age / tau), with the constant."""
+    rng = np.random.default_rng(4)
+    X, y, tau = rng.standard_normal((9, 3)), rng.standard_normal(9), 3.0
+    kept = memories(3, [np.inf, tau])
+    for x, label in zip(X, y.tolist(), strict=True):
+        remember(kept, np.arange(3), x[None], np.array([label]))
+    weight = np.exp(-np.arange(8, -1, -1) / tau)
+    runs, sizes = ensembles.ensemble(1, 3), np.array([0.5, 1.0, 2.0])
+    runs.place[0], runs.size[0] = [2, 0, 3], 3
+    origin = ensembles.Start(1, sizes, 0.7)
+    ensembles.start(runs, 0, np.arange(4), kept, origin, np.empty((3, 3)))
+    Z = np.column_stack([X[:, [2, 0]], np.ones(9)])
+    A = np.diag([0.7 * 4.0, 0.7 * 0.25, 1.0]) + (Z.T * weight) @ Z
+    np.testing.assert_allclose(runs.P[0], np.linalg.inv(A), rtol=1e-9)
+    theta = np.linalg.solve(A, (Z.T * weight) @ y)
+    np.testing.assert_allclose(runs.theta[0], theta, rtol=1e-9)
+    row, guesses = np.array([0.3, 9.0, -1.0, 1.0]), np.empty(1)
+    ensembles.guess(runs, row, guesses)
+    z = row[[2, 0, 3]]
+    assert guesses[0] == pytest.approx(theta @ z / (1.0 + z @ np.linalg.solve(A, z)))
+    ensembles.learn(runs, 2.0)
+    more = A + np.outer(z, z)
+    np.testing.assert_allclose(runs.P[0], np.linalg.inv(more), rtol=1e-9)
+    np.testing.assert_allclose(runs.theta[0], np.linalg.solve(more, A @ theta + 2.0 * z), rtol=1e-9)
+
+
 # --- Rounds that read the same features every time
 
 
