@@ -14,13 +14,17 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
+from keyhole.blocks.literature.hard_thresholding import CURSOR
 from keyhole.blocks.practical_dantzig import selection
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations
 from keyhole.learners import aelr, practical_dantzig
 from keyhole.learners.batches import Batches
+from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
+from keyhole.learners.registry import learner_row
 from keyhole.saving.api import from_bytes, to_bytes
 
 EVERYTHING = kh.Problem(12, 2, 12)  # for those that read all features, too
@@ -86,6 +90,41 @@ def test_learners_that_ask_for_a_seed_have_defaults_too() -> None:
     fixed = kh.FixedSubset(EVERYTHING)
     assert (fixed.seed, fixed.ridge, fixed.clip) == (0, 1.0, False)
     assert fixed.ask().features.tolist() == [0, 1]  # the first k
+
+
+def test_a_base_without_a_plan_of_its_own_has_defaults_too() -> None:
+    base = MomentLearner(EVERYTHING)
+    assert (base.seed, base.ridge) == (0, 1.0)
+    assert base.ask().features.tolist() == list(range(12))
+
+
+def test_a_learner_takes_one_thing_without_a_name() -> None:
+    """What is not a problem is named as such only in the place of the problem."""
+    with pytest.raises(TypeError, match="positional argument"):
+        kh.Zero(EVERYTHING, 5)  # type: ignore[call-arg]
+    for wrong in (5, None, "d=5"):
+        with pytest.raises(kh.ProblemError, match="Zero needs a problem"):
+            kh.Zero(wrong)  # type: ignore[arg-type]
+        with pytest.raises(kh.ProblemError, match="Zero needs a problem"):
+            kh.Zero(problem=wrong)  # type: ignore[arg-type]
+
+
+def test_the_random_subset_is_that_of_round_1() -> None:
+    for seed in range(5):
+        learner = kh.RandomSubset(kh.Problem(12, 2, 5), seed=seed)
+        drawn = uniform_subset(seed, 1, 12, 5)
+        assert learner.ask().features.tolist() == drawn.tolist()
+
+
+@pytest.mark.parametrize("name", kh.LEARNERS)
+def test_what_a_row_of_the_table_says_of_a_learner(name: str) -> None:
+    row = learner_row(name)
+    assert row.compared == (name in {"auto", "dantzig", "online-greedy", "random", "full"})
+    assert row.reads_everything == (name in {"full", "online-lasso", "online-omp"})
+    centred = {"auto", "mean", "fixed", "random", "full", "dantzig-data"}
+    centred |= {"explore-commit", "epsilon-greedy", "online-lasso", "online-omp"}
+    assert row.has_intercept == (name in centred)
+    assert (row.preset == "as_printed") == name.endswith("-printed")
 
 
 PAIRS = {  # bytes for each pair, and of how many features the pairs are, for d = 12, k = 2
@@ -252,6 +291,28 @@ def test_a_batch_of_other_slots_is_refused() -> None:
     fewer = {name: getattr(draw, name)[:-1].copy() for name in ("j", "p", "weight")}
     entry.content.draw = dataclasses.replace(draw, **fewer)
     with pytest.raises(kh.StateError, match=r"batch\.draw\.j must be of 3 slots, it has 2"):
+        from_bytes(to_bytes(learner))
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_a_search_that_reads_beyond_its_order_is_refused(d: int) -> None:
+    learner = kh.HardThresholdingLearner(kh.Problem(d, 1, min(d, 2)))
+    for cursor in range(d):
+        learner._search.whole[CURSOR] = cursor
+        from_bytes(to_bytes(learner))
+    learner._search.whole[CURSOR] = d
+    with pytest.raises(kh.StateError, match="no search of"):
+        from_bytes(to_bytes(learner))
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_a_batch_whose_open_tickets_are_missing_is_refused(more: int) -> None:
+    learner = kh.OnlineGreedyLearner(kh.Problem(8, 2, 6), seed=0)
+    learner.ask()
+    entry = learner._batches.asking
+    assert entry is not None
+    entry.asked += more
+    with pytest.raises(kh.StateError, match=f"batch 1 has {more} open tickets too few"):
         from_bytes(to_bytes(learner))
 
 
