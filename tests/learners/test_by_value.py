@@ -1,0 +1,325 @@
+"""What learners are made with unless told otherwise, the sizes they derive, the files they refuse.
+
+Small and quick: none of these plays more than a few rounds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
+from keyhole.blocks.literature.hard_thresholding import CURSOR
+from keyhole.blocks.practical_dantzig import selection
+from keyhole.blocks.practical_dantzig.shrinkage import Correlations
+from keyhole.learners import aelr, practical_dantzig
+from keyhole.learners.batches import Batches
+from keyhole.learners.moment_base import MomentLearner
+from keyhole.learners.online_greedy import default_slots, theorem_parameters
+from keyhole.learners.practical_dantzig import PracticalDantzig
+from keyhole.learners.registry import learner_row
+from keyhole.saving.api import from_bytes, to_bytes
+
+EVERYTHING = kh.Problem(12, 2, 12)  # for those that read all features, too
+
+DEFAULTS: Mapping[Callable[..., Any], Mapping[str, Any]] = {
+    kh.RandomSubset: {"ridge": 1.0, "clip": False},
+    kh.FullInformation: {"ridge": 1.0, "clip": False},
+    kh.DualAveragingLearner: {
+        "gradient": "residual",
+        "radius": None,
+        "schedule": "adaptive",
+        "clip": False,
+    },
+    kh.HardThresholdingLearner: {
+        "hybrid": False,
+        "batch_size": math.ceil(4 * math.log(12)),  # 2 k log d
+        "growth": 1.25,
+        "step_size": None,
+        "clip": False,
+    },
+    kh.AERRLearner: {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
+    kh.AELRLearner: {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
+    kh.SubsetExpertsLearner: {"radius": 1.0, "horizon": None, "clip": False},
+    kh.DSPOSLRCLearner: {
+        "threshold_scale": 0.03,
+        "noise_sd": None,
+        "failure_probability": 0.05,
+        "weighting": "ratio",
+        "growth": 1.2,
+        "clip": False,
+    },
+    kh.DSOSLRCLearner: {
+        "threshold_scale": 0.05,
+        "noise_sd": None,
+        "failure_probability": 0.05,
+        "weighting": "ratio",
+        "clip": False,
+    },
+    kh.ExploreThenCommitLearner: {"horizon": None, "exploration": None, "ridge": 1.0},
+    kh.EpsilonGreedyLearner: {"epsilon": 1.0, "decay": 1 / 3, "ridge": 1.0},
+    kh.OnlineLassoLearner: {"scale": 1.0, "clip": False},
+    kh.OnlineOMPLearner: {"ridge": 1.0},
+}
+
+
+@pytest.mark.parametrize("make", DEFAULTS)
+def test_defaults_are_those_of_the_pages(make: Callable[..., Any]) -> None:
+    learner = make(EVERYTHING)
+    assert dict(learner.settings()) == DEFAULTS[make]
+    assert learner.seed == 0
+    assert learner.round == 0
+    assert not learner.weights.any()
+    assert learner.intercept == 0.0
+
+
+def test_learners_that_ask_for_a_seed_have_defaults_too() -> None:
+    greedy = kh.OnlineGreedyLearner(EVERYTHING, seed=3)
+    assert (greedy.seed, greedy.ridge, greedy.clip, greedy.parts) == (3, 1.0, False, PRACTICAL)
+    assert (greedy.batch_size, greedy.horizon, greedy.kappa) == (None, None, None)
+    printed = kh.DantzigLearner(EVERYTHING, seed=4, noise_sd=0.5)
+    assert (printed.seed, printed.clip, printed.weighting) == (4, False, "exact")
+    assert (printed.threshold_scale, printed.failure_probability) == (1.0, 0.05)
+    fixed = kh.FixedSubset(EVERYTHING)
+    assert (fixed.seed, fixed.ridge, fixed.clip) == (0, 1.0, False)
+    assert fixed.ask().features.tolist() == [0, 1]  # the first k
+
+
+def test_a_base_without_a_plan_of_its_own_has_defaults_too() -> None:
+    base = MomentLearner(EVERYTHING)
+    assert (base.seed, base.ridge) == (0, 1.0)
+    assert base.ask().features.tolist() == list(range(12))
+
+
+def test_a_learner_takes_one_thing_without_a_name() -> None:
+    """What is not a problem is named as such only in the place of the problem."""
+    with pytest.raises(TypeError, match="positional argument"):
+        kh.Zero(EVERYTHING, 5)  # type: ignore[call-arg]
+    for wrong in (5, None, "d=5"):
+        with pytest.raises(kh.ProblemError, match="Zero needs a problem"):
+            kh.Zero(wrong)  # type: ignore[arg-type]
+        with pytest.raises(kh.ProblemError, match="Zero needs a problem"):
+            kh.Zero(problem=wrong)  # type: ignore[arg-type]
+
+
+def test_the_random_subset_is_that_of_round_1() -> None:
+    for seed in range(5):
+        learner = kh.RandomSubset(kh.Problem(12, 2, 5), seed=seed)
+        drawn = uniform_subset(seed, 1, 12, 5)
+        assert learner.ask().features.tolist() == drawn.tolist()
+
+
+@pytest.mark.parametrize("name", kh.LEARNERS)
+def test_what_a_row_of_the_table_says_of_a_learner(name: str) -> None:
+    row = learner_row(name)
+    assert row.compared == (name in {"auto", "dantzig", "online-greedy", "random", "full"})
+    assert row.reads_everything == (name in {"full", "online-lasso", "online-omp"})
+    centred = {"auto", "mean", "fixed", "random", "full", "dantzig-data"}
+    centred |= {"explore-commit", "epsilon-greedy", "online-lasso", "online-omp"}
+    assert row.has_intercept == (name in centred)
+    assert (row.preset == "as_printed") == name.endswith("-printed")
+
+
+PAIRS = {  # bytes for each pair, and of how many features the pairs are, for d = 12, k = 2
+    kh.Zero: (0.0, 12),
+    kh.FixedSubset: (40.0, 2),
+    kh.RandomSubset: (40.0, 6),
+    kh.FullInformation: (40.0, 12),
+    kh.DantzigLearner: (48.0, 12),
+    kh.OnlineGreedyLearner: (8.0, 12),
+    kh.DSPOSLRCLearner: (48.0, 12),
+    kh.ExploreThenCommitLearner: (24.0, 12),
+    kh.OnlineLassoLearner: (48.0, 12),
+    kh.AERRLearner: (0.0, 12),
+}
+
+
+@pytest.mark.parametrize("learner", PAIRS)
+def test_memory_is_for_pairs_of_what_is_kept(learner: Any) -> None:
+    each, features = PAIRS[learner]
+    assert learner.memory(kh.Problem(12, 2, 6)) == each * features**2
+
+
+# --- Sizes
+
+
+@pytest.mark.parametrize(
+    ("k", "budget", "slots"), [(2, 20, 6), (2, 12, 6), (2, 11, 5), (2, 4, 2), (3, 4, 3), (1, 2, 1)]
+)
+def test_slots_are_3_k_within_half_the_budget(k: int, budget: int, slots: int) -> None:
+    assert default_slots(kh.Problem(20, k, budget)) == slots
+    assert kh.OnlineGreedyLearner(kh.Problem(20, k, budget), seed=0).slots == slots
+
+
+def test_the_sizes_of_the_theorem_are_rounded_up_and_at_least_1() -> None:
+    problem = kh.Problem(20, 2, 6)
+    B, k1 = (6 * 1000 / (1.5**2 * 20 * 2)) ** (1 / 3), 1.5**2 * 2 * math.log(1000) / 3
+    assert theorem_parameters(problem, 1.5, 1000) == (math.ceil(B), math.ceil(k1))
+    assert theorem_parameters(problem, 1.0, 1) == (1, 1)
+    one = kh.OnlineGreedyLearner(problem, seed=0, horizon=1, kappa=1.0)
+    assert (one.batch_size, one.slots, one.parts) == (1, 1, PAPER)
+    with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
+        kh.OnlineGreedyLearner(problem, seed=0, horizon=0, kappa=1.0)
+    many = kh.OnlineGreedyLearner.as_printed(problem, horizon=1000)
+    assert (many.kappa, many.seed, many.slots) == (1.5, 0, 6)  # at most the budget
+    assert many.batch_size == math.ceil(B)
+
+
+def test_the_printed_dantzig_waits_for_k_log_d_log_t_rounds() -> None:
+    problem = kh.Problem(20, 2, 8)
+    for horizon in (1, 2, 10_000):
+        learner = kh.DantzigLearner.as_printed(problem, horizon=horizon)
+        assert learner.burn_in == math.ceil(2 * math.log(20) * math.log(horizon))
+        assert (learner.noise_sd, learner.seed, learner.failure_probability) == (1.0, 0, 0.05)
+        assert (learner.threshold_scale, learner.weighting) == (1.0, "paper")
+    with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
+        kh.DantzigLearner.as_printed(problem, horizon=0)
+
+
+def test_the_rate_of_aelr_by_hand() -> None:
+    """sqrt(ln(2d) / (5 T (M/m + 1))) / (2B), M = d unless the second moments are known."""
+    problem = kh.Problem(d=20, k=2, budget=10)  # 8 are left: m = 4 draws
+    for T, B in [(1, 1.0), (50, 3.0)]:
+        rate = math.sqrt(math.log(40) / (5 * T * (20 / 4 + 1))) / (2 * B)
+        assert aelr.theorem_rate(problem, T, radius=B) == pytest.approx(rate)
+    known = aelr.theorem_rate(problem, 50, second_moments=np.full(20, 0.25))
+    assert known == pytest.approx(math.sqrt(math.log(40) / (5 * 50 * (5 / 4 + 1))) / 2)
+    for wrong in ({"horizon": 0}, {"horizon": 5, "radius": 0.0}):
+        with pytest.raises(kh.ProblemError, match="must be"):
+            aelr.theorem_rate(problem, **wrong)
+
+
+@pytest.mark.parametrize(("k", "budget", "k0"), [(2, 6, 4), (2, 3, 1), (3, 3, 3)])
+def test_the_printed_schedule_of_dual_averaging(k: int, budget: int, k0: int) -> None:
+    """lambda_t = sqrt(8 d t / k0); with budget = k all of it explores, when it does."""
+    problem = kh.Problem(12, k, budget)
+    learner = kh.DualAveragingLearner(problem, schedule="paper", radius=2.5)
+    assert learner._rule.schedule == pytest.approx(math.sqrt(8 * 12 / k0))
+    assert learner._rule.radius == 2.5
+    assert not learner._rule.dense
+    assert kh.DualAveragingLearner(problem)._rule.schedule == 0.0
+
+
+def test_64_batches_may_wait() -> None:
+    shelf = Batches[int]()
+    for i in range(64):
+        assert shelf.overdue() is None
+        shelf.begin(1, i)
+    late = shelf.overdue()
+    assert late is not None
+    assert late.number == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "epochs"),
+    [
+        ({}, {1: (1, 1), 2: (2, 3), 3: (2, 3), 4: (4, 7), 9: (8, 15)}),
+        ({"exploration": 5}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
+        ({"horizon": 1000}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
+    ],
+)
+def test_epochs_double_unless_there_is_one(
+    given: dict[str, int], epochs: dict[int, tuple[int, int]]
+) -> None:
+    learner = kh.ExploreThenCommitLearner(kh.Problem(16, 1, 2), **given)
+    for t, (first, last) in epochs.items():
+        length = last - first + 1 if not given else 1000
+        explored = given.get("exploration", learner.explored(length))
+        assert learner._epoch(t) == (first, last, explored)
+
+
+def test_the_residual_is_at_least_half_of_the_recent_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In units of the label's deviation: half of the error over its variance."""
+    learner = kh.LEARNERS["dantzig-data"](kh.Problem(6, 2, 5), seed=0)
+    assert isinstance(learner, PracticalDantzig)
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 6))
+    kh.play(learner, kh.streams.ArrayStream(X, 7.0 * X[:, 0]))
+    told, usual = list[tuple[float, float]](), selection.select
+
+    def select(sums: Any, found: Correlations, *rest: Any, least: float, **more: Any) -> Any:
+        told.append((least, found.scale_y))
+        return usual(sums, found, *rest, least=least, **more)
+
+    monkeypatch.setattr(practical_dantzig, "select", select)
+    monkeypatch.setattr(PracticalDantzig, "_recent_error", lambda self: 0.8)
+    learner._solve(21)
+    ((least, deviation),) = told
+    assert least == pytest.approx(0.5 * 0.8 / deviation**2)
+    assert deviation > 2.5  # of labels from -7 to 7
+
+
+def test_before_any_label_no_support_was_in_play() -> None:
+    learner = kh.DSOSLRCLearner(kh.Problem(6, 2, 5))
+    learner.ask()  # round 1 explores
+    assert int(learner.ask().memo["number"]) == 0
+
+
+# --- Files
+
+
+@pytest.mark.parametrize("change", ["_fixed", "_avoid", "_explore"])
+def test_a_plan_that_does_not_follow_from_the_support_is_refused(change: str) -> None:
+    learner = kh.LEARNERS["dantzig-data"](kh.Problem(8, 2, 6), seed=0)
+    assert isinstance(learner, PracticalDantzig)
+    X = np.random.default_rng(1).uniform(-1, 1, (40, 8))
+    kh.play(learner, kh.streams.ArrayStream(X, X[:, 3] - X[:, 5]))
+    from_bytes(to_bytes(learner))
+    if change == "_explore":
+        learner._explore += 1
+    else:
+        setattr(learner, change, getattr(learner, change)[:-1].copy())
+    with pytest.raises(kh.StateError, match=r"fixed, avoid, explore are .* that is no plan"):
+        from_bytes(to_bytes(learner))
+
+
+def test_a_batch_of_other_slots_is_refused() -> None:
+    learner = kh.OnlineGreedyLearner(kh.Problem(8, 2, 6), seed=0)
+    learner.ask()
+    from_bytes(to_bytes(learner))
+    entry = learner._batches.asking
+    assert entry is not None
+    draw = entry.content.draw
+    fewer = {name: getattr(draw, name)[:-1].copy() for name in ("j", "p", "weight")}
+    entry.content.draw = dataclasses.replace(draw, **fewer)
+    with pytest.raises(kh.StateError, match=r"batch\.draw\.j must be of 3 slots, it has 2"):
+        from_bytes(to_bytes(learner))
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_a_search_that_reads_beyond_its_order_is_refused(d: int) -> None:
+    learner = kh.HardThresholdingLearner(kh.Problem(d, 1, min(d, 2)))
+    for cursor in range(d):
+        learner._search.whole[CURSOR] = cursor
+        from_bytes(to_bytes(learner))
+    learner._search.whole[CURSOR] = d
+    with pytest.raises(kh.StateError, match="no search of"):
+        from_bytes(to_bytes(learner))
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_a_batch_whose_open_tickets_are_missing_is_refused(more: int) -> None:
+    learner = kh.OnlineGreedyLearner(kh.Problem(8, 2, 6), seed=0)
+    learner.ask()
+    entry = learner._batches.asking
+    assert entry is not None
+    entry.asked += more
+    with pytest.raises(kh.StateError, match=f"batch 1 has {more} open tickets too few"):
+        from_bytes(to_bytes(learner))
+
+
+def test_a_ticket_for_something_else_than_the_support_is_refused() -> None:
+    learner = kh.FixedSubset(kh.Problem(5, 2, 2), support=[1, 3])
+    learner.ask()
+    from_bytes(to_bytes(learner))
+    learner._support = np.array([1, 4])
+    with pytest.raises(kh.StateError, match="the ticket of round 1 is not for the support"):
+        from_bytes(to_bytes(learner))
