@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from benchmarks.auto import parts, rivals, tables
+from benchmarks.auto import layer, parts, rivals, tables
 from benchmarks.common import Row
 from benchmarks.common.files import FILES
 from benchmarks.common.questions import Ask
@@ -59,6 +59,35 @@ def files(folder: Path, seeds: int) -> Part:
     return Part(rows, tables.table_files)
 
 
+def layers(folder: Path | None, seeds: int, n: int) -> dict[str, Part]:
+    """What the last layer is worth on files, and on streams; with late labels on files too."""
+    there = {} if folder is None else FILES
+    files = {
+        path: how
+        for name, how in there.items()
+        if folder is not None and (path := folder / f"{name}.parquet").exists()
+    }
+    named = [*AGNOSTIC_SUITE, *tables.NOTED]
+
+    def games(ask: Ask) -> list[Row]:
+        both = [(p, *how, anew, s) for s in range(seeds) for p, how in files.items()
+                for anew in (False, True)]  # fmt: skip
+        return ask(layer.run_layer_file, both)
+
+    def regret(ask: Ask) -> list[Row]:
+        best = [(path, k, shuffled) for path, (k, _, shuffled) in files.items()]
+        return ask(layer.run_layer_best, best) + games(ask)
+
+    def shares(ask: Ask) -> list[Row]:
+        streams = [(name, s, n) for s in range(seeds) for name in named]
+        late = [(p, *how, d, s) for s in range(seeds) for p, how in files.items()
+                for d in layer.DELAYS]  # fmt: skip
+        return games(ask) + ask(layer.run_layer_late, late) + ask(layer.run_layer_stream, streams)
+
+    found = {"shares": Part(shares, layer.table_shares)}
+    return {"layer": Part(regret, layer.table_layer), **found} if files else found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for and print it."""
     parser = parts_parser("auto", __doc__)
@@ -69,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.seeds < 1 or options.rounds < 256 or options.rounds.bit_count() != 1:
         parser.error("--seeds must be at least 1 and --rounds a power of two, 256 at least")
     known = simulated(options.seeds, options.rounds)
+    known.update(layers(options.data, options.seeds, options.rounds))
     if options.data is not None:
         known["files"] = files(options.data, options.seeds)
     else:
