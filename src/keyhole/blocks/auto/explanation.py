@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
+WORTH_SAYING = 0.02  # of the squared error; less may be chance
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One feature that is bought now.
@@ -72,7 +75,7 @@ def _percents(shares: Mapping[str, float]) -> str:
 
 
 def _of_the_past(weights: Mapping[str, float], saved: float) -> str:
-    if saved < 0.005:
+    if saved < WORTH_SAYING:
         return "the past: says nothing of late that is not known without it"
     largest = sorted(weights.items(), key=lambda item: -abs(item[1]))[:3]
     adds = ", ".join(f"{weight:+.2g} × {name}" for name, weight in largest)
