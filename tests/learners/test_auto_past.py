@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST
+from keyhole.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST, recalled
 from keyhole.blocks.auto.mixture import bound
 from keyhole.errors import StateError
 from keyhole.problem import Floats
@@ -17,7 +17,7 @@ PLAIN = kh.AutoParts(kinks=None)
 
 
 def lingering(n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Two features matter; what they leave of the label fades by a twentieth a round, plus noise."""
+    """Two features matter; the rest of the label fades by a twentieth a round, plus noise."""
     rng = np.random.default_rng(seed)
     X, u = rng.standard_normal((n, 12)), np.zeros(n)
     for t in range(1, n):
@@ -92,7 +92,10 @@ def test_a_ticket_remembers_what_was_known_when_it_was_asked() -> None:
     told: list[float] = []
     for x, label in zip(X, y.tolist(), strict=True):
         ticket = learner.ask()
-        known = dict(zip(PAST_NAMES, np.asarray(ticket.memo["past"]).tolist(), strict=True))
+        assert kh.Ticket.from_json(ticket.to_json()).memo.keys() == ticket.memo.keys()
+        past = recalled(ticket.memo["past"], ticket.memo["told"])
+        known = dict(zip(PAST_NAMES, past.tolist(), strict=True))
+        assert np.isnan(known["label before last"]) == (len(told) < 2)
         assert np.isnan(known["last label"]) == (not told)
         if told:
             assert known["last label"] == told[-1]
@@ -110,6 +113,27 @@ def test_a_ticket_remembers_what_was_known_when_it_was_asked() -> None:
         else:
             assert learner.predict(seen) == before
     assert len(told) == 117
+
+
+def test_labels_of_a_batch_that_knew_none_count_for_no_one() -> None:
+    """Eight tickets are asked before any label comes: two batches that knew none.
+
+    The first label of each only tells the range, so that six of the eight are charged for.
+    """
+    X, y = lingering(8, seed=4)
+    learner = kh.AutoLearner(PROBLEM, seed=0)
+    seen = [ticket.fill(x[ticket.features]) for x in X if (ticket := learner.ask())]
+    losses = np.zeros(4)
+    for i, (one, label) in enumerate(zip(seen, y.tolist(), strict=True)):
+        before = learner._state.last.judge.losses.copy()
+        learner.tell(one, label)
+        change = learner._state.last.judge.losses - before
+        assert (change == 0.0).all() == (i in (0, 4))
+        losses += change
+    last = learner._state.last
+    assert last.judge.losses == pytest.approx(losses)
+    assert int(last.labels.told[0]) == 8
+    assert int(last.errors.told[0]) == 6
 
 
 def test_single_rounds_on_time_are_block_play() -> None:

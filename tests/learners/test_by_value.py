@@ -121,7 +121,7 @@ def test_what_a_row_of_the_table_says_of_a_learner(name: str) -> None:
     row = learner_row(name)
     assert row.compared == (name in {"auto", "dantzig", "online-greedy", "random", "full"})
     assert row.reads_everything == (name in {"full", "online-lasso", "online-omp"})
-    centred = {"auto", "mean", "fixed", "random", "full", "dantzig-data"}
+    centred = {"auto", "mean", "last-value", "fixed", "random", "full", "dantzig-data"}
     centred |= {"explore-commit", "epsilon-greedy", "online-lasso", "online-omp"}
     assert row.has_intercept == (name in centred)
     assert (row.preset == "as_printed") == name.endswith("-printed")

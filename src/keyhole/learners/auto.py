@@ -13,7 +13,7 @@ from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
 from keyhole.blocks.auto.explanation import Explanation, Line
-from keyhole.blocks.auto.layer import AS_IT_IS, PAST, know, layer_words, past_weights
+from keyhole.blocks.auto.layer import AS_IT_IS, PAST, layer_words, noted, past_weights, recalled
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
@@ -28,6 +28,7 @@ from keyhole.blocks.auto.state import (
 )
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
+from keyhole.blocks.sums.past import LABELS
 from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
@@ -45,13 +46,17 @@ class Memo(NamedTuple):
 
 
 class PastMemo(NamedTuple):
-    """The same, and what the past said when the ticket was asked; NaN where nothing yet."""
+    """The same, and what the past said when the ticket was asked (see `noted`)."""
 
     batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
-    past: Annotated[Floats, Holds(shape=(PAST,), nan=True)]
+    past: Annotated[Floats, Holds(shape=(PAST,))]
+    told: Annotated[Indices, Holds(most=LABELS, shape=(2,))]
 
 
-NO_PAST = np.empty(0)
+def _past_of(ticket: Ticket) -> Floats:
+    """What the past said when this ticket was asked; nothing if it was not looked at."""
+    memo = ticket.memo
+    return recalled(memo["past"], memo["told"]) if "past" in memo else np.empty(0)
 
 
 class AutoLearner(LearnerBase):
@@ -178,18 +183,15 @@ class AutoLearner(LearnerBase):
         """A ticket for the features of the current batch."""
         entry = self._open()
         entry.asked += 1
-        memo: Memo | PastMemo = Memo(np.array(entry.number))
-        if self.past:
-            memo = PastMemo(memo.batch, np.empty(PAST))
-            know(self._state.last, memo.past)
+        number = np.array(entry.number)
+        memo = PastMemo(number, *noted(self._state.last)) if self.past else Memo(number)
         return self._desk.issue(entry.content.S, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
-        known = np.array(seen.ticket.memo.get("past", NO_PAST))
-        values = np.array(seen.values)
-        return float(kernels.predict_row(self._settings, self._state, batch, values, known))
+        known = np.array(seen.values), _past_of(seen.ticket)
+        return float(kernels.predict_row(self._settings, self._state, batch, *known))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -197,8 +199,8 @@ class AutoLearner(LearnerBase):
         entry = self._entry(ticket)
         row = np.array(seen.values)[np.newaxis]
         columns = np.arange(len(ticket.features))
-        known = np.array(ticket.memo["past"])[np.newaxis] if self.past else np.empty((0, 0))
-        told = (row, np.array([label]), columns, np.empty(1), known)
+        pasts = _past_of(ticket)[np.newaxis] if self.past else np.empty((0, 0))
+        told = (row, np.array([label]), columns, np.empty(1), pasts)
         kernels.learn_rows(self._settings, self._state, entry.content, *told)
         if self._batches.close(entry, 1):
             self._finish(entry.content)

@@ -60,7 +60,7 @@ def test_rounds_one_by_one_are_block_play(proper: bool) -> None:
 
 def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     problem = kh.Problem(d=8, k=2, budget=6)
-    s = settings(problem, RESTLESS, proper=False, seed=2)
+    s = settings(problem, RESTLESS, proper=False, past=False, seed=2)
     state, batch = new_state(s, RESTLESS), new_batch(s)
     choose(s, state, batch, 1)
     assert sorted(batch.why.tolist()).count(NET) == s.net
@@ -122,7 +122,7 @@ def test_the_leader_lost_least_and_is_the_first_of_equals() -> None:
 
 
 def test_batches_grow_with_the_rounds() -> None:
-    s = settings(kh.Problem(8, 2, 6), kh.AutoParts(), proper=False, seed=0)
+    s = settings(kh.Problem(8, 2, 6), kh.AutoParts(), proper=False, past=False, seed=0)
     sizes = [batch_size(s, t) for t in (0, 319, 320, 64 * 15, 64 * 16, 64 * 17, 10**6)]
     assert sizes == [4, 4, 5, 15, 16, 16, 16]
 
@@ -130,12 +130,12 @@ def test_batches_grow_with_the_rounds() -> None:
 def test_memories_that_forget_are_bolder_where_there_is_room() -> None:
     parts = kh.AutoParts(taus=(math.inf, 64.0), threshold=3.0, pool=4, slots=0)
     for k, proper, expected in [(2, False, [3.0, 2.2]), (3, False, [3.0, 3.0]), (2, True, [3, 3])]:
-        s = settings(kh.Problem(9, k, 6), parts, proper=proper, seed=0)
+        s = settings(kh.Problem(9, k, 6), parts, proper=proper, past=False, seed=0)
         assert s.thresholds.tolist() == pytest.approx(expected)
 
 
 def test_a_tidy_batch_keeps_what_is_in_use() -> None:
-    s = settings(kh.Problem(8, 2, 6), RESTLESS, proper=False, seed=2)
+    s = settings(kh.Problem(8, 2, 6), RESTLESS, proper=False, past=False, seed=2)
     batch = new_batch(s)
     for array in (batch.values, batch.labels, batch.runs.place, batch.runs.theta, batch.runs.P):
         array[...] = np.arange(1, array.size + 1).reshape(array.shape)

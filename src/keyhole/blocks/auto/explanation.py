@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-
 WORTH_SAYING = 0.02  # of the squared error; less may be chance
 
 

@@ -13,9 +13,9 @@ from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as judge_of
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble, guess, learn, start_from
 from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.sums.past import INPUTS, NAMES, Past, inputs, no_past, remember
+from keyhole.blocks.sums.past import INPUTS, LABELS, NAMES, Past, inputs, no_past, remember
 from keyhole.fields import AT_LEAST_0, Holds
-from keyhole.problem import Floats
+from keyhole.problem import Floats, Indices
 
 ONLY = 0
 SQUARES, ROUNDS = 0, 1  # in `Layer.spread`
@@ -120,6 +120,31 @@ def know(last: Layer, out: Floats) -> None:
     inputs(last.errors, out[INPUTS:])
 
 
+def noted(last: Layer) -> tuple[Floats, Indices]:
+    """What the past says now, for a ticket, which holds finite numbers: 0 where it says nothing.
+
+    And how many labels and errors were told, as far as that decides what is known: `recalled`
+    makes of both what `know` wrote.
+    """
+    past = np.empty(PAST)
+    know(last, past)
+    told = np.minimum([last.labels.told[ONLY], last.errors.told[ONLY]], LABELS)
+    return np.nan_to_num(past), told
+
+
+def recalled(past: Floats, told: Indices) -> Floats:
+    """What the past said, NaN where it said nothing.
+
+    >>> recalled(np.ones(PAST), np.array([1, 0]))
+    array([ 1., nan,  1.,  1.,  1., nan, nan, nan, nan, nan])
+    """
+    known = np.array(past)
+    for part, many in zip((known[:INPUTS], known[INPUTS:]), told.tolist(), strict=True):
+        part[many:LABELS] = np.nan
+        part[LABELS:] = part[LABELS:] if many else np.nan
+    return known
+
+
 @kernel
 def begin(last: Layer, variance: float) -> None:
     """Start the VAWs anew from the sums, when labels have this variance.
@@ -185,6 +210,9 @@ def learn_layer(last: Layer, fade: float, x: Floats, guesses: Floats, y: float) 
 
 @inner
 def meet(last: Layer, y: float) -> None:
-    """The first label of all: it tells the range, and is a part of the past."""
-    charge(last.judge, np.zeros(len(last.judge.losses)), y)
+    """A label of a batch that knew none: it tells the range, and is a part of the past.
+
+    It is no one's fault: all guesses count as right.
+    """
+    charge(last.judge, np.full(len(last.judge.losses), y), y)
     remember(last.labels, y)
