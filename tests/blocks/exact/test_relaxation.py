@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import LinearConstraint, minimize
 
 from keyhole.blocks.exact import relaxation
 from keyhole.blocks.exact.relaxation import IN, OPEN, OUT, NodeArrays, Split, States
@@ -39,7 +39,7 @@ def test_a_sweep_of_the_spread_takes_the_best_step_along_each_coordinate() -> No
     G = problem(5, 0)[0]
     for mu, least in ((0.05, 0.0), (0.2, 0.0), (0.02, 0.01)):
         delta, weight = np.full(5, max(least, 0.02)), rng.uniform(0.2, 1.0, 5)
-        P = np.linalg.inv(G - np.diag(delta))
+        P = np.asarray(np.linalg.inv(G - np.diag(delta)), dtype=np.float64)
         expected = delta.copy()
         for j in range(5):
             # weight_j - mu P_jj(t) = 0, where P_jj(t) = 1 / (1 / P_jj - t)
@@ -148,36 +148,47 @@ def relaxed(c: Floats, R: Floats, e: Floats, kinds: States, r: int) -> float:
         np.full(len(free), r / len(free)),
         method="SLSQP",
         bounds=[(1e-9, 1.0)] * len(free),
-        constraints={"type": "ineq", "fun": lambda z: r - z.sum()},
+        constraints=LinearConstraint(np.ones((1, len(free))), -np.inf, r),
         options={"ftol": 1e-12, "maxiter": 500},
     )
     return float(found.fun)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("kinds", "r"), [((0,) * 7, 2), ((0,) * 7, 3), ((0, 1, 2, 0, 0, 0, 1), 2)])
-def test_the_relaxation_is_solved(kinds: tuple[int, ...], r: int, seed: int) -> None:
-    G, c, R, e = problem(7, seed)
-    state = states(*kinds)
+# Those of 5 and 10 columns overshoot, so that their price has to be bracketed.
+HARD = [(5, 2, 1), (5, 21, 1), (5, 23, 1), (5, 21, 4), (5, 35, 4), (5, 36, 4), (10, 24, 2)]
+
+
+@pytest.mark.parametrize(("m", "seed", "r"), [*HARD, *((7, i, 2 + i % 2) for i in range(8))])
+def test_the_relaxation_is_solved_in_a_few_rounds(m: int, seed: int, r: int) -> None:
+    G, c, R, e = problem(m, seed)
+    state = states(*[OPEN] * m)
+    if seed in (6, 7):
+        state[1], state[2], state[6] = IN, OUT, IN
     optimum = relaxed(c, R, e, state, r)
     always = tuple(np.flatnonzero(state == IN).tolist())
     free = np.flatnonzero(state == OPEN).tolist()
     best = min(rss(G, c, (*always, *S)) for S in itertools.combinations(free, r))
-    for lam, rounds in ((0.0, 60), (1.0, 60), (1e-8, 60), (0.0, 12)):
-        q, v = np.full(7, 0.1), np.empty(7)
+    assert optimum <= best + 1e-9
+    near = 1e-4 if m == 7 else 0.004
+    for lam, at, rounds, share in (
+        (0.0, 0.0, 60, near),
+        (0.0, 0.1, 12, near),
+        (0.0, 0.0, 8, 0.005),
+        (1.0, 0.0, 12, 0.05),
+        (1e-4, 0.1, 12, 0.05),
+    ):
+        q, v = np.full(m, at), np.empty(m)
         node = NodeArrays(state.copy(), q, v)
         base, bound, price_of = relaxation.relax(Split(R, e, c), node, r, lam, 1.0, rounds)
-        assert node.state.tolist() == list(kinds)
+        assert node.state.tolist() == state.tolist()
         assert (q[state == OUT] == 0.0).all()
-        again = np.empty(7)
-        assert (base, bound) == pytest.approx(
-            relaxation.dual(c, e, state, r, q, c - R @ q, again), abs=1e-12
-        )
+        again = np.empty(m)
+        expected = relaxation.dual(c, e, state, r, q, c - R @ q, again)
+        assert (base, bound) == pytest.approx(expected, abs=1e-12)
         np.testing.assert_allclose(v, again, atol=1e-12)
         assert price_of > 0.0
         assert bound <= optimum + 1e-9
-        assert optimum <= best + 1e-9
-        assert optimum - bound <= (0.003 if rounds > 12 else 0.02) * (1.0 - optimum)
+        assert optimum - bound <= share * (1.0 - optimum)
 
 
 def test_a_bound_that_is_good_enough_ends_the_relaxation() -> None:
@@ -233,49 +244,63 @@ def test_what_is_in_comes_first_then_the_best_scores(seed: int) -> None:
         assert S.tolist() == [*ins, *best, *[-5] * (8 - len(ins) - len(best))]
 
 
+def members(state: States, kind: int) -> set[int]:
+    return set(np.flatnonzero(state == kind).tolist())
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("usable", [True, False])
 def test_a_settled_node_has_lost_no_better_subset(seed: int, usable: bool) -> None:
     m, k, rng = 7, 3, np.random.default_rng(seed)
     G, c, R, e = problem(m, seed)
     begun = np.where(rng.random(m) < 0.15, rng.integers(1, 3, m), OPEN).astype(np.int8)
-    ins = np.flatnonzero(begun == IN)
-    begun[ins[k - 1 :]] = OPEN
+    begun[np.flatnonzero(begun == IN)[k - 1 :]] = OPEN
     inside = [
         S
         for S in itertools.combinations(range(m), k)
-        if set(np.flatnonzero(begun == IN)) <= set(S)
-        and not set(S) & set(np.flatnonzero(begun == OUT))
+        if members(begun, IN) <= set(S) and not set(S) & members(begun, OUT)
     ]
     values = {S: rss(G, c, S) for S in inside}
-    for goal in (
-        min(values.values()) - 1e-9,
-        min(values.values()) + 1e-4,
-        0.9 * max(values.values()),
-    ):
+    best, worst = min(values.values()), max(values.values())
+    low = relaxed(c, R, e, begun, k - len(members(begun, IN))) if usable else 0.0
+    for goal in (best - 1e-9, best + 1e-4, 0.9 * worst, 0.9 * low):
         state, q, v, S = begun.copy(), np.zeros(m), np.zeros(m), np.full(k, -1)
         split = Split(R, e if usable else 0.0 * e, c)
         bound, slack, lam, branch, size = relaxation.settle(
             split, k, NodeArrays(state, q, v), 0.0, goal, 60, S
         )
-        chosen = tuple(sorted(S[:size].tolist()))
+        chosen = set(S[:size].tolist())
+        assert len(chosen) == size == k
+        assert members(begun, IN) <= chosen
         better = [T for T, value in values.items() if value < goal]
         if bound == math.inf:
             assert branch == -1
-            assert all(set(T) == set(chosen) for T in better)
+            assert all(set(T) == chosen for T in better)
             continue
-        assert bound <= min(values.values()) + 1e-9
-        for T in better:
-            assert set(np.flatnonzero(state == IN)) <= set(T)
-            assert not set(np.flatnonzero(state == OUT)) & set(T)
+        assert not (usable and goal < low)  # the relaxation alone would do
+        assert low - 0.005 * (1.0 - low) <= bound <= best + 1e-9
         for T, value in values.items():
-            if not any(state[j] == OUT for j in T):
+            if members(state, IN) <= set(T) and not members(state, OUT) & set(T):
                 free = [j for j in T if state[j] == OPEN]
-                if set(np.flatnonzero(state == IN)) <= set(T):
-                    assert value >= slack - v[free].sum() - 1e-9
+                assert value >= slack - v[free].sum() - 1e-9
+            else:
+                assert value >= goal  # so that nothing is lost
         z = np.minimum(1.0, np.abs(q) * np.sqrt(e / lam)) if usable else np.zeros(m)
         width = np.where(state == OPEN, z * (1.0 - z) + 1e-9 * c**2, -1.0)
         assert branch == int(np.argmax(width))
-        assert len(chosen) == k
         if not usable:
             assert (bound, slack) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("kinds", [(1, 2, 0, 2, 1, 2), (1, 0, 1, 0, 2, 1), (2, 0, 0, 2, 2, 0)])
+def test_a_node_with_a_single_subset_is_done(kinds: tuple[int, ...]) -> None:
+    """All places are taken, or there are no more candidates than places."""
+    _, c, R, e = problem(6, 0)
+    state, S = states(*kinds), np.full(3, -1)
+    node = NodeArrays(state, np.zeros(6), np.zeros(6))
+    told = relaxation.settle(Split(R, e, c), 3, node, 0.0, 1.0, 60, S)
+    only = np.flatnonzero(state == IN)
+    if len(only) < 3:
+        only = np.flatnonzero(state != OUT)
+    assert (told[0], told[3], told[4]) == (math.inf, -1, 3)
+    assert sorted(S.tolist()) == only.tolist()
