@@ -414,6 +414,7 @@ def test_every_pivot_leads_to_an_optimal_basis(kind: str, seed: int) -> None:
         if which < 0:
             break
         kinds.add((side, joins))
+        before = [set(members.tolist()) for members in sides(z)]
         code, s_next, made, z = homotopy.follow(M, z, s, 2.0, 1)
         if code == homotopy.RAY:
             proves_infeasible(M, z, s_next)
@@ -428,6 +429,10 @@ def test_every_pivot_leads_to_an_optimal_basis(kind: str, seed: int) -> None:
             assert z.place[side].tolist() == expected.tolist()
         optimal_at(z, s_next)
         for side in (ROW, COLUMN):
+            # What has just joined sits on its bound to the last bit.
+            new = sorted(set(sides(z)[side].tolist()) - before[side])
+            exact = z.line[SIGN + side, new] * z.line[BOUND + side, new]
+            assert z.line[VALUE + side, new].tolist() == exact.tolist()
             expected_rates = carried(M, z, side) + centres[side]
             np.testing.assert_allclose(z.line[RATE + side], expected_rates, atol=1e-6)
         values = z.basic[:RATE].copy(), z.line[:RATE].copy()
@@ -464,6 +469,21 @@ def test_the_path_takes_no_more_pivots_than_told() -> None:
         path_start.follow_to_end(M, z, 1.0, 2.0, 1, Loosening(1e-4, False))[::2][0]
         == homotopy.LIMIT
     )
+
+
+def test_a_basis_outgrows_its_room() -> None:
+    M = symmetric(20, 1)
+    M = M @ M.T / 20 + np.eye(20)
+    z = with_basis(M, [], [])
+    z.line[BOUND + ROW] = 1e-6
+    assert path_start.start_path(M, z, 2.0, Loosening(1e-4, False))
+    code, _, made, z = path_start.follow_to_end(M, z, 1.0, 2.0, 500, Loosening(1e-4, False))
+    assert code == homotopy.DONE
+    assert z.active[NUMBER, SIZE] == 20 <= made
+    w = np.zeros(20)
+    w[sides(z)[COLUMN]] = z.basic[VALUE + COLUMN, :20]
+    np.testing.assert_allclose(np.abs(z.line[CENTRE] - M @ w), 1e-6, rtol=1e-6)
+    assert z.inv.shape == (32, 32)
 
 
 @pytest.mark.parametrize("seed", range(12))

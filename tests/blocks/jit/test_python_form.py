@@ -13,6 +13,7 @@ FILES = [  # tests of kernels that do not take long in Python
     "tests/blocks/auto/test_mixture.py",
     "tests/blocks/dantzig/test_parts.py",
     "tests/blocks/dantzig/test_path.py",
+    "tests/blocks/dantzig/test_working_parts.py",
     "tests/blocks/fit/test_lasso.py",
     "tests/blocks/fit/test_newton.py",
     "tests/blocks/sums/test_running.py",
