@@ -212,3 +212,46 @@ def test_starts_whose_rows_are_not_their_columns_are_repaired(kind: str, seed: i
         if answer.status != "optimal":
             break
         start = answer.basis
+
+
+@pytest.mark.parametrize("kind", ["plain", "chain", "pairs"])
+@pytest.mark.parametrize("d", [49, 64])
+def test_answers_on_a_working_set(kind: str, d: int) -> None:
+    """Few of many coordinates matter; a start that is the answer takes no pivot at all."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((3 * d, d))
+    if kind == "chain":
+        for j in range(1, d):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    y = X[:, :6] @ rng.standard_normal(6) + 0.3 * rng.standard_normal(3 * d)
+    if kind == "pairs":
+        X *= rng.random((3 * d, d)) < 0.7
+    G, b = X.T @ X / (3 * d), X.T @ y / (3 * d)
+    for share in (0.5, 0.25):
+        lam = share * np.abs(b).max() * rng.uniform(0.8, 1.0, d)
+        cold = check(G, b, lam)
+        assert cold.engine == "homotopy"
+        assert cold.pivots > 0
+        again = check(G, b, lam, cold.basis)
+        if set(cold.basis.columns) == set(cold.basis.rows):  # else the lasso has another basis
+            assert again.pivots == 0
+        bare = DantzigBasis(*(getattr(cold.basis, name) for name in BARE))
+        assert check(G, b, lam, bare).pivots == 0
+        noise = 0.01 * rng.standard_normal((d, d))
+        moved = G + noise + noise.T, b + 0.02 * rng.standard_normal(d), 0.95 * lam
+        check(*moved, cold.basis)
+        check(*moved, bare)
+        upside_down = DantzigBasis(bare.columns, -bare.column_signs, bare.rows, -bare.row_signs)
+        check(*moved, upside_down)
+
+
+def test_a_working_set_that_proves_infeasibility() -> None:
+    """Two rows ask for different values of the same sum; the rest is easy."""
+    d = 60
+    G, b = np.eye(d), np.linspace(0.0, 0.5, d)
+    G[0, 1] = G[1, 0] = 1.0
+    b[0], b[1] = 3.0, 1.0
+    answer = check(G, b, np.full(d, 0.4))
+    assert answer.status == "infeasible"
+    assert answer.feasible_scale == pytest.approx(1.0 / 0.4)
+    assert check(G, b, np.full(d, 1.01)).status == "optimal"
