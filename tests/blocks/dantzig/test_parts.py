@@ -284,6 +284,8 @@ def test_states_grow_and_forget() -> None:
     for side, members in ((ROW, sides(z)[0]), (COLUMN, sides(z)[1])):
         wrong += int((z.line[SIGN + side, members] * z.basic[VALUE + side, :4] < 0.0).sum())
     assert basis.wrong_signs(z) == wrong > 0
+    z.basic[VALUE : VALUE + 2] = 0.0  # neither sign is wrong for 0
+    assert basis.wrong_signs(z) == 0
     basis.forget(z)
     assert z.active[NUMBER, SIZE] == 0
     assert (z.place == -1).all()
@@ -441,6 +443,30 @@ def test_every_pivot_leads_to_an_optimal_basis(kind: str, seed: int) -> None:
         np.testing.assert_allclose(z.line[:RATE], values[1], atol=1e-7)
         s = s_next
     assert kinds
+
+
+def test_violations_that_are_rounding_are_no_events() -> None:
+    """Up to 1e-11, of the size of b for rows, of the largest basic value for signs."""
+    for side, j, unit in ((ROW, 0, 4.0), (COLUMN, 1, 1.0)):
+        for share, counts in ((0.7, False), (1.6, True)):
+            z = basis.new_state(2, 2, 2)
+            z.line[BOUND + ROW], z.line[BOUND_RATE] = 0.5, 9.0
+            z.line[BOUND_RATE + 1] = 9.0
+            z.line[VALUE + side, j] = -z.line[BOUND + side, j] - share * 1e-11 * unit
+            assert (homotopy.next_event(z, 4.0)[3] >= 0) == counts
+    M = np.diag([1.0, 2.0, 3.0])
+    for side in (ROW, COLUMN):
+        for share, counts in ((0.7, False), (1.6, True)):
+            z = with_basis(M, [0, 2], [0, 2])
+            z.line[BOUND + ROW], z.line[BOUND + COLUMN] = 9e9, 9e9
+            z.basic[VALUE + side, :2] = z.line[SIGN + side, [0, 2]] * [5.0, -share * 5e-11]
+            z.basic[VALUE + 1 - side, :2] = z.line[SIGN + 1 - side, [0, 2]]
+            z.basic[RATE + side, 1] = z.line[SIGN + side, 2]
+            event, found, joins, which = homotopy.next_event(z, 4.0)
+            assert (which >= 0) == counts
+            if counts:
+                assert (found, joins, which) == (1 - side, False, 1)
+                assert event == pytest.approx(share * 5e-11)
 
 
 def proves_infeasible(M: Floats, z: State, s: float) -> None:

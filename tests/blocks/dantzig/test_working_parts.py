@@ -152,7 +152,7 @@ def test_what_holds_up_to_rounding() -> None:
     program = Program(np.eye(3), np.full(3, 2.0), np.array([0.5, 0.0, 1.0]), 2.0)
     slack = 1e-11 * 2.0
     for j, sign, side in itertools.product(range(3), (1.0, -1.0), ("r", "q")):
-        for share, fine in ((0.9, True), (1.1, False)):
+        for share, fine in ((0.9, True), (1.0, True), (1.1, False)):
             r, q = np.zeros(3), np.zeros(3)
             if side == "r":
                 r[j] = sign * (program.lam[j] + share * slack)

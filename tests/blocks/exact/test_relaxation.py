@@ -285,6 +285,10 @@ def test_a_settled_node_has_lost_no_better_subset(seed: int, usable: bool) -> No
                 assert value >= slack - v[free].sum() - 1e-9
             else:
                 assert value >= goal  # so that nothing is lost
+        if usable:  # slack and v alone bound as well as the relaxation does
+            r = k - len(members(state, IN))
+            alone = slack - sum(sorted(v[state == OPEN])[-r:])
+            assert alone >= low - 0.005 * (1.0 - low)
         z = np.minimum(1.0, np.abs(q) * np.sqrt(e / lam)) if usable else np.zeros(m)
         width = np.where(state == OPEN, z * (1.0 - z) + 1e-9 * c**2, -1.0)
         assert branch == int(np.argmax(width))

@@ -359,9 +359,9 @@ def test_condition_numbers_that_subsets_attain() -> None:
     nearly[1, 1] = 3e-10
     assert sparse_eigenvalues.found_condition(nearly, 1) == pytest.approx(np.sqrt(2 / 3e-10))
     assert sparse_spectrum(nearly, 1).low.low == 3e-10
-    nearly[1, 1] = 1e-10
+    nearly[1, 1] = 2e-10  # up to 1e-10 of the largest
     assert sparse_spectrum(nearly, 1).low.high == 0.0
-    assert sparse_spectrum(nearly, 1, semidefinite=False).low.high == 1e-10
+    assert sparse_spectrum(nearly, 1, semidefinite=False).low.high == 2e-10
 
 
 def test_half_of_the_steps_are_for_each_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,6 +381,12 @@ def test_half_of_the_steps_are_for_each_end(monkeypatch: pytest.MonkeyPatch) -> 
     assert (found.high.low, found.high.high) == pytest.approx((1.0, 1.5))
     sparse_spectrum(A, 3, seconds=2.0, semidefinite=False)
     assert given[3][0] == np.inf
+
+
+def test_a_bound_that_is_attained_needs_no_proof() -> None:
+    found = sparse_spectrum(np.diag([1.0, 2.0, 3.0]), 2)
+    assert found.high.how == upper_bound(np.diag([1.0, 2.0, 3.0]), 2)[1]
+    assert found.low.how == upper_bound(-np.diag([1.0, 2.0, 3.0]), 2)[1]
 
 
 def test_only_the_symmetric_part_counts() -> None:

@@ -224,3 +224,22 @@ def test_an_incumbent_is_written_in_full() -> None:
     S = np.full(5, 9)
     kernels.record(S, np.array([7, 3]), np.array([10, 11, 12]), np.array([2, 0, 1]), 2)
     assert S.tolist() == [7, 3, 12, 10, -1]
+
+
+def test_a_column_of_which_just_enough_is_left_counts() -> None:
+    """1e-10 of its square, to the last bit; a hair less and it depends on what is there."""
+    c = np.array([0.5e-5, 0.1])
+    for left, gain in ((1e-10, 0.25), (0.99e-10, 0.0)):
+        G = np.diag([left, 1.0])
+        D, r = kernels.untouched(G, c)
+        told = kernels.include(G, np.empty((2, 2)), 0, 0, D, r)
+        assert told == pytest.approx(gain or -1.0)
+        assert kernels.rss(G, c, np.array([0]), 1) == pytest.approx(1.0 - gain)
+        S = np.full(2, -1)
+        size, found = kernels.forward(G, c, 2, S, 0)
+        assert (size, found) == (2 if gain else 1, pytest.approx(1.0 - 0.01 - gain))
+        for always in ([], [1]) if gain else ([],):
+            C = np.array([j for j in (1, 0) if j not in always])
+            leaf = Leaf(np.array(always, dtype=np.int64), C, np.zeros(len(C)), -9.0)
+            best, _ = kernels.enumerate_all(G, c, leaf, len(C), 1.0, S)
+            assert best == pytest.approx(1.0 - 0.01 - gain)
