@@ -55,6 +55,13 @@ def test_the_path_stops_before_too_many_nonzeros() -> None:
     assert dantzig.path(G, b, max_nonzeros=0).nonzeros.tolist() == [0]
 
 
+def test_as_many_nonzeros_as_allowed_are_allowed() -> None:
+    for lams in (None, [2.5, 1.5, 0.5]):
+        way = dantzig.path(np.eye(3), [3.0, 2.0, 1.0], lams, max_nonzeros=2)
+        assert way.status == "limit"
+        assert way.nonzeros.max() == 2 if lams else way.lams[-1] == 1.0
+
+
 def test_thresholds_of_ones_own() -> None:
     G, b = moments(70, 90, seed=3)
     lams = np.array([0.3, 1.0, 0.1])

@@ -160,6 +160,8 @@ def test_what_holds_up_to_rounding() -> None:
                 q[j] = sign * (1.0 + share * 1e-11)
             assert working.holds(program, Lines(r, q)) == fine
             assert working.feasible(program, r) == (fine or side == "q")
+            load = working.loads(program, Lines(r, q), 0.0, 0.0)
+            assert (load.max() <= 1.0) == fine  # what holds does not join
 
 
 def test_loads_are_shares_of_bounds() -> None:
@@ -199,21 +201,21 @@ def test_newcomers_are_the_worst_outside() -> None:
 def test_columns_that_stop_a_ray() -> None:
     program = asked(12, 3)
     program.G[:, 11] = program.G[11] = 0.0  # this one never does
-    held, z = on(program, [4, 2, 9, 0], [0, 2], [2, 1])
-    z.basic[MOVE + ROW, :2] = [0.5, -2.0]
-    z.basic[GAUGE, LARGEST] = 3.0
-    for stuck, sign in ((-1, 1), (1, 1), (3, -1)):
+    held, z = on(program, [4, 2, 9, 0], [3, 2], [2, 1])
+    outside = np.array([j for j in range(12) if j not in (4, 2, 9, 0)])
+    for stuck, sign, steps in ((-1, 1, [0.5, -2.0]), (0, 1, [0.5, -2.0]), (1, -1, [0.5, 0.25])):
+        z.basic[MOVE + ROW, :2] = steps
         z.active[NUMBER, STUCK], z.active[NUMBER, STUCK_SIGN] = stuck, sign
         u = np.zeros(12)
-        u[[4, 9]] = [0.5, -2.0]
+        u[[0, 9]] = steps
         if stuck >= 0:
             u[held.W[stuck]] = sign
-        moves = np.abs(program.G @ u)
-        outside = [j for j in range(11) if j not in (4, 2, 9, 0)]
-        assert working.stopping(program.G, held, z, 12).tolist() == outside
-        first = working.stopping(program.G, held, z, 1).tolist()
-        if first:
-            assert moves[first[0]] >= 0.9 * moves[outside].max()
+        moves = np.abs(program.G @ u)[outside]
+        for least in (1e-6, float(np.median(moves))):  # in units of the largest step
+            z.basic[GAUGE, LARGEST] = least / (1e-9 * np.abs(u).max())
+            expected = outside[moves > least]
+            assert working.stopping(program.G, held, z, 12).tolist() == expected.tolist()
+            assert 11 not in expected
     z.basic[GAUGE, LARGEST] = 1e12  # then all of that is rounding
     assert working.stopping(program.G, held, z, 12).tolist() == []
 
