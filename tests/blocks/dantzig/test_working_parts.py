@@ -51,7 +51,7 @@ from keyhole.blocks.dantzig.kernels.table import (
 )
 from keyhole.blocks.dantzig.kernels.working_set import WorkingSet
 from keyhole.blocks.jit.cache import compiles
-from keyhole.problem import Floats
+from keyhole.problem import Floats, Indices
 
 pytestmark = pytest.mark.skipif(compiles(), reason="inner kernels have no way in from Python")
 
@@ -555,3 +555,110 @@ def test_a_look_around_finds_what_is_violated() -> None:
     assert (lines.q == 0.0).all()
     soon = np.flatnonzero(np.abs(r) > 0.87 * program.lam * (1 + 1e-9)).tolist()
     assert set(np.flatnonzero(held.member).tolist()) == {4, 2, 8, 0} | set(soon)
+
+
+# --- Starts and growing working sets
+
+
+def sparse_program(seed: int, kind: str, d: int = 70) -> Program:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * d, d))
+    if kind == "chain":
+        for j in range(1, d):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    y = X[:, :5] @ rng.normal(size=5) + 0.3 * rng.normal(size=2 * d)
+    if kind == "pairs":
+        X *= rng.random(X.shape) < 0.7
+    b = X.T @ y / (2 * d)
+    top = float(np.abs(b).max())
+    lam = rng.choice([0.25, 0.45]) * top * rng.uniform(0.8, 1.0, d)
+    return Program(X.T @ X / (2 * d), b, lam, top)
+
+
+def points(z: State, W: Indices, d: int) -> tuple[Floats, Floats]:
+    n, w, u = z.active[NUMBER, SIZE], np.zeros(d), np.zeros(d)
+    w[W[z.active[COLUMN, :n]]] = z.basic[VALUE + COLUMN, :n]
+    u[W[z.active[ROW, :n]]] = z.basic[VALUE + ROW, :n]
+    return w, u
+
+
+def is_answer(program: Program, z: State, W: Indices, lines: Lines) -> None:
+    """Feasible on both sides with equal values, and the lines are those of this very point."""
+    w, u = points(z, W, len(program.b))
+    np.testing.assert_allclose(lines.r, program.b - program.G @ w, atol=1e-9)
+    np.testing.assert_allclose(lines.q, program.G @ u, atol=1e-9)
+    assert (np.abs(lines.r) <= program.lam + 1e-9).all()
+    assert np.abs(lines.q).max() <= 1.0 + 1e-9
+    value = program.b @ u - program.lam @ np.abs(u)
+    assert np.abs(w).sum() == pytest.approx(value, abs=1e-8)
+
+
+NOTHING = Guess(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
+@pytest.mark.parametrize("kind", ["plain", "chain", "pairs"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_working_set_grows_to_the_answer(seed: int, kind: str) -> None:
+    program = sparse_program(seed, kind)
+    d, lines = 70, empty(70)
+    code, s, _, z, held = grow.grow(program, NOTHING, lines, 500)
+    assert (code, s) == (0, 0.0)
+    is_answer(program, z, held.W, lines)
+    n, m = z.active[NUMBER, SIZE], z.place.shape[1]
+    assert held.member.sum() == m <= d // 2
+    E, A = z.active[ROW, :n], z.active[COLUMN, :n]
+    signs = z.line[SIGN + COLUMN, A], z.line[SIGN + ROW, E]
+    here = z.basic[VALUE + COLUMN, :n].copy()
+    known = Guess(held.W[A], signs[0], held.W[E], signs[1], here)
+    equal = set(known.columns) == set(known.rows)
+    rng = np.random.default_rng(seed)
+    for weights, far in (
+        (here, False),
+        (np.zeros(0), False),
+        (here * rng.uniform(0.9, 1.1, n), False),
+        (-here, True),
+        (np.full(n, np.nan), True),
+    ):
+        guess = known._replace(weights=weights)
+        fresh = empty(d)
+        start = warm_start.first_basis(program, guess, fresh, 500)
+        size, members = start.z.active[NUMBER, SIZE], start.working.W[: start.z.place.shape[1]]
+        assert set(known.columns) | set(known.rows) <= set(members.tolist())
+        np.testing.assert_array_equal(
+            start.working.M[: len(members), : len(members)], program.G[np.ix_(members, members)]
+        )
+        w, _ = points(start.z, start.working.W, d)
+        if start.looked:
+            np.testing.assert_allclose(fresh.r, program.b - program.G @ w, atol=1e-9)
+        if start.solved:
+            is_answer(program, start.z, start.working.W, fresh)
+        elif size and not far:
+            rows_now = members[start.z.active[ROW, :size]]
+            columns_now = members[start.z.active[COLUMN, :size]]
+            part = program.G[np.ix_(rows_now, columns_now)]
+            inv = start.z.inv[:size, :size]
+            np.testing.assert_allclose(inv @ part, np.eye(size), atol=1e-6)
+        if not len(weights):
+            assert (start.solved, start.pivots) == (False, 0)
+            np.testing.assert_allclose(w[known.columns], here, atol=1e-9)
+        if weights is here and equal:
+            assert start.solved
+            assert start.pivots == 0
+        fresh = empty(d)
+        code, s, made, z, held = grow.grow(program, guess, fresh, 500)
+        assert (code, s) == (0, 0.0)
+        is_answer(program, z, held.W, fresh)
+        if not len(weights) or (weights is here and equal):
+            assert made == 0
+
+
+def test_a_working_set_that_gets_too_large_is_given_up() -> None:
+    program = sparse_program(0, "plain", 30)
+    tight = program._replace(lam=0.02 * program.lam)
+    code, s, _, z, _ = grow.grow(tight, NOTHING, empty(30), 500)
+    assert code == grow.WIDE
+    assert 2 * z.place.shape[1] > 30
+    assert 0.0 < s <= 1.0
+    code, _, made, _, _ = grow.grow(program, NOTHING, empty(30), 0)
+    assert made == 0
+    assert code != 0
