@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution
 from keyhole.blocks.draw.keyed import complement, scratch
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.practical_dantzig import rounds, selection, shrinkage
@@ -102,12 +104,8 @@ def test_pooled_scales_by_their_formula(seed: int) -> None:
 
 
 def test_the_units_of_the_label() -> None:
-    for n, mean, variance in (
-        (50.0, 0.3, 1.0),
-        (4.0, 0.3, 1.0),
-        (50.0, -0.5, 2.0),
-        (9.0, 2.0, 1.0),
-    ):
+    cases = [(50.0, 0.3, 1.0), (4.0, 0.3, 1.0), (50.0, -0.5, 2.0), (9.0, 2.0, 1.0)]
+    for n, mean, variance in (*cases, (50.0, 0.8, 1.0), (8.0, 1.5, 1.0), (8.0, -1.5, 0.8)):
         kept = 1.0
         if n * mean**2 <= OWN * variance:
             kept = max(0.0, 1.0 - variance / (n * mean**2))
@@ -205,6 +203,8 @@ def test_pairs_that_never_met_are_noise_and_unseen_features_have_no_error() -> N
     assert errors[0] == pytest.approx(math.sqrt((0.5 + 4.0) / 4.0))
     assert errors[1] == pytest.approx(math.sqrt(0.5 / 4.0))
     assert errors[2] == math.inf
+    none = np.zeros(0, dtype=np.int64), np.zeros(0)
+    assert shrinkage.standard_errors(sums, found, *none, 0.0).tolist() == [0.0, 0.0, math.inf]
 
 
 def test_correlations_of_features_without_a_scale_are_left_at_zero() -> None:
@@ -213,6 +213,16 @@ def test_correlations_of_features_without_a_scale_are_left_at_zero() -> None:
     for i, j in ((0, 1), (1, 3)):
         assert kernels.correlation(sums.pairs, centre, inverse, i, j) == 0.0
     assert kernels.correlation(sums.pairs, centre, inverse, 0, 2) != 0.0
+    # And they say nothing of how far correlations are from 0.
+    X, R = seen(0)[0], np.empty((5, 5))
+    met = {(i, j): float((~np.isnan(X[:, i] + X[:, j])).sum()) for i in range(5) for j in range(i)}
+    usual, total, excess = sum(met.values()) / len(met), 0.0, 0.0
+    for (i, j), N in met.items():
+        if inverse[i] * inverse[j] > 0.0:
+            share = min(N, usual)
+            excess += share * (float(np.nanmean(X[:, i] * X[:, j])) ** 2 - 1.0 / N)
+            total += share
+    assert kernels.correlations(sums.pairs, centre, inverse, R) == pytest.approx(excess / total)
 
 
 # --- The fit and the selection
@@ -266,6 +276,90 @@ def test_the_residual_variance_of_a_model() -> None:
     perfect = Sparse(S, np.linalg.solve(found.R[np.ix_(S, S)], found.c[S]) * 1.0)
     assert selection.residual_variance(found, perfect) < left
     assert selection.residual_variance(found, Sparse(S, np.full(2, 1e200))) == 1.0
+
+
+class Scripted:
+    """A solver that says what it is told to say, and writes down what it was asked."""
+
+    def __init__(self, *said: tuple[str, int]) -> None:
+        self.said, self.asked = list(said), list[tuple[Floats, Floats, object]]()
+        self.given = list[DantzigSolution]()
+
+    def __call__(
+        self, R: Floats, c: Floats, lam: Floats, *, start: DantzigBasis | None
+    ) -> DantzigSolution:
+        self.asked.append((c, lam, start))
+        status, nonzeros = self.said[min(len(self.asked), len(self.said)) - 1]
+        w, none, nothing = np.zeros(5), np.zeros(0, np.int64), np.zeros(0)
+        w[:nonzeros] = 0.1
+        basis = DantzigBasis(none, nothing, none, nothing)
+        known = DantzigSolution(w, w, "limit", 0, 0.0, 0.0, 0.0, 1.0, "scripted", basis)
+        self.given.append(known._replace(status=status))  # type: ignore[arg-type]
+        return self.given[-1]
+
+
+def test_the_scale_rises_until_the_answer_is_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, sums = seen(2)
+    found = replace(correlations(sums), inverse=np.array([1.0, 0.0, 1.0, 1.0, 1e-3]))
+    errors, first = (
+        np.array([0.1, 0.2, np.inf, 0.4, 0.5]),
+        Scripted(("optimal", 0))(found.R, found.c, found.c, start=None).basis,
+    )
+    told = Scripted(("optimal", 5), ("limit", 1), ("optimal", 3), ("optimal", 2), ("optimal", 0))
+    monkeypatch.setattr(selection, "solve", told)
+    answer, scale = selection.program(found, errors, 1, Thresholds(0.5, 1.5, 2.0), first)
+    assert answer is told.given[3]  # two are not more than 2 k
+    assert scale == pytest.approx(0.5 * 1.5**3)
+    known = np.array([0, 3, 4])  # with a scale, and an error
+    for i, (c, lam, start) in enumerate(told.asked):
+        np.testing.assert_allclose(lam[known], 0.5 * 1.5**i * errors[known])
+        assert np.isinf(np.delete(lam, known)).all()
+        np.testing.assert_array_equal(c[known], found.c[known])
+        # From the last answer that was one.
+        expected = (first, told.given[0].basis, None, told.given[2].basis)[i]
+        assert start is expected
+    for raised, scales in ((2.0, [1.0, 2.0, 4.0, 8.0]), (2.1, [1.0, 2.1, 4.41])):  # 8 at most
+        told = Scripted(("optimal", 5))
+        monkeypatch.setattr(selection, "solve", told)
+        answer, scale = selection.program(found, errors, 1, Thresholds(1.0, raised, 2.0))
+        assert scale == pytest.approx(scales[-1])
+        assert [lam[0] / 0.1 for _, lam, _ in told.asked] == pytest.approx(scales)
+
+
+def test_a_program_that_is_not_solved_leaves_the_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, sums = seen(3)
+    found = correlations(sums)
+    pilot = Sparse(np.array([2]), np.array([0.2]))
+    for status in ("limit", "optimal"):
+        monkeypatch.setattr(selection, "solve", Scripted((status, 2)))
+        for refit in (True, False):
+            chosen = selection.select(sums, found, pilot, 3, selection.USUAL, refit=refit)
+            model = chosen.model
+            if status == "limit":
+                assert model is pilot
+            elif refit:
+                np.testing.assert_array_equal(model.support, [0, 1])
+                fit = selection.fitted(sums, found, model.support)
+                np.testing.assert_array_equal(model.w, fit.w)
+            else:
+                assert model.w.tolist() == [0.1, 0.1]
+            assert chosen.residual == selection.residual_variance(found, model)
+            errors = shrinkage.standard_errors(sums, found, model.support, model.w, chosen.residual)
+            np.testing.assert_array_equal(chosen.errors, errors)
+
+
+def test_a_model_without_noise_still_leaves_a_little() -> None:
+    _, _, sums = seen(3)
+    found = replace(correlations(sums), R=np.eye(5), c=np.array([1.0, 0.0, 0.0, 0.0, 0.0]))
+    exact = Sparse(np.array([0]), np.array([1.0]))
+    assert selection.residual_variance(found, exact) == 1e-6
+    assert selection.residual_variance(found, Sparse(np.array([0]), np.array([0.8]))) < 0.1
+
+
+def test_the_defaults_are_all_of_it() -> None:
+    parts, names = Parts(), ("shrink", "played", "refit", "adapt", "fill", "reweight")
+    assert [getattr(parts, name) for name in names] == [True] * 6
+    assert parts.thresholds == selection.USUAL == Thresholds(1.0, 1.25, 2.0)
 
 
 def test_when_the_program_is_solved_next() -> None:
