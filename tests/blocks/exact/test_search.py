@@ -13,8 +13,9 @@ from keyhole.blocks.exact import subset
 from keyhole.blocks.exact import subset_search as search
 from keyhole.blocks.exact.relaxation import IN, OPEN, OUT
 from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
 from keyhole.blocks.exact.subset_search import Node, Search
-from keyhole.problem import Floats, ProblemError
+from keyhole.problem import Floats, Indices, ProblemError
 
 
 def columns(d: int, seed: int, shared: float = 0.7) -> tuple[Floats, Floats]:
@@ -203,6 +204,43 @@ def test_the_gains_of_a_split() -> None:
     assert tried.top is top
     np.testing.assert_array_equal(tried.e, good[1])
     np.testing.assert_array_equal(tried.R, good[0])
+
+
+def test_a_small_node_is_enumerated_in_the_order_its_bounds_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What candidates may bring falls, and bounds every subset of the node."""
+    leaves = list[Leaf]()
+
+    def recorded(
+        G: Floats, c: Floats, leaf: Leaf, r: int, best: float, S: Indices
+    ) -> tuple[float, int]:
+        leaves.append(leaf)
+        return enumerate_all(G, c, leaf, r, best, S)
+
+    monkeypatch.setattr(search, "enumerate_all", recorded)
+    for seed in range(6):
+        X, y = columns(8, seed)
+        tried = searching(X, y, 3)
+        split = search._split(*np.linalg.eigh(tried.G), 3, 0.0, None)
+        assert split is not None
+        tried.R, tried.e = split
+        leaves.clear()
+        node = Node(np.zeros(8, dtype=np.int8), np.zeros(8))
+        node.state[seed] = IN
+        tried.best = 0.9999
+        tried.settle(node, finish=True)
+        for leaf in leaves:
+            assert (np.diff(leaf.v) <= 0.0).all()
+            I, C = leaf.I.tolist(), leaf.C.tolist()  # noqa: E741
+            for places in itertools.combinations(range(len(C)), 3 - len(I)):
+                bound = leaf.slack - leaf.v[list(places)].sum()
+                assert value(X, y, [*I, *(C[p] for p in places)]) >= bound - 1e-9
+        assert leaves or node.bound == math.inf
+    tried = searching(X, y, 3)
+    tried.settle(Node(np.zeros(8, dtype=np.int8), np.zeros(8)), finish=True)
+    strong = np.abs(X.T @ y)[leaves[-1].C]  # without a split: the strongest columns first
+    assert (np.diff(strong) <= 0.0).all()
 
 
 def test_levels_worth_trying() -> None:
