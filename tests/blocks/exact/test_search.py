@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 import time
@@ -178,6 +179,32 @@ def test_more_turns_at_the_root_raise_the_bound() -> None:
         assert turns[1] >= turns[0]
         raised += turns[1] > turns[0] + 1e-6
     assert raised >= 4
+
+
+def test_the_heap_stops_growing_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deep first, a node leaves at most one sibling behind at each of its levels."""
+    X, y = columns(12, 0, 4.0)
+    monkeypatch.setattr(search, "LEAF", 1.0)
+    lengths = list[int]()
+    push = heapq.heappush
+
+    def recorded(heap: list[tuple[float, int, Node]], item: tuple[float, int, Node]) -> None:
+        push(heap, item)
+        lengths.append(len(heap))
+
+    monkeypatch.setattr(heapq, "heappush", recorded)
+    longest = []
+    for room in (1e9, 4.0 * (9 * 12 + 500)):
+        monkeypatch.setattr(search, "ROOM", room)
+        monkeypatch.setattr(search, "_split", lambda *_: None)  # so that there is a lot to do
+        tried = searching(X, y, 4)
+        tried.first([])
+        lengths.clear()
+        assert tried.root(math.inf) or tried.run(math.inf)
+        assert tried.best == pytest.approx(truth(X, y, 4))
+        longest.append(max(lengths))
+    assert longest[1] <= 4 + 12 + 1
+    assert longest[0] > 2 * longest[1]
 
 
 def test_the_gains_of_a_split() -> None:

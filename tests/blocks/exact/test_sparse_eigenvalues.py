@@ -360,6 +360,7 @@ def test_condition_numbers_that_subsets_attain() -> None:
     assert sparse_eigenvalues.found_condition(nearly, 1) == pytest.approx(np.sqrt(2 / 3e-10))
     assert sparse_spectrum(nearly, 1).low.low == 3e-10
     nearly[1, 1] = 2e-10  # up to 1e-10 of the largest
+    assert sparse_eigenvalues.found_condition(nearly, 1) == np.inf
     assert sparse_spectrum(nearly, 1).low.high == 0.0
     assert sparse_spectrum(nearly, 1, semidefinite=False).low.high == 2e-10
 
