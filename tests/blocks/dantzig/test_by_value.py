@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -255,3 +256,18 @@ def test_a_working_set_that_proves_infeasibility() -> None:
     assert answer.status == "infeasible"
     assert answer.feasible_scale == pytest.approx(1.0 / 0.4)
     assert check(G, b, np.full(d, 1.01)).status == "optimal"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_contradictions_are_proven_wherever_they_stand(order: tuple[int, ...]) -> None:
+    """Rows 0 and 1 ask the same sum for 3 and 1; the proof is their difference."""
+    G = np.eye(4)
+    G[0, 1] = G[1, 0] = 1.0
+    b = np.array([3.0, 1.0, 2.0, -1.0])
+    index = np.array(order)
+    for lam in (np.full(4, 0.5), np.array([0.3, 0.6, 0.1, 0.2])):
+        told = check(G[np.ix_(index, index)], b[index], lam[index])
+        assert told.status == "infeasible"
+        np.testing.assert_allclose(G[np.ix_(index, index)] @ told.dual, 0.0, atol=1e-9)
+        scale = 2.0 / (lam[0] + lam[1])
+        assert told.feasible_scale == pytest.approx(scale)

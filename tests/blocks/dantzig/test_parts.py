@@ -179,6 +179,21 @@ def test_a_wrong_inverse_is_told_and_mended() -> None:
         np.testing.assert_allclose(z.basic[:RATE, :3], right[:, :3], atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_what_stays_wrong_is_relative_to_the_size_of_the_problem(size: float) -> None:
+    M, E, A = symmetric(6, 1), [1, 2, 5], [0, 2, 5]
+    for column in (0, 1, 2):
+        z = with_basis(M, E, A)
+        z.inv[:, column] *= 1.3
+        told = path_start.recompute(M, z, size, 0)
+        u, w = z.basic[VALUE + ROW, :3], z.basic[VALUE + COLUMN, :3]
+        rest = z.line[CENTRE, E] - M[np.ix_(E, A)] @ w
+        wrong = np.abs(z.line[SIGN + ROW, E] * z.line[BOUND + ROW, E] - rest).max() / size
+        off = np.abs(z.line[SIGN + COLUMN, A] - M[np.ix_(A, E)] @ u).max()
+        assert told == pytest.approx(max(wrong, off))
+        assert told > 1e-6
+
+
 @pytest.mark.parametrize(("E", "A"), BASES[1:])
 def test_rays_keep_the_other_lines_of_the_basis(E: list[int], A: list[int]) -> None:
     """A line joins and all others in the basis stay; or a basic value leaves, and its line goes."""

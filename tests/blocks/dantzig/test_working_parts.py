@@ -405,6 +405,7 @@ def test_what_a_repair_begins_and_ends_with() -> None:
     fine = program.lam * np.array([1.0, -1.0] * 4)
     z.line[SIGN + COLUMN, [0, 3, 5]] = np.sign(z.basic[VALUE + COLUMN, :3])
     assert repair.fits(z, held.W, fine, size)
+    assert repair.fits(z, held.W, program.lam + 1e-11 * size, size)  # up to rounding, and no more
     for j in range(8):
         wrong = fine.copy()
         wrong[j] *= 1.0 + 1e-6
@@ -662,3 +663,27 @@ def test_a_working_set_that_gets_too_large_is_given_up() -> None:
     code, _, made, _, _ = grow.grow(program, NOTHING, empty(30), 0)
     assert made == 0
     assert code != 0
+
+
+def test_a_start_from_a_larger_threshold_saves_pivots() -> None:
+    """The lasso's basis is repaired: columns have joined, and rows are not always columns."""
+    made, repaired = [0, 0], 0
+    for seed, kind in itertools.product(range(10), ("chain", "pairs")):
+        program = sparse_program(seed, kind, 130)
+        program, wider = program._replace(lam=0.7 * program.lam), program
+        _, _, _, z, held = grow.grow(wider, NOTHING, empty(130), 500)
+        n = z.active[NUMBER, SIZE]
+        E, A = z.active[ROW, :n], z.active[COLUMN, :n]
+        signs = z.line[SIGN + COLUMN, A], z.line[SIGN + ROW, E]
+        start = Guess(held.W[A], signs[0], held.W[E], signs[1], z.basic[VALUE + COLUMN, :n].copy())
+        for i, guess in enumerate((NOTHING, start)):
+            lines = empty(130)
+            code, _, pivots, z, held = grow.grow(program, guess, lines, 500)
+            assert code == 0
+            is_answer(program, z, held.W, lines)
+            made[i] += pivots
+        lines = empty(130)
+        told = warm_start.first_basis(program, start, lines, 500)
+        repaired += told.solved and told.pivots > 0
+    assert repaired > 0
+    assert made[1] < made[0] / 2
