@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from keyhole.blocks.dantzig import solve as dantzig
 from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution, proven
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.kernels import engine as kernels
 from keyhole.blocks.dantzig.threshold import compatibility_threshold, printed_threshold
 from keyhole.problem import Floats
 
@@ -271,3 +272,19 @@ def test_contradictions_are_proven_wherever_they_stand(order: tuple[int, ...]) -
         np.testing.assert_allclose(G[np.ix_(index, index)] @ told.dual, 0.0, atol=1e-9)
         scale = 2.0 / (lam[0] + lam[1])
         assert told.feasible_scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("d", [12, 60])
+def test_no_more_pivots_than_allowed(d: int) -> None:
+    """Also where the working set gets too large on the way, and all coordinates go on."""
+    G, b = moments("plain", d, np.random.default_rng(2))
+    lam, given = np.full(d, 0.02 * np.abs(b).max()), dantzig.NOWHERE
+    code, needed, *_ = kernels.solve(G, b, lam, given, 5000, False)
+    assert code == 0
+    assert needed > 20 if d > 48 else needed > 5
+    for allowed in (0, 1, needed // 2, needed - 1, needed):
+        code, made, w, u, _, _ = kernels.solve(G, b, lam, given, allowed, False)
+        assert made <= allowed
+        if code == 0:
+            assert allowed == needed
+            assert b @ u - lam @ np.abs(u) == pytest.approx(np.abs(w).sum())

@@ -7,7 +7,8 @@ import pytest
 
 from keyhole.blocks.dantzig import solve as dantzig
 from keyhole.blocks.dantzig.certificate import TOLERANCE
-from keyhole.blocks.dantzig.kernels.walk import Point
+from keyhole.blocks.dantzig.kernels.homotopy import DONE
+from keyhole.blocks.dantzig.kernels.walk import Point, cold_start, point_at, step
 from keyhole.blocks.dantzig.path import DantzigPath, Points, _proves
 from keyhole.problem import Floats, ProblemError
 
@@ -153,3 +154,27 @@ def test_a_path_of_two_by_hand() -> None:
         shorter = (far <= lam) & (np.abs(v0) + np.abs(v1) < np.abs(w).sum() - 1e-9)
         assert not shorter.any()
     assert way.weights(len(way) - 1) == pytest.approx([5 / 3, -1 / 3])
+
+
+def test_a_refreshed_step_mends_a_drifted_inverse() -> None:
+    G, b = moments(6, 30, seed=4)
+    size, s = float(np.abs(b).max()), 1.0
+    z = cold_start(G, b, size)
+    for _ in range(60):
+        code, s, z = step(G, z, s, size, False)
+        if code == DONE:
+            break
+    assert code == DONE
+    right = point_at(z, 0.0)
+    np.testing.assert_allclose(right.w[np.argsort(right.columns)], np.linalg.solve(G, b))
+    for drift in (1.0 + 1e-6, 1.5):  # refined away, or inverted afresh
+        z.inv[:6, :6] *= drift
+        z.basic[:4] *= 1.0 + 1e-3
+        code, _, z = step(G, z, 0.5, size, True)
+        assert code == DONE
+        for s in (0.0, 0.1):  # the rates too: b - G w = s size sign at every s
+            here = point_at(z, s)
+            w = np.zeros(6)
+            w[here.columns] = here.w
+            np.testing.assert_allclose(np.abs(b - G @ w), s * size, atol=1e-7 * size)
+            assert here.w == pytest.approx(right.w, abs=1e-7) or s > 0.0

@@ -131,6 +131,17 @@ def test_members_join_once_and_bring_their_entries() -> None:
     assert m == 23
 
 
+def test_many_members_at_once_get_room() -> None:
+    program, W = asked(60, 0), np.arange(60)[::-1].copy()
+    for old, m in ((0, 50), (10, 17), (16, 33), (16, 60)):
+        M = np.full((16, 16), np.nan)
+        working.gather(program.G, W, 0, min(old, 16), M)
+        M = working.gather(program.G, W, old, m, M)
+        np.testing.assert_array_equal(M[:m, :m], program.G[np.ix_(W[:m], W[:m])])
+        assert M.shape[1] >= rows.rounded(m)
+        assert (M[:m, m : rows.rounded(m)] == 0.0).all()
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 5, 9])
 def test_both_products_at_any_place_of_the_path(n: int) -> None:
     program, rng = asked(20, n), np.random.default_rng(n)
