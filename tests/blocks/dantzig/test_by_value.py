@@ -145,6 +145,12 @@ def test_what_a_certificate_proves() -> None:
     weak = (1.0, 1e-6, 2.0, 0.5, 1.5, 3.0, 2.0)
     assert proven("infeasible", weak, one) == ("limit", 0.5, 0.0, 3.0, 1.5)
     assert proven("limit", good, one)[0] == "limit"
+    # Up to 1e-8, or a millionth, to the last bit.
+    for edge in ((1e-8, 1.0, 2.0, 2.0, 0.7, 0.0, 1.0), (0.0, 1.0, 2.0, 2.0, 0.7, 1e-8, 1.0)):
+        assert proven("optimal", edge, 0 * one)[0] == "optimal"
+        assert proven("optimal", edge, 0 * one)[4] == 1.0
+    assert proven("infeasible", (1.0, 1e-6, 1.0, 1.0, 1.5, 3.0, 2.0), one)[0] == "infeasible"
+    assert proven("infeasible", (1.0, 0.0, 0.0, 0.0, 1.5, 3.0, 2.0), one)[0] == "limit"
     assert proven("optimal", (0.5, *good[1:6], 0.0), one)[1] == 0.5  # relative to nothing
 
 

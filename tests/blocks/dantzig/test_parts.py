@@ -494,6 +494,19 @@ def proves_infeasible(M: Floats, z: State, s: float) -> None:
     assert z.line[CENTRE] @ u > 0.0
 
 
+def test_rays_that_disagree_make_no_pivot() -> None:
+    """The pivot as a row's ray has it and as a column's: a millionth apart is rounding, no more."""
+    M = symmetric(6, 1)
+    for apart, fine in ((1e-7, True), (-1e-7, True), (1e-5, False), (-1e-5, False)):
+        z = with_basis(M, [1, 2], [0, 2])
+        row, column = Change(True, 4, 1.0), Change(True, 3, -1.0)
+        basis.ray(M, z, ROW, row)
+        basis.ray(M, z, COLUMN, column)
+        z.line[MOVE + ROW, 4] *= 1.0 + apart
+        assert homotopy.exchange(z, row, column) == fine
+        assert z.active[NUMBER, SIZE] == (3 if fine else 2)
+
+
 def test_the_path_takes_no_more_pivots_than_told() -> None:
     M = symmetric(7, 3)
     M = M @ M.T / 7

@@ -178,3 +178,22 @@ def test_a_refreshed_step_mends_a_drifted_inverse() -> None:
             w[here.columns] = here.w
             np.testing.assert_allclose(np.abs(b - G @ w), s * size, atol=1e-7 * size)
             assert here.w == pytest.approx(right.w, abs=1e-7) or s > 0.0
+
+
+@pytest.mark.parametrize("size", [0.2, 1.0, 5.0])
+def test_where_w_is_not_unique_it_may_jump(size: float) -> None:
+    """Two points at one threshold, both of them answers; in any units of b."""
+    jumps = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.sign(rng.normal(size=(5, 6)))
+        G, b = X.T @ X / 5, size * (X.T @ np.sign(rng.normal(size=5))) / 5
+        way = dantzig.path(G, b)
+        assert way.status == "optimal"
+        jumps += int((np.diff(way.lams) == 0.0).sum())
+        for i, lam in enumerate(way.lams):
+            w = way.weights(i)
+            assert np.abs(b - G @ w).max() <= lam + 1e-8 * size
+            best = np.abs(dantzig.solve(G, b, lam).w).sum()
+            assert np.abs(w).sum() == pytest.approx(best, abs=1e-7 * size)
+    assert jumps > 0

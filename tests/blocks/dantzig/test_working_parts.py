@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from keyhole.blocks.dantzig.kernels import engine, grow, repair, rows, table, warm_start
+from keyhole.blocks.dantzig.kernels import engine, grow, lasso, repair, rows, table, warm_start
 from keyhole.blocks.dantzig.kernels import working_set as working
 from keyhole.blocks.dantzig.kernels.basis import (
     BOUND,
@@ -698,3 +698,25 @@ def test_a_start_from_a_larger_threshold_saves_pivots() -> None:
         repaired += told.solved and told.pivots > 0
     assert repaired > 0
     assert made[1] < made[0] / 2
+
+
+def test_a_repair_that_may_make_no_pivot_hands_over_a_basis_with_lines() -> None:
+    program, held, z, lines = lasso_like(9, [0, 3, 5, 6], 2)
+    S = [0, 3, 5, 6]
+    # Signs that fit, and other rows so loose that they hold: as the lasso leaves it.
+    z.line[SIGN + COLUMN, S] = z.line[SIGN + ROW, S] = np.sign(z.basic[VALUE + COLUMN, :4])
+    recompute(held.M, z, program.size, 0)
+    assert (z.line[SIGN + COLUMN, S] * z.basic[VALUE + COLUMN, :4] >= 0.0).all()
+    loose = program._replace(lam=program.lam.copy())
+    loose.lam[[1, 2, 4, 7, 8]] = 50.0
+    z.line[BOUND + ROW, :9] = loose.lam
+    assert lasso.equal_sides(held.M, z, z.inv)
+    working.products(loose, held.W, z, 0.0, lines)
+    z.line[VALUE : VALUE + 2] = np.nan
+    told = warm_start.repaired(loose, held, z, lines, 0, 0)
+    assert told.pivots == 0
+    assert not told.solved
+    w, u = points(told.z, held.W, 9)
+    np.testing.assert_allclose(told.z.inv[:4, :4], np.linalg.inv(program.G[np.ix_(S, S)]))
+    np.testing.assert_allclose(told.z.line[VALUE + ROW, :9], program.b - program.G @ w, atol=1e-9)
+    np.testing.assert_allclose(told.z.line[VALUE + COLUMN, :9], program.G @ u, atol=1e-9)
