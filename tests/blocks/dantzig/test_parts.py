@@ -416,11 +416,13 @@ def slow_event(z: State, s: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("kind", ["plain", "definite"])
+@pytest.mark.parametrize("kind", ["plain", "definite", "singular"])
 def test_every_pivot_leads_to_an_optimal_basis(kind: str, seed: int) -> None:
     M = symmetric(7, seed)
     if kind == "definite":
         M = M @ M.T / 7
+    if kind == "singular":
+        M = M[:, :3] @ M[:, :3].T / 3
     E, A = [([], []), ([3], [1]), ([0, 4], [4, 2])][seed % 3]
     z = started(M, E, A, seed, Loosening(1e-2, False))
     s, kinds = 1.0, set()
@@ -598,7 +600,7 @@ def test_the_lasso_by_coordinate_descent(m: int) -> None:
     M, z = lasso_state(m, m)
     b, lam = z.line[CENTRE, :m], z.line[BOUND + ROW, :m]
     for rounds in (1, 2, 200):
-        w = np.where(np.arange(m) % 2, 0.5, 0.0)
+        w = np.where(np.arange(m) % 2, 1.0, 0.0)
         expected, flips = w.copy(), 1
         for repeat in range(rounds):
             before = np.sign(expected)

@@ -98,6 +98,9 @@ def copied(z: State) -> State:
     return State(z.line.copy(), z.place.copy(), z.basic.copy(), z.active.copy(), z.inv.copy())
 
 
+NOTHING = Guess(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
 # --- The working set
 
 
@@ -395,6 +398,8 @@ def test_the_nearest_row_stops_a_ray(seed: int) -> None:
     # Of two that stop it together, the one with the larger pivot.
     edge[PRIMAL, :m], edge[HIGH, 2:4], ray[2:4] = 0.0, [0.5, 1.0], [1.0, 2.0]
     assert repair.nearest(m, edge, ray, 1.0, np.inf) == (3, 0.5)
+    edge[HIGH, 0], ray[0] = 0.25, 1.0
+    assert repair.nearest(m, edge, ray, 1.0, np.inf) == (0, 0.25)
     edge[PRIMAL, 2] = 0.6  # beyond its bound: at once
     assert repair.nearest(m, edge, ray, 1.0, np.inf) == (2, 0.0)
 
@@ -425,13 +430,10 @@ def test_what_a_repair_begins_and_ends_with() -> None:
     assert not repair.fits(z, held.W, fine, size)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_repair_ends_at_the_answer_or_at_a_sound_basis(seed: int) -> None:
-    """From the lasso's own basis, which satisfies all constraints."""
-    m = 9
-    program = asked(m, 100 + seed)
-    w = np.zeros(m)
-    for _ in range(2000):
+def after_lasso(program: Program) -> tuple[WorkingSet, State, Lines]:
+    """The basis of the lasso, which satisfies all constraints."""
+    m, w = len(program.b), np.zeros(len(program.b))
+    for _ in range(500):
         for j in range(m):
             x = program.b[j] - program.G[j] @ w + program.G[j, j] * w[j]
             w[j] = np.sign(x) * max(abs(x) - program.lam[j], 0.0) / program.G[j, j]
@@ -442,6 +444,32 @@ def test_a_repair_ends_at_the_answer_or_at_a_sound_basis(seed: int) -> None:
     recompute(held.M, z, program.size, 0)
     lines = empty(m)
     working.products(program, held.W, z, 0.0, lines)
+    z.basic[RATE : RATE + 2] = 3.0  # of another path: they are not to be looked at
+    return held, z, lines
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_repair_takes_as_many_pivots_in_any_order_of_coordinates(seed: int) -> None:
+    m, program, counts = 9, asked(9, 100 + seed), set()
+    for shift in range(m):
+        index = np.roll(np.arange(m), shift)
+        turned = Program(
+            np.ascontiguousarray(program.G[np.ix_(index, index)]),
+            program.b[index], program.lam[index], program.size,
+        )  # fmt: skip
+        held, z, lines = after_lasso(turned)
+        made, _, solved = repair.repair(turned, held, z, lines, 30)
+        assert solved
+        is_answer(turned, z, held.W, lines)
+        counts.add(made)
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_repair_ends_at_the_answer_or_at_a_sound_basis(seed: int) -> None:
+    m = 9
+    program = asked(m, 100 + seed)
+    held, z, lines = after_lasso(program)
     for pivots in (0, 1, 30):
         again = copied(z)
         told = Lines(lines.r.copy(), lines.q.copy())
@@ -537,6 +565,21 @@ def test_what_a_certificate_needs() -> None:
     assert small[5] == pytest.approx(abs(1e-9 * objective - value) / (1e-6 * terms))
 
 
+def test_weights_of_0_are_certified_as_well() -> None:
+    """Nothing is violated, nothing is solved, and the lines are computed all the same."""
+    G, b = 2.0 * np.eye(60), np.linspace(-1.0, 0.5, 60)
+    given = (NOTHING.columns, NOTHING.weights, NOTHING.rows, NOTHING.weights, NOTHING.weights)
+    for lam in (1.0, 1.5):
+        wide = np.array([lam])
+        for told in (
+            engine.solve(G, b, wide, given, 9, False),
+            engine.solve_sparse(G.astype(np.float32), b, wide, given, 9),
+        ):
+            assert told[:2] == (0, 0)
+            assert not told[2].any()
+            assert told[5] == (1.0 - lam, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+
+
 def test_a_basis_is_taken_over() -> None:
     program = asked(9, 5)
     held, z = on(program, [4, 2, 8, 0], [], [])
@@ -603,9 +646,6 @@ def is_answer(program: Program, z: State, W: Indices, lines: Lines) -> None:
     assert np.abs(lines.q).max() <= 1.0 + 1e-9
     value = program.b @ u - program.lam @ np.abs(u)
     assert np.abs(w).sum() == pytest.approx(value, abs=1e-8)
-
-
-NOTHING = Guess(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 @pytest.mark.parametrize("kind", ["plain", "chain", "pairs"])
