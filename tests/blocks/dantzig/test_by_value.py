@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import linprog
 from keyhole.blocks.dantzig import solve as dantzig
 from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution, proven
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.kernels import engine as kernels
 from keyhole.blocks.dantzig.threshold import compatibility_threshold, printed_threshold
 from keyhole.problem import Floats
 
@@ -143,6 +145,12 @@ def test_what_a_certificate_proves() -> None:
     weak = (1.0, 1e-6, 2.0, 0.5, 1.5, 3.0, 2.0)
     assert proven("infeasible", weak, one) == ("limit", 0.5, 0.0, 3.0, 1.5)
     assert proven("limit", good, one)[0] == "limit"
+    # Up to 1e-8, or a millionth, to the last bit.
+    for edge in ((1e-8, 1.0, 2.0, 2.0, 0.7, 0.0, 1.0), (0.0, 1.0, 2.0, 2.0, 0.7, 1e-8, 1.0)):
+        assert proven("optimal", edge, 0 * one)[0] == "optimal"
+        assert proven("optimal", edge, 0 * one)[4] == 1.0
+    assert proven("infeasible", (1.0, 1e-6, 1.0, 1.0, 1.5, 3.0, 2.0), one)[0] == "infeasible"
+    assert proven("infeasible", (1.0, 0.0, 0.0, 0.0, 1.5, 3.0, 2.0), one)[0] == "limit"
     assert proven("optimal", (0.5, *good[1:6], 0.0), one)[1] == 0.5  # relative to nothing
 
 
@@ -212,3 +220,77 @@ def test_starts_whose_rows_are_not_their_columns_are_repaired(kind: str, seed: i
         if answer.status != "optimal":
             break
         start = answer.basis
+
+
+@pytest.mark.parametrize("kind", ["plain", "chain", "pairs"])
+@pytest.mark.parametrize("d", [49, 64])
+def test_answers_on_a_working_set(kind: str, d: int) -> None:
+    """Few of many coordinates matter; a start that is the answer takes no pivot at all."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((3 * d, d))
+    if kind == "chain":
+        for j in range(1, d):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    y = X[:, :6] @ rng.standard_normal(6) + 0.3 * rng.standard_normal(3 * d)
+    if kind == "pairs":
+        X *= rng.random((3 * d, d)) < 0.7
+    G, b = X.T @ X / (3 * d), X.T @ y / (3 * d)
+    for share in (0.5, 0.25):
+        lam = share * np.abs(b).max() * rng.uniform(0.8, 1.0, d)
+        cold = check(G, b, lam)
+        assert cold.engine == "homotopy"
+        assert cold.pivots > 0
+        again = check(G, b, lam, cold.basis)
+        if set(cold.basis.columns) == set(cold.basis.rows):  # else the lasso has another basis
+            assert again.pivots == 0
+        bare = DantzigBasis(*(getattr(cold.basis, name) for name in BARE))
+        assert check(G, b, lam, bare).pivots == 0
+        noise = 0.01 * rng.standard_normal((d, d))
+        moved = G + noise + noise.T, b + 0.02 * rng.standard_normal(d), 0.95 * lam
+        check(*moved, cold.basis)
+        check(*moved, bare)
+        upside_down = DantzigBasis(bare.columns, -bare.column_signs, bare.rows, -bare.row_signs)
+        check(*moved, upside_down)
+
+
+def test_a_working_set_that_proves_infeasibility() -> None:
+    """Two rows ask for different values of the same sum; the rest is easy."""
+    d = 60
+    G, b = np.eye(d), np.linspace(0.0, 0.5, d)
+    G[0, 1] = G[1, 0] = 1.0
+    b[0], b[1] = 3.0, 1.0
+    answer = check(G, b, np.full(d, 0.4))
+    assert answer.status == "infeasible"
+    assert answer.feasible_scale == pytest.approx(1.0 / 0.4)
+    assert check(G, b, np.full(d, 1.01)).status == "optimal"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_contradictions_are_proven_wherever_they_stand(order: tuple[int, ...]) -> None:
+    """Rows 0 and 1 ask the same sum for 3 and 1; the proof is their difference."""
+    G = np.eye(4)
+    G[0, 1] = G[1, 0] = 1.0
+    b = np.array([3.0, 1.0, 2.0, -1.0])
+    index = np.array(order)
+    for lam in (np.full(4, 0.5), np.array([0.3, 0.6, 0.1, 0.2])):
+        told = check(G[np.ix_(index, index)], b[index], lam[index])
+        assert told.status == "infeasible"
+        np.testing.assert_allclose(G[np.ix_(index, index)] @ told.dual, 0.0, atol=1e-9)
+        scale = 2.0 / (lam[0] + lam[1])
+        assert told.feasible_scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("d", [12, 60])
+def test_no_more_pivots_than_allowed(d: int) -> None:
+    """Also where the working set gets too large on the way, and all coordinates go on."""
+    G, b = moments("plain", d, np.random.default_rng(2))
+    lam, given = np.full(d, 0.02 * np.abs(b).max()), dantzig.NOWHERE
+    code, needed, *_ = kernels.solve(G, b, lam, given, 5000, False)
+    assert code == 0
+    assert needed > 20 if d > 48 else needed > 5
+    for allowed in (0, 1, needed // 2, needed - 1, needed):
+        code, made, w, u, _, _ = kernels.solve(G, b, lam, given, allowed, False)
+        assert made <= allowed
+        if code == 0:
+            assert allowed == needed
+            assert b @ u - lam @ np.abs(u) == pytest.approx(np.abs(w).sum())

@@ -133,6 +133,6 @@ def grow(
         if 2 * m > len(program.b):
             return WIDE, s, made, z, working
         patience = max(CHECK, int(PATIENCE * z.active[NUMBER, SIZE]))
-        code, s, steps, z = follow(working.M, z, s, size, patience)
+        code, s, steps, z = follow(working.M, z, s, size, min(patience, pivots - made))
         made += steps
         followed = True
