@@ -50,7 +50,7 @@ class Layer(NamedTuple):
     """
 
     kinks: Annotated[Floats, Holds(constant=True)]
-    A: Floats
+    A: Floats  # its lower triangle
     b: Floats
     spread: Annotated[Floats, AT_LEAST_0]
     unit: Annotated[Floats, AT_LEAST_0]
@@ -171,15 +171,21 @@ def begin(last: Layer, variance: float) -> None:
 
 
 @inner
-def foresee(
-    last: Layer, prediction: float, centre: float, past: Floats, x: Floats, guesses: Floats
-) -> float:
-    """What to predict instead, given what the past said when the ticket was asked."""
-    h, runs = len(last.kinks), last.runs
-    g = prediction - centre
+def _guess(
+    kinks: Floats,
+    unit: float,
+    runs: Ensemble,
+    prediction: float,
+    centre: float,
+    past: Floats,
+    x: Floats,
+    guesses: Floats,
+) -> None:
+    # It takes what it needs and no more: arrays that come along cost time.
+    h, g = len(kinks), prediction - centre
     x[CONSTANT], x[PREDICTION] = 1.0, g
     for i in range(h):
-        x[2 + i] = abs(g - last.kinks[i] * last.unit[ONLY])
+        x[2 + i] = abs(g - kinks[i] * unit)
     for i in range(len(x) - 2 - h):
         value = past[i] - centre if i < INPUTS else past[i]
         x[2 + h + i] = 0.0 if np.isnan(value) else value
@@ -189,30 +195,61 @@ def foresee(
         if not np.isfinite(guesses[BENT + e]):  # labels whose squares leave no room
             guesses[BENT + e] = prediction
     guesses[AS_IT_IS] = prediction
+
+
+@kernel
+def foresee(last: Layer, prediction: float, centre: float, past: Floats) -> float:
+    """What to predict instead, given what the past said when the ticket was asked."""
+    x, guesses = np.empty(len(last.b)), np.empty(len(last.judge.losses))
+    _guess(last.kinks, last.unit[ONLY], last.runs, prediction, centre, past, x, guesses)
     return float(judge_of(last.judge, guesses))
 
 
-@inner
-def learn_layer(last: Layer, fade: float, x: Floats, guesses: Floats, y: float) -> None:
-    """Learn the label of what `foresee` guessed last; sums fade by that factor."""
-    missed = y - guesses[AS_IT_IS]
-    charge(last.judge, guesses, y)
-    learn(last.runs, missed)
-    last.spread[SQUARES] += x[PREDICTION] * x[PREDICTION]
-    last.spread[ROUNDS] += 1.0
-    for i in range(len(x)):
-        last.b[i] = fade * last.b[i] + x[i] * missed
-        for j in range(len(x)):
-            last.A[i, j] = fade * last.A[i, j] + x[i] * x[j]
-    remember(last.labels, y)
-    remember(last.errors, missed)
+@kernel
+def correct(
+    last: Layer, fade: float, centre: float, pasts: Floats, y: Floats, predictions: Floats
+) -> None:
+    """Put what is foreseen in place of predictions, and learn the labels, one after the other.
 
-
-@inner
-def meet(last: Layer, y: float) -> None:
-    """A label of a batch that knew none: it tells the range, and is a part of the past.
-
-    It is no one's fault: all guesses count as right.
+    `pasts` is what the past said when each round was asked; without rows, it is what it says then.
+    Sums fade by a factor a round. A centre that is unknown (NaN) becomes the first label: that
+    label tells the range, is a part of the past, and is no one's fault: all guesses count as right.
     """
-    charge(last.judge, np.full(len(last.judge.losses), y), y)
-    remember(last.labels, y)
+    kinks, A, b, unit = last.kinks, last.A, last.b, last.unit[ONLY]
+    labels, errors, runs, judge, spread = (
+        last.labels,
+        last.errors,
+        last.runs,
+        last.judge,
+        last.spread,
+    )
+    places = len(b)
+    looks_back = places > 2 + len(kinks)
+    x, guesses, past = np.empty(places), np.empty(len(judge.losses)), np.empty(PAST)
+    for t in range(len(y)):
+        if np.isnan(centre):
+            guesses[:] = y[t]
+            charge(judge, guesses, y[t])
+            remember(labels, y[t])
+            centre = y[t]
+            continue
+        if len(pasts) > 0:
+            past[:] = pasts[t]
+        elif looks_back:
+            inputs(labels, past[:INPUTS])
+            inputs(errors, past[INPUTS:])
+        _guess(kinks, unit, runs, predictions[t], centre, past, x, guesses)
+        missed = y[t] - predictions[t]
+        predictions[t] = judge_of(judge, guesses)
+        charge(judge, guesses, y[t])
+        learn(runs, missed)
+        spread[SQUARES] += x[PREDICTION] * x[PREDICTION]
+        spread[ROUNDS] += 1.0
+        for i in range(places):
+            b[i] = fade * b[i] + x[i] * missed
+            row, xi = A[i], x[i]
+            for j in range(i + 1):
+                row[j] = fade * row[j] + xi * x[j]
+        if looks_back:
+            remember(labels, y[t])
+            remember(errors, missed)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto.choose import choose
-from keyhole.blocks.auto.layer import PAST, foresee, know, learn_layer, meet
+from keyhole.blocks.auto.layer import correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, Mixture
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
@@ -93,10 +93,7 @@ def predict_row(s: Settings, state: State, batch: Batch, values: Floats, past: F
         return prediction
     if s.proper:
         prediction = _play_properly(s, state, batch)
-    if len(last.b) == 0:
-        return prediction
-    more, judged = np.empty(len(last.b)), np.empty(len(last.judge.losses))
-    return foresee(last, prediction, middle, past, more, judged)
+    return foresee(last, prediction, middle, past) if len(last.b) > 0 else prediction
 
 
 @kernel
@@ -114,24 +111,15 @@ def learn_rows(
 
     `pasts` is what the past said when each row was asked; without rows, it is what it says now.
     """
-    b, runs, mixture, far, last = len(batch.S), batch.runs, state.mixture, s.far, state.last
-    more, judged, past = np.empty(len(last.b)), np.empty(len(last.judge.losses)), np.empty(PAST)
+    b, runs, mixture, far = len(batch.S), batch.runs, state.mixture, s.far
     offset, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
     x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
+    centre_before = middle[ONLY]
     for t in range(len(y)):
         _gather(X, t, columns, offset, peak, far, x)
         predictions[t] = _predict(mixture, runs, middle[ONLY], x, guesses)
         if s.proper and not np.isnan(middle[ONLY]):
             predictions[t] = _play_properly(s, state, batch)
-        if len(more) > 0 and np.isnan(middle[ONLY]):
-            meet(last, y[t])
-        elif len(more) > 0:
-            if len(pasts) > 0:
-                past[:] = pasts[t]
-            elif s.past:
-                know(last, past)
-            predictions[t] = foresee(last, predictions[t], middle[ONLY], past, more, judged)
-            learn_layer(last, s.fade, more, judged, y[t])
         charge(mixture, guesses, y[t])
         row = batch.rows[ONLY]
         if np.isnan(middle[ONLY]):
@@ -144,6 +132,8 @@ def learn_rows(
         batch.labels[row] = y[t]
         batch.rows[ONLY] = row + 1
         learn(runs, y[t] - middle[ONLY])
+    if len(state.last.b) > 0:  # after all rows, which do not hang on it
+        correct(state.last, s.fade, centre_before, pasts, y, predictions)
 
 
 @kernel

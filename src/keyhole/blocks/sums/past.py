@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from keyhole.problem import Floats, Indices
 
 LABELS = 2  # how many of the last labels are inputs
 HALF_LIVES = (3.0, 20.0, 100.0)  # rounds after which a label counts half in a faded mean
+FADES = tuple(0.5 ** (1.0 / half_life) for half_life in HALF_LIVES)
 INPUTS = LABELS + len(HALF_LIVES)
 NAMES: tuple[str, ...] = (
     *("last label", "label before last", *(f"label {i} rounds ago" for i in range(3, 99)))[:LABELS],
@@ -67,6 +67,5 @@ def remember(past: Past, y: float) -> None:
     past.last[0] = y
     past.told[ONLY] += 1
     for i in range(len(past.faded)):
-        fade = math.exp(-math.log(2.0) / HALF_LIVES[i])
-        past.faded[i] = fade * past.faded[i] + y
-        past.weight[i] = fade * past.weight[i] + 1.0
+        past.faded[i] = FADES[i] * past.faded[i] + y
+        past.weight[i] = FADES[i] * past.weight[i] + 1.0
