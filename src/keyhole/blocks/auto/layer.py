@@ -114,10 +114,10 @@ def layer_words(last: Layer) -> LayerWords:
 
 
 @kernel
-def know(last: Layer, out: Floats) -> None:
+def know(labels: Past, errors: Past, out: Floats) -> None:
     """Write what the past says now, in the units of the label; NaN where it says nothing yet."""
-    inputs(last.labels, out[:INPUTS])
-    inputs(last.errors, out[INPUTS:])
+    inputs(labels, out[:INPUTS])
+    inputs(errors, out[INPUTS:])
 
 
 def noted(last: Layer) -> tuple[Floats, Indices]:
@@ -127,7 +127,7 @@ def noted(last: Layer) -> tuple[Floats, Indices]:
     makes of both what `know` wrote.
     """
     past = np.empty(PAST)
-    know(last, past)
+    know(last.labels, last.errors, past)
     told = np.minimum([last.labels.told[ONLY], last.errors.told[ONLY]], LABELS)
     return np.nan_to_num(past), told
 
@@ -215,15 +215,8 @@ def correct(
     Sums fade by a factor a round. A centre that is unknown (NaN) becomes the first label: that
     label tells the range, is a part of the past, and is no one's fault: all guesses count as right.
     """
-    kinks, A, b, unit = last.kinks, last.A, last.b, last.unit[ONLY]
-    labels, errors, runs, judge, spread = (
-        last.labels,
-        last.errors,
-        last.runs,
-        last.judge,
-        last.spread,
-    )
-    places = len(b)
+    kinks, A, b, spread, unit = last.kinks, last.A, last.b, last.spread, last.unit[ONLY]
+    labels, errors, runs, judge, places = last.labels, last.errors, last.runs, last.judge, len(b)
     looks_back = places > 2 + len(kinks)
     x, guesses, past = np.empty(places), np.empty(len(judge.losses)), np.empty(PAST)
     for t in range(len(y)):
@@ -236,8 +229,7 @@ def correct(
         if len(pasts) > 0:
             past[:] = pasts[t]
         elif looks_back:
-            inputs(labels, past[:INPUTS])
-            inputs(errors, past[INPUTS:])
+            know(labels, errors, past)
         _guess(kinks, unit, runs, predictions[t], centre, past, x, guesses)
         missed = y[t] - predictions[t]
         predictions[t] = judge_of(judge, guesses)
