@@ -63,6 +63,7 @@ __all__ = [
     "real_number",
     "real_numbers",
     "refuse_labels",
+    "refuse_other_features",
     "refuse_round",
     "refuse_unless_stream",
     "rows_and_labels",
@@ -273,3 +274,18 @@ def plays_blocks(learner: Learner) -> TypeGuard[BlockLearner]:
 def has_blocks(stream: Stream) -> TypeGuard[BlockStream]:
     """Whether a stream offers `blocks`."""
     return hasattr(stream, "blocks")
+
+
+def refuse_other_features(problem: Problem, stream: Stream) -> None:
+    """ProblemError unless the problem is about the features of the stream."""
+    refuse_unless_stream(stream)
+    if stream.d != problem.d:
+        raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
+    if problem.names is not None and stream.names is not None and problem.names != stream.names:
+        ours, theirs = next(
+            (a, b) for a, b in zip(problem.names, stream.names, strict=True) if a != b
+        )
+        raise ProblemError(
+            f"the learner's problem and the stream name their features differently: "
+            f"{ours!r} against {theirs!r}"
+        )

@@ -16,7 +16,6 @@ from keyhole.game.referee import (
     play_round,
     problem_of,
     refuse_another_problem,
-    refuse_other_features,
 )
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.problem import (
@@ -29,6 +28,7 @@ from keyhole.problem import (
     has_blocks,
     plays_blocks,
     real_numbers,
+    refuse_other_features,
     rows_and_labels,
     whole_number,
 )

@@ -20,11 +20,9 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Round,
-    Stream,
     Ticket,
     finite_label,
     real_numbers,
-    refuse_unless_stream,
 )
 
 
@@ -120,21 +118,6 @@ def problem_of(learner: Learner) -> Problem:
             f"got {shortened(learner)}"
         )
     return Problem(problem.d, problem.k, problem.budget, problem.names)
-
-
-def refuse_other_features(problem: Problem, stream: Stream) -> None:
-    """ProblemError unless the problem is about the features of the stream."""
-    refuse_unless_stream(stream)
-    if stream.d != problem.d:
-        raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
-    if problem.names is not None and stream.names is not None and problem.names != stream.names:
-        ours, theirs = next(
-            (a, b) for a, b in zip(problem.names, stream.names, strict=True) if a != b
-        )
-        raise ProblemError(
-            f"the learner's problem and the stream name their features differently: "
-            f"{ours!r} against {theirs!r}"
-        )
 
 
 def refuse_another_problem(problem: Problem, learner: Learner) -> None:

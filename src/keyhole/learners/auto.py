@@ -11,6 +11,7 @@ import numpy as np
 
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
+from keyhole.blocks.auto import study as studying
 from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
 from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.layer import AS_IT_IS, PAST, layer_words, noted, past_weights, recalled
@@ -118,6 +119,7 @@ class AutoLearner(LearnerBase):
     True
     """
 
+    STUDIES = FADES = True
     MEMOS = (Memo, PastMemo)
     BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
 
@@ -205,6 +207,9 @@ class AutoLearner(LearnerBase):
         if self._batches.close(entry, 1):
             self._finish(entry.content)
 
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        studying.study_rows(self._settings, self._state, new_batch(self._settings), X, y, keep)
+
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""
         issued = self._desk.drop(ticket)
@@ -254,13 +259,16 @@ class AutoLearner(LearnerBase):
         if before:
             del known["last"]
         learnt = fit(known, state.part("learnt"), "learnt")
+        if "studied" in state.parts:  # files from before there was history have none
+            learnt["studied"] = fit(learner._state.studied, state.part("studied"), "studied")
         learner._state = learner._state._replace(**learnt)
         like = Entry(0, 0, new_batch(learner._settings))
         learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
         return learner
 
     def _parts(self) -> Mapping[str, object]:
-        return {"learnt": self._learnt(), **self._batches.saved(tidy)}
+        studied = self._state.studied
+        return {"learnt": self._learnt(), "studied": studied, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         return {**super()._sizes(), **self._batches.sizes(self._settings.longest)}
@@ -274,8 +282,9 @@ class AutoLearner(LearnerBase):
                 )
 
     def _learnt(self) -> dict[str, object]:
-        """The state but for the room to work in."""
-        return {name: part for name, part in self._state._asdict().items() if name != "space"}
+        """The state but for the room to work in, and for what is a part of its own."""
+        apart = ("studied", "space")
+        return {name: part for name, part in self._state._asdict().items() if name not in apart}
 
     def _name(self, j: int) -> str:
         names = self.problem.names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,8 +16,10 @@ from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
+from keyhole.learners.studying import study
 from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import (
+    BlockStream,
     DataError,
     Floats,
     Observation,
@@ -58,6 +60,10 @@ class LearnerBase(OneAtATime, ABC):
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
     faster here, and which thread gets which ticket is a matter of chance.
 
+    **History**: STUDIES says that complete rows can be learnt from at no cost, and `_study` does it;
+    FADES that it can let older ones count less. As a rule `_study` plays them, which is right where
+    every round reads the same features, whatever the number of the round.
+
     **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
     is more than there is, the constructor refuses before anything is allocated.
 
@@ -84,6 +90,8 @@ class LearnerBase(OneAtATime, ABC):
         return super().__new__(cls)
 
     BYTES_PER_PAIR: ClassVar[float] = 0.0
+    STUDIES: ClassVar[bool] = False
+    FADES: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
@@ -183,6 +191,45 @@ class LearnerBase(OneAtATime, ABC):
                 refuse_round(t + played)
             start = rows.stop
         return predictions
+
+    @one_at_a_time
+    def study(
+        self,
+        history: BlockStream,
+        *,
+        half_life: float | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Learn from examples whose features are all known; returns how many there were.
+
+        Before the first round or between rounds. Nothing is bought, no round is counted, and open
+        tickets stay open. History that is studied in several parts gives the same learner, to the
+        bit, as the whole of it at once.
+
+        Parameters
+        ----------
+        history
+            A stream of complete rows; absent values (NaN) may be among them.
+        half_life
+            After so many rows of history, what was known before counts half: for worlds that have
+            changed since. None: all rows count alike.
+        progress
+            Called with the number of rows studied so far.
+
+        Raises
+        ------
+        ProblemError
+            The learner cannot study, or the history has other features.
+        DataError
+            A row cannot be used. As after any error, the learner is as it was.
+        """
+        return study(self, history, half_life, progress)
+
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        """Learn complete rows; after each, what was known before counts `keep` times as much."""
+        round = self.round
+        self.advance(X, y)
+        self._desk.round = round
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked."""

@@ -72,6 +72,7 @@ class FixedSubset(LearnerBase):
     """
 
     SAVED = ("_desk", "_vaw", "_sums", "_counts")
+    STUDIES = True
     BYTES_PER_PAIR = 40.0  # of features that are bought
 
     @classmethod

@@ -56,6 +56,7 @@ class MomentLearner(LearnerBase):
 
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
     MEMOS: tuple[type, ...] | None = (Memo,)
+    STUDIES = FADES = True
 
     _support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
     BYTES_PER_PAIR = 24.0  # the sums
@@ -99,6 +100,13 @@ class MomentLearner(LearnerBase):
         ticket, label = self._desk.settle(seen, y)
         # Copies: kernels would be compiled anew for arrays that are read-only.
         add_row(np.array(ticket.features), np.array(seen.values), label, self._arrays())
+
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        everything, sums = np.arange(self.problem.d), self._arrays()
+        for row, label in zip(X, y.tolist(), strict=True):
+            if keep < 1.0:
+                self._sums.scale(keep)
+            add_row(everything, row, label, sums)
 
     @classmethod
     def _restored(cls, state: State) -> Self:

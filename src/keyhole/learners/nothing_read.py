@@ -42,6 +42,7 @@ class RunningMean(Zero):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_n", "_y")
+    STUDIES = True
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
         super().__init__(problem, seed=seed)
@@ -86,6 +87,7 @@ class LastValue(Zero):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_last")
+    STUDIES = True
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
         super().__init__(problem, seed=seed)

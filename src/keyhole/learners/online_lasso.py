@@ -70,6 +70,7 @@ class OnlineLassoLearner(LearnerBase):
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
     SETTINGS = ("scale", "clip")
+    STUDIES = True
     BYTES_PER_PAIR = 48.0  # sums, covariances, correlations
 
     def __init__(
@@ -107,6 +108,10 @@ class OnlineLassoLearner(LearnerBase):
         """Add the row to the sums."""
         ticket, label = self._desk.settle(seen, y)
         self._sums.add(ticket.features, seen.values, label)
+
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        self._add(X, y)
+        self._next = 0  # a new model before the next round
 
     def _play(self, block: Block) -> int:
         played = kernels.play(block, self._model())

@@ -123,6 +123,7 @@ class PracticalDantzig(DantzigLearner):
         *("_fixed", "_avoid", "_explore", "diagnostics"),
     )
     MEMOS: tuple[type, ...] | None = (Memo,)
+    STUDIES = FADES = True
 
     _basis: DantzigBasis | None
     _level: Annotated[float, Holds(least=0.0, infinite=True)]
@@ -224,6 +225,15 @@ class PracticalDantzig(DantzigLearner):
             kernels.refine(model.P, model.theta, model.A, model.b, z, label - self._limits[0])
         counted = ticket.memo["counted"]
         self._sums.add(counted, seen.at(counted), label)
+
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        everything = np.arange(self.problem.d)
+        for row, label in zip(X, y.tolist(), strict=True):
+            if keep < 1.0:
+                self._sums.scale(keep)
+            kernels.note_label(self._limits, self._record, label)
+            self._sums.add(everything, row, label)
+        self._next = self.round + 1  # a new model before the next round
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

@@ -42,6 +42,8 @@ from keyhole.blocks.sums.memories import Memories
 from keyhole.blocks.sums.running import centre, spread
 from keyhole.problem import Floats, Indices
 
+LOOK_OUT = 8  # of so many batches one has a net and explores, once history was studied
+
 
 @inner
 def _place(S: Indices, j: int) -> int:
@@ -78,6 +80,10 @@ def _keep(s: Settings, state: State, most: int) -> None:
         space.picked[m], space.noise[m] = picked, noise
     space.why[:] = UNREAD
     held = 0
+    if most > s.pool:  # nothing else needs the room: the leader comes first altogether
+        held = space.picked[order[0]]
+        for rank in range(held):
+            space.why[space.chosen[order[0], rank]] = KEPT
     for rank in range(most):
         for q in range(memories):
             m = order[q]
@@ -134,14 +140,24 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
             space.why[out[i]] = EXPLORED
 
 
+@inner
+def _may_keep(s: Settings, state: State, number: int) -> int:
+    # What may be kept at most. Who has studied rows that were known in full knows every feature:
+    # net and exploration, which look out for changes, then have every fourth batch.
+    if state.studied[ONLY] > 0 and number % LOOK_OUT != 0:
+        return s.budget
+    # With a budget of 1 and something to choose from, every other batch explores.
+    return 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool
+
+
 @kernel
 def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
-    # With a budget of 1 and something to choose from, every other batch explores.
-    _keep(s, state, 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool)
+    most = _may_keep(s, state, number)
+    _keep(s, state, most)
     played, net = 0, np.empty(0, dtype=np.int64)
-    if s.slots > 0:
+    if s.slots > 0 and most <= s.pool:
         net, played = _cast_net(s, state, batch, number)
         for i in range(len(net)):
             if space.why[net[i]] == UNREAD:
@@ -157,9 +173,11 @@ def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
             batch.S[a] = j
             a += 1
     _begin(s, state, batch)
-    if s.slots > 0:
+    if len(net) > 0:
         _weigh(s, state, batch, net, played)
-    _start_runs(s, state, batch, lead)
+    else:
+        _leave_net(batch)
+    _start_runs(s, state, batch, lead, most)
     begin(state.last, spread(state.label, ONLY))
 
 
@@ -172,13 +190,12 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
         if state.space.why[j] == UNREAD:
             state.space.why[j] = EXPLORED
     _begin(s, state, batch)
-    batch.weight[:] = 0.0
-    batch.slots[:] = 0
+    _leave_net(batch)
     for j in range(s.d):  # only what was read can be used
         a = _place(S, j)
         if a == len(S) or S[a] != j:
             state.space.why[j] = UNREAD
-    _start_runs(s, state, batch, leader(s.experts.judges, state.mixture.recent))
+    _start_runs(s, state, batch, leader(s.experts.judges, state.mixture.recent), s.pool)
 
 
 @inner
@@ -217,7 +234,14 @@ def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -
 
 
 @inner
-def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
+def _leave_net(batch: Batch) -> None:
+    # Nothing was drawn for the net, and it is not told of what is read.
+    batch.weight[:] = 0.0
+    batch.slots[:] = 0
+
+
+@inner
+def _start_runs(s: Settings, state: State, batch: Batch, lead: int, pool: int) -> None:
     kept, runs, space, experts, S = state.kept, batch.runs, state.space, s.experts, batch.S
     typical = _typical_sizes(kept, S)
     features = np.empty(s.budget + 1, dtype=np.int64)
@@ -230,7 +254,7 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int) -> None:
             # In proper mode all memories share the support that is played, that of the leader; and
             # who leads is found with k features each.
             source = lead if m < 0 or (s.proper and on == ON_BEST) else m
-            most = s.k if s.proper or on == ON_BEST else s.pool
+            most = s.k if s.proper or on == ON_BEST else pool
             chosen = space.chosen[source, : min(most, space.picked[source])]
             v = _places_of_kept(chosen, space.why, S, place)
         elif on == ON_NET:

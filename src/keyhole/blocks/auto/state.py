@@ -107,11 +107,11 @@ class Space(NamedTuple):
     `noise`, `gains` are those of `Selection`. `why`: KEPT, NET, EXPLORED or UNREAD, by feature.
     """
 
-    L: Floats  # pool + 3 x d
+    L: Floats  # budget + 3 x d
     r: Floats  # memory x d
     D: Floats
     noise: Floats
-    chosen: Indices  # memory x pool
+    chosen: Indices  # memory x budget
     gains: Floats
     picked: Indices
     ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -124,7 +124,7 @@ class Space(NamedTuple):
 
 class State(NamedTuple):
     """Everything AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
-    feature, and the range of the labels in the mixture.
+    feature, and the range of the labels in the mixture. `studied`: rows of history.
     """
 
     kept: Memories
@@ -134,6 +134,7 @@ class State(NamedTuple):
     mixture: Mixture
     net: Net
     last: Layer
+    studied: Indices
     space: Space
 
 
@@ -178,12 +179,12 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     """Nothing learnt yet."""
     m, d, room = len(parts.taus), s.d, s.budget + 1
     space = Space(
-        np.empty((s.pool + 3, d)),
+        np.empty((s.budget + 3, d)),
         np.empty((m, d)),
         np.empty((m, d)),
         np.empty(m),
-        np.empty((m, s.pool), dtype=np.int64),
-        np.empty((m, s.pool)),
+        np.empty((m, s.budget), dtype=np.int64),
+        np.empty((m, s.budget)),
         np.empty(m, dtype=np.int64),
         np.empty(d, dtype=np.bool_),
         np.empty(d, dtype=np.int8),
@@ -198,7 +199,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     # What proper mode plays stays a linear model: nothing bends it.
     kinks = parts.kinks if not s.proper else () if s.past else None
     learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
-    return State(*learnt, layer(kinks, past=s.past), space)
+    return State(*learnt, layer(kinks, past=s.past), np.zeros(1, dtype=np.int64), space)
 
 
 def new_batch(s: Settings) -> Batch:

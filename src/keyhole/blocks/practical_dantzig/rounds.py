@@ -60,6 +60,12 @@ def note(limits: Floats, record: Floats, prediction: float, y: float) -> None:
     """A label came: its error, and the range."""
     record[ERROR] += (y - prediction) * (y - prediction)
     record[COUNT] += 1.0
+    note_label(limits, record, y)
+
+
+@kernel
+def note_label(limits: Floats, record: Floats, y: float) -> None:
+    """A label is known, and nobody predicted it."""
     if record[LABELS] == 0.0:
         limits[LOW] = y
         limits[HIGH] = y

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
@@ -94,6 +94,38 @@ def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats,
     return G, c, count, yy
 
 
+@inner
+def _forget(kept: Memories, i: int, share: float) -> float:
+    """Let memory i keep this share of all it has; returns what a new sum is multiplied by."""
+    scale = kept.scale[i] * share
+    if scale < _SMALL:
+        kept.G[i] *= scale
+        kept.c[i] *= scale
+        kept.n[i] *= scale
+        kept.yy[i] *= scale
+        scale = 1.0
+    kept.scale[i] = scale
+    return 1.0 / scale
+
+
+@kernel
+def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: float) -> None:
+    """Let memory i keep a share of all it has, and add one round that read everything.
+
+    z: centred values, 0 where absent, and 1 in the last place; seen: 1 where there is one.
+    """
+    more = _forget(kept, i, share)
+    G, c, n = kept.G[i], kept.c[i], kept.n[i]
+    kept.yy[i] += y * y * more
+    for a in range(len(z)):
+        c[a] += z[a] * y * more
+        n[a] += seen[a] * more
+        if z[a] != 0.0:
+            row, part = G[a], z[a] * more
+            for b in range(len(z)):
+                row[b] += part * z[b]
+
+
 @kernel
 def fold(
     kept: Memories, features: Indices, G: Floats, c: Floats, count: Floats, yy: float, rows: int
@@ -101,14 +133,7 @@ def fold(
     """Let every memory forget `rows` rounds and add the products of a batch."""
     m, d = len(features), kept.G.shape[1] - 1
     for i in range(len(kept.tau)):
-        scale = kept.scale[i] * math.exp(-rows / kept.tau[i])
-        if scale < _SMALL:
-            kept.G[i] *= scale
-            kept.c[i] *= scale
-            kept.n[i] *= scale
-            kept.yy[i] *= scale
-            scale = 1.0
-        kept.scale[i], more = scale, 1.0 / scale
+        more = _forget(kept, i, math.exp(-rows / kept.tau[i]))
         kept.yy[i] += yy * more
         all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
         for a in range(m + 1):
