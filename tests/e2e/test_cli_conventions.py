@@ -114,6 +114,25 @@ def test_an_interrupted_comparison_shows_the_games_so_far() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_an_interrupted_sweep_shows_the_games_so_far(tmp_path: Path) -> None:
+    picture = tmp_path / "budgets.png"
+    options = ("--learner", "impatient", "--budgets", "4,8", "--seeds", "3", "-j", "1")
+    done = impatient(4, 1, "compare", *options, "--plot", str(picture), "--json")
+    assert done.returncode == 130, done.stderr
+    found = json.loads(done.stdout)
+    assert found["interrupted"]
+    assert [(g["budget"], g["seed"]) for g in found["games"]] == [(4, 0), (4, 1), (8, 0)]
+    assert [cell["games"] for cell in found["cells"]] == [2, 1]
+    assert picture.exists()
+
+    picture.unlink()
+    done = impatient(1, 1, "compare", *options, "--plot", str(picture))
+    assert done.returncode == 130, done.stderr
+    assert "Interrupted after 0 of 6 games." in done.stdout
+    assert "Traceback" not in done.stderr
+    assert not picture.exists()
+
+
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     # More than a pipe holds, so that writing fails while there is still something to write.
     writer = subprocess.Popen(

@@ -14,6 +14,7 @@ import typer
 from keyhole import __version__
 from keyhole.cli import compare, diagnose, learners, predict, simulate, theory
 from keyhole.cli import run as play
+from keyhole.cli.once import OneBudget
 
 FINE, UNEXPECTED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -24,12 +25,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(play.run)
-app.command("compare")(compare.compare)
-app.command("diagnose")(diagnose.diagnose)
+app.command("run", cls=OneBudget)(play.run)
+app.command("compare", cls=OneBudget)(compare.compare)
+app.command("diagnose", cls=OneBudget)(diagnose.diagnose)
 app.command("predict")(predict.predict)
 app.command("simulate")(simulate.simulate)
-app.command("theory")(theory.theory)
+app.command("theory", cls=OneBudget)(theory.theory)
 app.command("learners")(learners.learners)
 
 

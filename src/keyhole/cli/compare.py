@@ -1,7 +1,8 @@
-"""keyhole compare: several learners, several seeds, one file, one budget."""
+"""keyhole compare: several learners, several seeds, one file, one budget or several."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,6 +19,42 @@ class _Compared(str):
         return ", ".join(options.compared())
 
 
+@dataclass(frozen=True)
+class SweepOptions:
+    """Several budgets instead of one."""
+
+    budgets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budgets",
+            metavar="LIST",
+            help="Several budgets instead of one: 4,8,12 or, from 4 to 16 by 4, 4-16:4.",
+        ),
+    ] = None
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw loss against budget too; also .svg and .pdf.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class GameOptions:
+    """How often everything is played, and by how many processes."""
+
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=1, metavar="N", help="Games of each learner with each budget."),
+    ] = 3
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: one for each core.")
+    ] = -1
+    audit: options.Audit = 0.0
+
+
 @options.flat
 def compare(
     *,
@@ -26,21 +63,17 @@ def compare(
         list[str] | None,
         typer.Option(
             "--learner",
+            "--learners",
             "-l",
-            metavar="NAME",
+            metavar="NAME,...",
             help="May be repeated; `keyhole learners` lists them.",
             show_default=_Compared(),
             autocompletion=options.complete_learner,
         ),
     ] = None,
     size: options.SizeOptions,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, metavar="N", help="Games of each learner.")
-    ] = 3,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: one for each core.")
-    ] = -1,
-    audit: options.Audit = 0.0,
+    several: SweepOptions,
+    game: GameOptions,
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -49,26 +82,50 @@ def compare(
     Regret is against the best model of --sparsity features that saw everything, with an intercept;
     normalised, 0 is as good as that model and 1 as the best constant. ± is the standard error over
     the seeds. `full` reads every feature whatever the budget: it shows what looking costs.
+    With --budgets: the mean loss of each learner with each budget, and --plot draws it.
+    Ctrl-C ends it and shows the games that were finished.
 
     \b
     Examples:
       keyhole compare flats.csv --target rent --budget 8 --learner auto --learner random
+      keyhole compare flats.csv --target rent --budgets 4,8,12,16 --plot budgets.png
       keyhole compare --seeds 10 --jobs 4 --json
     """
-    from keyhole.cli import tournament
+    from keyhole.cli import sweep, tournament
+    from keyhole.cli.budgets import make_problems, parse_budgets
+    from keyhole.cli.games import Settings
     from keyhole.cli.output import emit
     from keyhole.cli.source import make_problem, open_source
-    from keyhole.learners.registry import make_learner
+    from keyhole.problem import ProblemError
 
+    names = _names(learner) if learner else options.compared()
+    how = Settings(game.seeds, game.jobs, game.audit)
+    budgets = parse_budgets(several.budgets) if several.budgets else None
+    if budgets and size.budget is not None:
+        raise ProblemError(f"--budget {size.budget} and --budgets: say all of them in --budgets")
+    if several.plot is not None:
+        sweep.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading)
-    problem = make_problem(source, size)
-    names = list(dict.fromkeys(learner or options.compared()))
-    for name in names:
-        make_learner(name, problem, 0)  # one that cannot play says so before any has played
-    result = tournament.play(source, problem, names, seeds, jobs, audit)
+    result: tournament.Tournament | sweep.Sweep
+    if budgets is None:
+        result = tournament.play(source, make_problem(source, size), names, how)
+    else:
+        problems = make_problems(source, budgets, size.sparsity)
+        result = sweep.play(source, problems, names, how, several.plot)
     if as_json:
         emit(result.as_json())
     else:
         result.show()
-    if result.interrupted:
+    result.draw()  # last: whatever becomes of the picture, the table is there
+    if result.played.interrupted:
         raise typer.Exit(130)
+
+
+def _names(typed: list[str]) -> list[str]:
+    """The learners of lists like auto,random, each once."""
+    from keyhole.problem import ProblemError
+
+    names = [name.strip() for name in ",".join(typed).split(",")]
+    if "" in names:
+        raise ProblemError(f"--learners {','.join(typed)!r}: a name is missing; write auto,random")
+    return list(dict.fromkeys(names))

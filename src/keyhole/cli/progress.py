@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -23,17 +23,21 @@ T = TypeVar("T")
 A_SECOND = 4  # updates
 
 
-def counted(items: Iterable[T], total: int, noun: str) -> Iterator[T]:
-    """The items as they come, with a bar that counts them."""
+def counted(items: Iterable[T], total: int, noun: str, told: Callable[[T], str]) -> Iterator[T]:
+    """The items as they come, a line about each, and a bar that counts them."""
     shown = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    visible = sys.stderr.isatty()
     with Progress(
         *shown,
-        console=Console(stderr=True),
+        console=Console(stderr=True, highlight=False),
         transient=True,
         refresh_per_second=A_SECOND,
-        disable=not sys.stderr.isatty(),
+        disable=not visible,
     ) as bar:
-        yield from bar.track(items, total=total)
+        for item in bar.track(items, total=total):
+            if visible:
+                bar.console.print(Text(printable(told(item))))
+            yield item
 
 
 class Board:

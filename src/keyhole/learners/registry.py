@@ -135,7 +135,6 @@ _ROWS = (
         "paper",
         settings={"noise_sd": 1.0, "threshold_scale": 0.02, "clip": True},
         has_intercept=False,
-        compared=True,
         learns_by=4096,
     ),
     LearnerRow(

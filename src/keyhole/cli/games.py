@@ -1,0 +1,180 @@
+"""Games of several learners, budgets and seeds in several processes, and their yardsticks."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from keyhole.cli.output import number
+from keyhole.cli.progress import counted
+from keyhole.game import play as play_game
+from keyhole.hindsight import Hindsight, regret
+from keyhole.learners.nothing_read import LastValue
+from keyhole.learners.registry import learner_row, make_learner
+from keyhole.optional_imports import extra
+from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
+from keyhole.report.observers import PrefixObserver, Rival
+
+SEARCH = 10.0  # seconds for the best model in hindsight
+
+
+@dataclass(frozen=True)
+class Game:
+    """What one learner with one budget and one seed read, lost and took."""
+
+    learner: str
+    budget: int
+    seed: int
+    loss: float
+    reads: float
+    regret: Interval
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Yardsticks:
+    """What games are measured by: the best models in hindsight, and what reads nothing."""
+
+    best: Hindsight
+    with_past: Hindsight
+    mean_loss: float
+    last_loss: float
+
+    @property
+    def rounds(self) -> int:
+        """How many examples there are."""
+        return self.best.rounds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How often everything is played, in how many processes, and how much of it is audited."""
+
+    seeds: int
+    jobs: int = 1
+    audit: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.jobs == 0:
+            raise ProblemError("--jobs 0: at least one process has to play; -1: one for each core")
+
+
+@dataclass
+class Played:
+    """The games that were finished, and how many there were to be."""
+
+    total: int
+    games: list[Game] = field(default_factory=list)
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A learner that cannot play with a budget, and why."""
+
+    learner: str
+    budget: int
+    reason: str
+
+
+def entries(
+    learners: Sequence[str], problems: Sequence[Problem]
+) -> tuple[list[tuple[str, Problem]], list[LeftOut]]:
+    """Every learner with every problem it can play, and those it cannot.
+
+    One that reads everything has a problem of its own: budget = d. One that can play none of them
+    is refused.
+    """
+    found: list[tuple[str, Problem]] = []
+    left_out: list[LeftOut] = []
+    for name in learners:
+        own: Sequence[Problem] = problems
+        if learner_row(name).reads_everything:
+            p = problems[0]
+            own = [Problem(p.d, p.k, p.d, p.names)]
+            reason = f"it reads all {p.d} features"
+            left_out += [LeftOut(name, q.budget, reason) for q in problems if q.budget != p.d]
+        can, cannot = _playable(name, own)
+        if not can:
+            last = cannot[-1]
+            raise ProblemError(f"{name} cannot play with --budget {last.budget}: {last.reason}")
+        found += [(name, problem) for problem in can]
+        left_out += cannot
+    return found, left_out
+
+
+def _playable(name: str, problems: Sequence[Problem]) -> tuple[list[Problem], list[LeftOut]]:
+    """The problems that a learner can play, and the others."""
+    can, cannot = [], []
+    for problem in problems:
+        try:
+            make_learner(name, problem, 0)
+        except ProblemError as error:
+            cannot.append(LeftOut(name, problem.budget, str(error)))
+        else:
+            can.append(problem)
+    return can, cannot
+
+
+def play(
+    stream: BlockStream, entries: Sequence[tuple[str, Problem]], best: Hindsight, how: Settings
+) -> Played:
+    """Play every entry with seeds 0, 1, ...: all of them with one seed before the next.
+
+    Ctrl-C ends it early.
+    """
+    joblib = extra("joblib", "cli")
+    tasks = [(*entry, seed) for seed in range(how.seeds) for entry in entries]
+    parallel = joblib.Parallel(n_jobs=how.jobs, return_as="generator_unordered", batch_size=1)
+    call = joblib.delayed(_game)
+    # Processes that begin while Ctrl-C is ignored never hear of it: this one stops them.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        found: Iterator[Game] = parallel(call(stream, best, how.audit, *task) for task in tasks)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    played = Played(len(tasks))
+    try:
+        for game in counted(found, len(tasks), "games", lambda game: _told(game, best.rounds)):
+            played.games.append(game)
+    except KeyboardInterrupt:
+        played.interrupted = True
+    order = [(name, problem.budget) for name, problem in entries]
+    played.games.sort(key=lambda game: (order.index((game.learner, game.budget)), game.seed))
+    return played
+
+
+def measure(stream: BlockStream, problem: Problem) -> Yardsticks:
+    """The best models in hindsight, without the past and with it; losses of mean and last value.
+
+    From one pass.
+    """
+    whole = PrefixObserver(stream.d, intercept=True)
+    mean, last = make_learner("mean", problem, 0), Rival(LastValue(problem), bins=2)
+    ledger = play_game(mean, stream, keep_predictions=False, observers=[whole, last])
+    if not whole.prefixes:
+        raise DataError("the stream is empty: there is nothing to compare")
+    best = whole.prefixes[-1].best(problem.k, SEARCH)
+    with_past = whole.beside_past().best(problem.k, SEARCH, best.support)
+    return Yardsticks(best, with_past, ledger.loss, last.ledger.loss)
+
+
+def _game(
+    stream: BlockStream, best: Hindsight, audit: float, learner: str, problem: Problem, seed: int
+) -> Game:
+    player = make_learner(learner, problem, seed)
+    start = time.monotonic()
+    ledger = play_game(player, stream, keep_predictions=False, audit=audit)
+    seconds = time.monotonic() - start
+    gap = regret(ledger, best)
+    return Game(learner, problem.budget, seed, ledger.loss, ledger.mean_reads, gap, seconds)
+
+
+def _told(game: Game, rounds: int) -> str:
+    """A line about a game."""
+    return (
+        f"{game.learner}, budget {game.budget}, seed {game.seed}: "
+        f"mean loss {number(game.loss / rounds)} in {game.seconds:.1f} s"
+    )

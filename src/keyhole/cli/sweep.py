@@ -1,0 +1,195 @@
+"""Several budgets: one table of what every learner loses with each of them, and one picture."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keyhole.cli import games
+from keyhole.cli.games import LeftOut, Played, Yardsticks
+from keyhole.cli.output import columns, heading, number, say, span
+from keyhole.cli.scores import plus_minus, say_who_is_worse, scores, yardsticks_json
+from keyhole.cli.source import Source
+from keyhole.errors import printable
+from keyhole.learners.registry import LEARNERS
+from keyhole.optional_imports import extra
+from keyhole.problem import DataError, Interval, Problem
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a learner lost per round with a budget: over its games the mean, and the worst."""
+
+    learner: str
+    budget: int
+    games: int
+    mean: float
+    error: float
+    worst: float
+    r2: dict[str, float]
+    normalised_regret: dict[str, float]
+    reads: dict[str, float]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All games, the yardsticks they are measured by, and how to show them."""
+
+    source: Source
+    problems: Sequence[Problem]
+    entries: Sequence[tuple[str, Problem]]
+    by: Yardsticks
+    played: Played
+    left_out: Sequence[LeftOut] = ()
+    plot: str | None = None
+
+    @property
+    def cells(self) -> list[Cell]:
+        """One for every learner and every budget it plays, played or not."""
+        return [self._cell(name, problem.budget) for name, problem in self.entries]
+
+    def _cell(self, learner: str, budget: int) -> Cell:
+        own = [g for g in self.played.games if (g.learner, g.budget) == (learner, budget)]
+        found = scores(own, self.by)
+        return Cell(
+            learner,
+            budget,
+            games=len(own),
+            mean=found["mean_loss"]["mean"],
+            error=found["mean_loss"]["error"],
+            worst=max((g.loss / self.by.rounds for g in own), default=math.nan),
+            r2=found["r2"],
+            normalised_regret=found["normalised_regret"],
+            reads=found["reads"],
+            seconds=found["seconds"],
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for machines."""
+        p = self.problems[0]
+        return {
+            "source": self.source.title,
+            "target": self.source.target,
+            "rounds": self.by.rounds,
+            "features": p.d,
+            "budgets": [problem.budget for problem in self.problems],
+            "sparsity": p.k,
+            "interrupted": self.played.interrupted,
+            **yardsticks_json(self.by),
+            "cells": self.cells,
+            "games": self.played.games,
+            "left_out": self.left_out,
+            "plot": self.plot if self.played.games else None,
+        }
+
+    def show(self) -> None:
+        """The table, for people."""
+        p, cells = self.problems[0], self.cells
+        say(
+            f"{self.source.title}: {self.by.rounds:,} rounds, {p.d} features; "
+            f"target {self.source.target}"
+        )
+        head, *lines = columns(*self._table(cells))
+        heading(head)
+        say(*lines, "")
+        say(
+            f"Best {p.k} features in hindsight: mean loss {self._per_round(self.by.best.loss)}, "
+            f"R2 {self.by.best.r2:.3f}. ± is the standard error over the seeds."
+        )
+        past = self.by.with_past
+        say(
+            f"Best {p.k} features and the past: mean loss {self._per_round(past.loss)}, "
+            f"R2 {past.r2:.3f}."
+        )
+        losses: dict[str, dict[str, float]] = {}
+        for cell in cells:
+            losses.setdefault(cell.learner, {})[str(cell.budget)] = cell.mean
+        say_who_is_worse(self.by, losses)
+        if self.plot is not None:
+            say(f"Picture: {self.plot}" if self.played.games else "No picture: nothing was played.")
+        if self.played.interrupted:
+            say(f"Interrupted after {len(self.played.games)} of {self.played.total} games.")
+
+    def _table(self, cells: Sequence[Cell]) -> tuple[list[list[str]], str]:
+        """Rows: two for each learner, its means and its worst seeds. A column for each budget."""
+        budgets = sorted({cell.budget for cell in cells})
+        asked = {problem.budget for problem in self.problems}
+        heads = [str(b) if b in asked else f"all {b}" for b in budgets]
+        rows = [["mean loss by budget", *heads]]
+        for learner in dict.fromkeys(cell.learner for cell in cells):
+            own = {cell.budget: cell for cell in cells if cell.learner == learner}
+            here = [own.get(budget) for budget in budgets]
+            rows.append([learner, *(plus_minus(c.mean, c.error) if c else "-" for c in here)])
+            if any(cell.error > 0 for cell in own.values()):  # or all seeds are the same game
+                rows.append(["  worst seed", *(number(c.worst) if c else "-" for c in here)])
+        return rows, "<" + ">" * len(budgets)
+
+    def _per_round(self, loss: Interval) -> str:
+        return span(Interval(loss.low / self.by.rounds, loss.high / self.by.rounds, loss.how))
+
+    def draw(self) -> None:
+        """Write the picture of the games, if one is asked for and there are any."""
+        if self.plot is None or not self.played.games:
+            return
+        from keyhole.report.budgets_plot import Line, loss_by_budget, write_figure
+
+        lines: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            if cell.games:
+                lines.setdefault(cell.learner, []).append(cell)
+        d, best, n = self.problems[0].d, self.by.best, self.by.rounds
+        figure = loss_by_budget(
+            [
+                Line(
+                    name,
+                    [cell.budget for cell in own],
+                    [cell.mean for cell in own],
+                    [cell.error for cell in own],
+                    level=LEARNERS[name].reads_everything,
+                )
+                for name, own in lines.items()
+            ],
+            budgets=[problem.budget for problem in self.problems],
+            hindsight=(f"best {best.k} in hindsight", best.loss.high / n),
+            mean=("running mean, reads 0", self.by.mean_loss / n),
+            features=d,
+            target=self.source.target,
+        )
+        write_figure(figure, self.plot)
+
+
+def play(
+    source: Source,
+    problems: Sequence[Problem],
+    learners: Sequence[str],
+    how: games.Settings,
+    plot: str | None = None,
+) -> Sweep:
+    """Play every learner with every budget. `plot`: where the picture is to be written."""
+    entries, left_out = games.entries(learners, problems)
+    for (name, reason), group in itertools.groupby(left_out, lambda x: (x.learner, x.reason)):
+        budgets = ", ".join(str(one.budget) for one in group)
+        line = f"keyhole: {name} is not played with budget {budgets}: {reason}"
+        sys.stderr.write(f"{printable(line)}\n")
+    by = games.measure(source.stream, problems[0])
+    played = games.play(source.stream, entries, by.best, how)
+    return Sweep(source, problems, entries, by, played, left_out, plot)
+
+
+def check_plot(path: str, several: bool) -> None:
+    """What is needed to draw should not be found missing after the games."""
+    if not several:
+        raise DataError(f"--plot {path} draws loss against budget: say --budgets 4,8,12")
+    if Path(path).suffix.lower() not in FORMATS:
+        raise DataError(f"--plot {path}: the name must end in {', '.join(FORMATS)}")
+    if not Path(path).parent.is_dir():
+        raise DataError(f"cannot write {path}: there is no directory {Path(path).parent}")
+    extra("matplotlib", "report")
