@@ -60,9 +60,9 @@ class LearnerBase(OneAtATime, ABC):
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
     faster here, and which thread gets which ticket is a matter of chance.
 
-    **History**: STUDIES says that complete rows can be learnt from at no cost, and `_study` does it;
-    FADES that it can let older ones count less. As a rule `_study` plays them, which is right where
-    every round reads the same features, whatever the number of the round.
+    **History**: STUDIES says that complete rows can be learnt from at no cost, and `_study` does
+    it; FADES that it can let older ones count less. As a rule `_study` plays them, which is right
+    where every round reads the same features, whatever the number of the round.
 
     **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
     is more than there is, the constructor refuses before anything is allocated.

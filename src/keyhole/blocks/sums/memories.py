@@ -105,7 +105,7 @@ def _forget(kept: Memories, i: int, share: float) -> float:
         kept.yy[i] *= scale
         scale = 1.0
     kept.scale[i] = scale
-    return 1.0 / scale
+    return float(1.0 / scale)
 
 
 @kernel
