@@ -15,7 +15,7 @@ from keyhole.blocks.auto.experts import (
     ON_NET,
     ON_NOTHING,
 )
-from keyhole.blocks.auto.layer import begin
+from keyhole.blocks.auto.layer import Layer, begin
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -135,7 +135,7 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
 
 
 @kernel
-def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
+def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
     # With a budget of 1 and something to choose from, every other batch explores.
@@ -160,7 +160,7 @@ def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     if s.slots > 0:
         _weigh(s, state, batch, net, played)
     _start_runs(s, state, batch, lead)
-    begin(state.last, spread(state.label, ONLY))
+    begin(last, spread(state.label, ONLY))
 
 
 @kernel
