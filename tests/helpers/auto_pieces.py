@@ -209,7 +209,7 @@ class Layer:
         self.u = 0.0
 
     def begin(self, variance: float) -> None:
-        """Start the VAWs of a batch."""
+        """The sums that the VAWs of a batch guess from."""
         self.u = math.sqrt(float(np.mean(np.square(self.gs)))) if self.gs else 0.0
         self.sums, few = [], 2 + len(self.kinks)
         n, places = len(self.rows), few + (10 if self.past else 0)
@@ -243,10 +243,9 @@ class Layer:
         prediction, judged = self.judge.predict(np.array(guesses))
         self.judge.learn(judged, y)
         e = y - p
-        self.sums = [
-            (A + np.outer(row[: len(b)], row[: len(b)]), b + row[: len(b)] * e)
-            for A, b in self.sums
-        ]
+        if self.bug == "the last layer learns within a batch":
+            pairs = [(row[: len(b)], A, b) for A, b in self.sums]
+            self.sums = [(A + np.outer(z, z), b + z * e) for z, A, b in pairs]
         self.rows.append(row)
         self.missed.append(e)
         self.gs.append(g)

@@ -34,6 +34,7 @@ BUGS = (
     "bolder has the wrong sign",
     "the last layer forgets nothing",
     "errors in place of labels",
+    "the last layer learns within a batch",
 )
 
 

@@ -27,6 +27,7 @@ from keyhole.blocks.auto.state import (
     ONLY,
     batch_size,
     new_batch,
+    new_layer,
     new_state,
     settings,
     tidy,
@@ -62,7 +63,7 @@ def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     problem = kh.Problem(d=8, k=2, budget=6)
     s = settings(problem, RESTLESS, proper=False, past=False, seed=2)
     state, batch = new_state(s, RESTLESS), new_batch(s)
-    choose(s, state, batch, 1)
+    choose(s, state, new_layer(s, RESTLESS), batch, 1)
     assert sorted(batch.why.tolist()).count(NET) == s.net
     batch.rows[ONLY], batch.slots[:], batch.weight[:] = 2, 5, 3.0
     S = np.array([0, 2, 3, 5, 6, 7])

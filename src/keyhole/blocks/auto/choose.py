@@ -15,7 +15,7 @@ from keyhole.blocks.auto.experts import (
     ON_NET,
     ON_NOTHING,
 )
-from keyhole.blocks.auto.layer import begin
+from keyhole.blocks.auto.layer import Layer, begin
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -151,7 +151,7 @@ def _may_keep(s: Settings, state: State, number: int) -> int:
 
 
 @kernel
-def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
+def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
     most = _may_keep(s, state, number)
@@ -178,7 +178,7 @@ def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     else:
         _leave_net(batch)
     _start_runs(s, state, batch, lead, most)
-    begin(state.last, spread(state.label, ONLY))
+    begin(last, spread(state.label, ONLY))
 
 
 @kernel

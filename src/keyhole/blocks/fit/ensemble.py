@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.blocks.sums.memories import Memories
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
@@ -134,9 +134,9 @@ def start_from(runs: Ensemble, e: int, A: Floats, b: Floats, unit: Floats) -> No
         runs.theta[e, i] = total * unit[i]
 
 
-@kernel
-def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
-    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+@part
+def guess_part(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """`guess`, as a part of a kernel."""
     for e in range(len(runs.size)):
         v, along, s = runs.size[e], 0.0, 1.0
         place, theta, Px = runs.place[e], runs.theta[e], runs.Px[e]
@@ -154,8 +154,14 @@ def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
 
 
 @kernel
-def learn(runs: Ensemble, y: float) -> None:
-    """The rank-1 update of every run with the label of the x it guessed last."""
+def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+    guess_part(runs, x, guesses)
+
+
+@part
+def learn_part(runs: Ensemble, y: float) -> None:
+    """`learn`, as a part of a kernel."""
     for e in range(len(runs.size)):
         v, s = runs.size[e], runs.s[e]
         P, Px, theta = runs.P[e], runs.Px[e], runs.theta[e]
@@ -165,3 +171,9 @@ def learn(runs: Ensemble, y: float) -> None:
             part = Px[i] / s
             for j in range(v):
                 P[i, j] -= part * Px[j]
+
+
+@kernel
+def learn(runs: Ensemble, y: float) -> None:
+    """The rank-1 update of every run with the label of the x it guessed last."""
+    learn_part(runs, y)
