@@ -12,7 +12,14 @@ import numpy as np
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto import study as studying
-from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
+from keyhole.blocks.auto.advice import Advice, Fewer, Worth, worths
+from keyhole.blocks.auto.experts import (
+    NO_MEMORY,
+    ExpertKind,
+    expert_index,
+    list_experts,
+    memory_span,
+)
 from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.layer import (
     AS_IT_IS,
@@ -27,6 +34,7 @@ from keyhole.blocks.auto.layer import (
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
+    KEPT,
     ONLY,
     Batch,
     Clock,
@@ -252,6 +260,36 @@ class AutoLearner(LearnerBase):
         layer = layer_words(self._last)
         return Explanation(self.round, tuple(lines), named, self.bound(), *layer)
 
+    def advice(self) -> Advice:
+        """What to stop buying, what fewer features would do, whether something changed lately.
+
+        From the sums of the memory that leads now: it changes nothing. What a larger budget would
+        bring cannot be told from what was bought: `kh.budget_curve` and `keyhole advise FILE` tell
+        it from examples that are known in full.
+        """
+        state, current, told = self._state, self._batches.current, self.round - len(self._desk.open)
+        lead, since = self._leader(), int(state.lead[1])
+        kept: tuple[Worth, ...] = ()
+        fewer: tuple[Fewer, ...] = ()
+        if current is not None and told > 0 and state.kept.n[lead, -1] > 0.0:
+            threshold = float(self._settings.thresholds[lead])
+            chosen = select(state.kept, lead, self._settings.pool, threshold).chosen
+            names = [self._name(j) for j in chosen.tolist()]
+            kept, fewer = worths(state.kept, lead, chosen, names)
+        searching = 0 if current is None else int((current.content.why != KEPT).sum())
+        oldest = [self.round - ticket.round for ticket in self._desk.open[:1]]
+        return Advice(
+            round=self.round,
+            told=told,
+            kept=kept,
+            fewer=fewer,
+            searching=searching,
+            leader=memory_span(lead, self.parts.taus),
+            since=since,
+            waiting=len(self._desk.open),
+            oldest=sum(oldest),
+        )
+
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"proper": self.proper, "past": self.past, "parts": self.parts}
@@ -272,8 +310,9 @@ class AutoLearner(LearnerBase):
         saved, converted = by_batches(state.part("learnt"))
         learnt = fit(known, saved, "learnt")
         learner._last = learnt.pop("last", learner._last)
-        if "studied" in state.parts:  # files from before there was history have none
-            learnt["studied"] = fit(learner._state.studied, state.part("studied"), "studied")
+        for name in ("studied", "lead"):  # files from before there was history have neither
+            if name in state.parts:
+                learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         learner._state = learner._state._replace(**learnt)
         if converted:
             begin(learner._last, spread(learner._state.label, ONLY))
@@ -282,8 +321,8 @@ class AutoLearner(LearnerBase):
         return learner
 
     def _parts(self) -> Mapping[str, object]:
-        studied = self._state.studied
-        return {"learnt": self._learnt(), "studied": studied, **self._batches.saved(tidy)}
+        beside = {"studied": self._state.studied, "lead": self._state.lead}
+        return {"learnt": self._learnt(), **beside, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         return {**super()._sizes(), **self._batches.sizes(self._settings.longest)}
@@ -298,7 +337,7 @@ class AutoLearner(LearnerBase):
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
-        state, apart = {**self._state._asdict(), "last": self._last}, ("studied", "space")
+        state, apart = {**self._state._asdict(), "last": self._last}, ("studied", "lead", "space")
         return {name: part for name, part in state.items() if name not in apart}
 
     def _name(self, j: int) -> str:

@@ -154,6 +154,8 @@ def _may_keep(s: Settings, state: State, number: int) -> int:
 def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
+    if lead != state.lead[0]:
+        state.lead[0], state.lead[1] = lead, np.int64(state.label.reads[ONLY])
     most = _may_keep(s, state, number)
     _keep(s, state, most)
     played, net = 0, np.empty(0, dtype=np.int64)

@@ -125,6 +125,7 @@ class Space(NamedTuple):
 class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
+    `lead`: the memory that leads, and how many labels were told when it took the lead.
 
     The last layer stands beside it, because arrays that come along cost time in every call.
     """
@@ -136,6 +137,7 @@ class State(NamedTuple):
     mixture: Mixture
     net: Net
     studied: Indices
+    lead: Annotated[Indices, Holds(shape=(2,))]
     space: Space
 
 
@@ -198,7 +200,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
-    return State(*learnt, np.zeros(1, dtype=np.int64), space)
+    return State(*learnt, np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:
