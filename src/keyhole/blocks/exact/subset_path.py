@@ -1,0 +1,53 @@
+"""Good subsets of every size up to a largest one: forward selection and swaps, no search."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keyhole.blocks.exact.subset import scaled
+from keyhole.blocks.exact.subset_kernels import swaps
+from keyhole.problem import Indices
+
+
+def subset_path(G: ArrayLike, c: ArrayLike, yy: float, most: int) -> list[Indices]:
+    """For each size 0, 1, ..., most, features that explain y well, from second moments alone.
+
+    Each size is begun twice, with nothing and with the features of the size before, completed by
+    forward selection, and improved by exchanging one feature at a time as long as that helps. The
+    work is bounded by what there is to exchange, not by a clock: the same sums, the same subsets.
+
+    Parameters
+    ----------
+    G, c, yy
+        X'X, X'y, y'y, as in `best_subset`.
+    most
+        The largest size, 1 <= most <= d.
+
+    Returns
+    -------
+    list of indices
+        most + 1 of them, each ascending. One is shorter than its size where no further column is
+        independent of those it has, and then the later ones are the same.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
+    >>> y = np.array([3.0, 1, 3, 1])
+    >>> [S.tolist() for S in subset_path(X.T @ X, X.T @ y, y @ y, most=2)]
+    [[], [0], [0, 1]]
+    """
+    A, b, kept, most = scaled(G, c, yy, most)
+    path: list[Indices] = [np.empty(0, dtype=np.int64)]
+    before: Indices = np.empty(0, dtype=np.int64)  # numbers of columns of A
+    for k in range(1, most + 1):
+        S, found = before, np.inf
+        for start in (before, before[:0])[: 1 if k == 1 else 2]:
+            trial = np.full(k, -1, dtype=np.int64)
+            trial[: len(start)] = start
+            size, rss = swaps(A, b, k, trial, len(start)) if len(kept) else (0, 1.0)
+            if rss < found:
+                S, found = trial[:size].copy(), rss
+        before = S
+        path.append(np.sort(kept[S]))
+    return path
