@@ -154,8 +154,9 @@ def _unsettled(paths: Sequence[Path], covariance: Floats) -> Floats:
     """
     J, found = len(paths), []
     for k in range(paths[0].weights.shape[1]):
-        W = np.array([path.weights[:, k] for path in paths])
+        used = np.unique(np.concatenate([path.features[k] for path in paths]))
+        W = np.array([path.weights[used, k] for path in paths])
         D = W - W.mean(axis=0)
-        M = (J - 1) / J * (D @ covariance @ D.T)
+        M = (J - 1) / J * (D @ covariance[np.ix_(used, used)] @ D.T)
         found.append(2.0 * float((M * M).sum()))
     return np.array(found)

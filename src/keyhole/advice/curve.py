@@ -50,7 +50,7 @@ class BudgetCurve:
     >>> stream, _ = kh.streams.realizable(d=20, k=3, n=2000, noise_sd=0.5, seed=0)
     >>> curve = kh.budget_curve(stream)
     >>> curve.sparsity, curve.budget
-    (3, 4)
+    (3, 6)
     """
 
     k: Indices
@@ -87,11 +87,7 @@ class BudgetCurve:
 
         0 if no number of features is seen to explain anything.
         """
-        return self.budget_for(self.sparsity)
-
-    def budget_for(self, k: int) -> int:
-        """How many features a learner should read per example to keep models of k."""
-        return reads_for(k, len(self.names))
+        return reads_for(self.sparsity, len(self.names))
 
     @property
     def reads(self) -> float:
@@ -158,11 +154,11 @@ class BudgetCurve:
                 )
             )
         widths = [max(len(row[i]) for row in told) for i in range(3)]
-        return [
-            "  ".join([*(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False))])
-            + row[3]
+        lines = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)) + row[3]
             for row in told
         ]
+        return [line.rstrip() for line in lines]
 
     def _chosen(self, k: int) -> str:
         chosen = [self.names[j] for j in self.features[k]]

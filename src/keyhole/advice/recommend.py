@@ -8,6 +8,7 @@ from keyhole.blocks.auto.parts import USUAL
 from keyhole.problem import Floats, Problem
 
 CLOSE = 0.03  # of what the best explains: less than this is not worth more features
+NET = 6  # the least budget at which AutoLearner has a safety net
 
 
 def enough(explained: Floats, behind_error: Floats) -> int:
@@ -43,14 +44,26 @@ def knee(explained: Floats, k: int) -> int:
 def reads_for(k: int, d: int) -> int:
     """The recommended budget for models of k features: the least of which AutoLearner keeps k.
 
-    It explores too, and its safety net reads: of a budget of 8 it keeps 5, of 24 it keeps 17.
+    It explores too, and its safety net reads: of a budget of 8 it keeps 5, of 24 it keeps 17. And
+    at least 6: below that it has no safety net, and one read per example to explore with.
 
-    >>> reads_for(5, d=100), reads_for(17, d=100), reads_for(17, d=18), reads_for(0, d=100)
-    (7, 24, 18, 0)
+    >>> reads_for(2, d=100), reads_for(5, d=100), reads_for(17, d=100), reads_for(17, d=18)
+    (6, 7, 24, 18)
+    >>> reads_for(1, d=4), reads_for(0, d=100)
+    (4, 0)
     """
     if k == 0:
         return 0
-    return next(b for b in range(k, d + 1) if USUAL.sizes(Problem(d, k, b)).pool >= k)
+    return next(b for b in range(min(max(k, NET), d), d + 1) if kept(b, d) >= k)
+
+
+def kept(budget: int, d: int) -> int:
+    """How many features AutoLearner keeps of a budget, what it explores with left out.
+
+    >>> kept(8, d=100), kept(8, d=8)
+    (5, 8)
+    """
+    return USUAL.sizes(Problem(d, 1, budget)).pool
 
 
 def words(explained: Floats, error: Floats, k: int, d: int) -> str:

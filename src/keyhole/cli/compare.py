@@ -56,19 +56,23 @@ def compare(
       keyhole compare --seeds 10 --jobs 4 --json
     """
     from keyhole.cli import tournament
-    from keyhole.cli.output import emit
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
     from keyhole.learners.registry import make_learner
 
     source = open_source(file, reading)
-    problem = make_problem(source, size)
+    sizes = choose_sizes(source, size)
+    problem = sizes.problem
     names = list(dict.fromkeys(learner or options.compared()))
     for name in names:
         make_learner(name, problem, 0)  # one that cannot play says so before any has played
     result = tournament.play(source, problem, names, seeds, jobs, audit)
     if as_json:
-        emit(result.as_json())
+        emit({**result.as_json(), "sizes": sizes.as_json()})
     else:
         result.show()
+        if sizes.words:
+            say(sizes.words)
     if result.interrupted:
         raise typer.Exit(130)

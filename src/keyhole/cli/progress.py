@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -34,6 +35,16 @@ def counted(items: Iterable[T], total: int, noun: str) -> Iterator[T]:
         disable=not sys.stderr.isatty(),
     ) as bar:
         yield from bar.track(items, total=total)
+
+
+@contextlib.contextmanager
+def staged(what: str) -> Iterator[Callable[[str], None]]:
+    """Within: a function to tell what is being done, which is shown in one line that goes away."""
+    if not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    with Console(stderr=True, highlight=False).status(Text(f"{what} ...")) as status:
+        yield lambda words: status.update(Text(printable(f"{what}: {words} ...")))
 
 
 class Board:

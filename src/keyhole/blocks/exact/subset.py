@@ -195,12 +195,11 @@ def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]
 
 def _distinct(A: Floats, b: Floats) -> Indices:
     """Columns without the zero ones and without copies of earlier ones (up to sign and units)."""
-    kept: list[int] = []
+    kept = np.zeros(len(A), dtype=bool)
     for j in np.flatnonzero(np.diag(A) > 0.0):
-        copies = (i for i in kept if 1.0 - abs(A[i, j]) < 1e-12)
-        if not any(_same(A, b, i, int(j)) for i in copies):
-            kept.append(int(j))
-    return np.array(kept, dtype=np.int64)
+        copies = np.flatnonzero(kept & (1.0 - np.abs(A[:, j]) < 1e-12))
+        kept[j] = not any(_same(A, b, int(i), int(j)) for i in copies)
+    return np.flatnonzero(kept)
 
 
 def _same(A: Floats, b: Floats, i: int, j: int) -> bool:

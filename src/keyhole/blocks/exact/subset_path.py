@@ -13,9 +13,9 @@ from keyhole.problem import Indices
 def subset_path(G: ArrayLike, c: ArrayLike, yy: float, most: int) -> list[Indices]:
     """For each size 0, 1, ..., most, features that explain y well, from second moments alone.
 
-    Each size is begun twice, with nothing and with the features of the size before, completed by
-    forward selection, and improved by exchanging one feature at a time as long as that helps. The
-    work is bounded by what there is to exchange, not by a clock: the same sums, the same subsets.
+    Each size begins with the features of the size before, adds the one that helps most, and
+    exchanges one feature at a time as long as that helps. The work is bounded by what there is to
+    exchange, not by a clock: the same sums, the same subsets.
 
     Parameters
     ----------
@@ -41,13 +41,9 @@ def subset_path(G: ArrayLike, c: ArrayLike, yy: float, most: int) -> list[Indice
     path: list[Indices] = [np.empty(0, dtype=np.int64)]
     before: Indices = np.empty(0, dtype=np.int64)  # numbers of columns of A
     for k in range(1, most + 1):
-        S, found = before, np.inf
-        for start in (before, before[:0])[: 1 if k == 1 else 2]:
-            trial = np.full(k, -1, dtype=np.int64)
-            trial[: len(start)] = start
-            size, rss = swaps(A, b, k, trial, len(start)) if len(kept) else (0, 1.0)
-            if rss < found:
-                S, found = trial[:size].copy(), rss
-        before = S
-        path.append(np.sort(kept[S]))
+        S = np.full(k, -1, dtype=np.int64)
+        S[: len(before)] = before
+        size = swaps(A, b, k, S, len(before))[0] if len(kept) else 0
+        before = S[:size]
+        path.append(np.sort(kept[before]))
     return path
