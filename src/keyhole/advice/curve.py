@@ -77,7 +77,7 @@ class BudgetCurve:
     def sparsity(self) -> int:
         """The recommended k: the smallest within one standard error, or 3%, of the best.
 
-        0 if no number of features is seen to explain anything.
+        0 if the best is within two errors of explaining nothing.
         """
         return enough(self.explained, self.behind_error)
 

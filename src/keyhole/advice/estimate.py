@@ -126,11 +126,12 @@ def _most(most: int | None, rows: int, d: int) -> int:
 def _judged(fitted: CrossFit) -> tuple[Floats, Floats, Floats]:
     """The shares explained, their errors, and the errors of their differences to the best."""
     lost = fitted.lost
-    empty = float(lost[:, 0].sum())
+    total = lost.sum(axis=0)
+    empty = float(total[0])
     if empty == 0.0:  # the label never changes
         nothing = np.zeros(lost.shape[1])
         return nothing, nothing, nothing
-    left = lost.sum(axis=0) / empty
+    left = total / empty
     explained = 1.0 - left
     # A ratio of sums varies as the sum over stretches of (numerator - ratio * denominator).
     by_rows = _spread(lost - np.outer(lost[:, 0], left)) / empty

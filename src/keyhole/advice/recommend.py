@@ -17,7 +17,7 @@ def enough(explained: Floats, behind_error: Floats) -> int:
     Nearly: within one standard error of its difference to the best (a paired one: both are tested
     on the same rows), or within 3% of what the best explains. With many rows the error alone would
     have features bought for the last tenth of a percent; with few rows the share alone would have
-    them bought for noise. 0: no number of features is seen to explain anything.
+    them bought for noise. 0 if the best is within two errors of explaining nothing.
 
     >>> enough(np.array([0.0, 0.5, 0.69, 0.70, 0.698]), np.full(5, 0.002))
     2
@@ -25,7 +25,9 @@ def enough(explained: Floats, behind_error: Floats) -> int:
     0
     """
     best = explained.max()
-    slack = np.maximum(behind_error, CLOSE * max(float(best), 0.0))
+    if best <= 2.0 * behind_error[0]:
+        return 0
+    slack = np.maximum(behind_error, CLOSE * best)
     return int(np.flatnonzero(explained >= best - slack)[0])
 
 
@@ -44,11 +46,11 @@ def knee(explained: Floats, k: int) -> int:
 def reads_for(k: int, d: int) -> int:
     """The recommended budget for models of k features: the least of which AutoLearner keeps k.
 
-    It explores too, and its safety net reads: of a budget of 8 it keeps 5, of 24 it keeps 17. And
+    It explores too, and its safety net reads: of a budget of 8 it keeps 5, of 21 it keeps 17. And
     at least 6: below that it has no safety net, and one read per example to explore with.
 
     >>> reads_for(2, d=100), reads_for(5, d=100), reads_for(17, d=100), reads_for(17, d=18)
-    (6, 7, 24, 18)
+    (6, 7, 21, 18)
     >>> reads_for(1, d=4), reads_for(0, d=100)
     (4, 0)
     """

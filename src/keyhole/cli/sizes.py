@@ -52,9 +52,9 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
         words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
         return Sizes(problem, f"{words} Or say --budget.")
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
-    rows = streams.take(source.stream, _rows(source.stream)) if history is None else history
+    rows = _first(source.stream) if history is None else history
     where = "the history" if history is not None else f"the first {rows.rounds:,} rows"
-    reason, curve = _curve(rows, d)
+    reason, curve = _curve(rows)
     if curve is None or curve.sparsity == 0:
         words = f"{_sizes(usual, size)} as usual: {reason or _flat(where, curve)}."
         return Sizes(usual, f"{words} Or say --budget and --sparsity.", curve)
@@ -73,14 +73,16 @@ def _sizes(problem: Problem, size: SizeOptions) -> str:
     return f"Budget {problem.budget} and sparsity {problem.k}"
 
 
-def _rows(stream: BlockStream) -> int:
-    """How many of the first rows are looked at."""
+def _first(stream: BlockStream) -> BlockStream:
+    """The first rows, in memory: a file is not read once more for every pass."""
     tenth = MOST if stream.rounds is None else stream.rounds // 10
-    return min(max(tenth, ENOUGH), MOST)
+    first = streams.take(stream, min(max(tenth, ENOUGH), MOST))
+    return streams.ArrayStream(*streams.collect(first), stream.names)
 
 
-def _curve(rows: BlockStream, d: int) -> tuple[str, BudgetCurve | None]:
+def _curve(rows: BlockStream) -> tuple[str, BudgetCurve | None]:
     """The curve of some rows, or the reason why there is none."""
+    d = rows.d
     if d > WIDEST:
         return f"a curve of {d:,} features takes long (keyhole advise)", None
     if rows.rounds is not None and rows.rounds < FEWEST:

@@ -35,7 +35,7 @@ def subset_path(G: ArrayLike, c: ArrayLike, yy: float, most: int) -> list[Indice
     >>> X = np.array([[1.0, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
     >>> y = np.array([3.0, 1, 3, 1])
     >>> [S.tolist() for S in subset_path(X.T @ X, X.T @ y, y @ y, most=2)]
-    [[], [0], [0, 1]]
+    [[], [1], [0, 1]]
     """
     A, b, kept, most = scaled(G, c, yy, most)
     path: list[Indices] = [np.empty(0, dtype=np.int64)]
