@@ -94,8 +94,9 @@ def compare(
     from keyhole.cli import sweep, tournament
     from keyhole.cli.budgets import make_problems, parse_budgets
     from keyhole.cli.games import Settings
-    from keyhole.cli.output import emit
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
     from keyhole.problem import ProblemError
 
     names = _names(learner) if learner else options.compared()
@@ -107,15 +108,20 @@ def compare(
         sweep.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading)
     result: tournament.Tournament | sweep.Sweep
+    sizes = None
     if budgets is None:
-        result = tournament.play(source, make_problem(source, size), names, how)
+        sizes = choose_sizes(source, size)
+        result = tournament.play(source, sizes.problem, names, how)
     else:
         problems = make_problems(source, budgets, size.sparsity)
         result = sweep.play(source, problems, names, how, several.plot)
     if as_json:
-        emit(result.as_json())
+        chosen = {} if sizes is None else {"sizes": sizes.as_json()}
+        emit({**result.as_json(), **chosen})
     else:
         result.show()
+        if sizes is not None and sizes.words:
+            say(sizes.words)
     result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
         raise typer.Exit(130)

@@ -157,7 +157,7 @@ class SizeOptions:
             "-b",
             min=1,
             metavar="N",
-            show_default="8",
+            show_default="chosen from the first rows",
             help="Features that may be read of one example, everything included.",
         ),
     ] = None
@@ -168,7 +168,7 @@ class SizeOptions:
             "-k",
             min=1,
             metavar="K",
-            show_default="4",
+            show_default="chosen from the first rows",
             help="Features of the models to compare with.",
         ),
     ] = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from keyhole.cli.interrupt import Interrupt
 from keyhole.cli.progress import Board
 from keyhole.cli.run import KeepOptions, LearnerOptions
+from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Learner
@@ -21,17 +22,18 @@ SEARCH = 5.0  # seconds for the best models in hindsight
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run, the learner that played it, the source, and the files that were written."""
+    """A run, the learner that played it, the source, the files that were written; the sizes."""
 
     run: Run
     learner: Learner
     source: Source
     files: KeepOptions
+    sizes: Sizes
     interrupted: bool
 
 
 def recorded(
-    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions
+    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions, sizes: Sizes
 ) -> Recorded:
     """Play, record, write the report and the learner where that is asked for."""
     _check_places(keep)
@@ -42,6 +44,7 @@ def recorded(
         title=source.title,
         target=source.target,
         command=shlex.join(["keyhole", *sys.argv[1:]]),
+        curve=sizes.curve,
     )
     scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
@@ -58,7 +61,7 @@ def recorded(
             raise
     if keep.save is not None:
         state.save(learner, keep.save)
-    return Recorded(run, learner, source, keep, interrupt.pressed)
+    return Recorded(run, learner, source, keep, sizes, interrupt.pressed)
 
 
 def _check_places(keep: KeepOptions) -> None:

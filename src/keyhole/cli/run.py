@@ -58,7 +58,8 @@ def run(
 ) -> None:
     """Play a file, buying a few features per row, and say what was lost, read and learnt.
 
-    Rows are played in the order of the file: predict, then learn from the label. Ctrl-C ends the
+    Rows are played in the order of the file: predict, then learn from the label. Without --budget
+    and --sparsity, the first rows decide (`keyhole advise` shows the whole curve). Ctrl-C ends the
     game early and sums up what was played; a second one leaves at once.
 
     \b
@@ -70,13 +71,15 @@ def run(
     """
     from keyhole.cli.output import emit
     from keyhole.cli.recording import recorded
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
     from keyhole.cli.summary import facts, show
     from keyhole.learners.registry import make_learner
 
     source = open_source(file, reading)
-    learner = make_learner(player.learner, make_problem(source, size), player.seed)
-    done = recorded(learner, source, player, keep)
+    sizes = choose_sizes(source, size)
+    learner = make_learner(player.learner, sizes.problem, player.seed)
+    done = recorded(learner, source, player, keep, sizes)
     if as_json:
         emit(facts(done))
     else:

@@ -33,6 +33,7 @@ def facts(done: Recorded) -> dict[str, object]:
             "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
             "intercept": model.intercept,
         },
+        "sizes": done.sizes.as_json(),
         "rows_without_target": done.source.left_out,
         "interrupted": done.interrupted,
         "report": done.files.report,
@@ -49,6 +50,8 @@ def show(done: Recorded, *, explain: bool) -> None:
     )
     if done.source.left_out:
         say(f"{done.source.left_out:,} rows without a target were left out.")
+    if done.sizes.words:
+        say(done.sizes.words)
     heading("What it cost")
     reads = f"{number(ledger.mean_reads)} of {p.d}"
     gap = run.total_regret

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from keyhole.advice import BudgetCurve
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -18,6 +20,8 @@ class About:
         What to call the stream and its label.
     command
         What to type, or to run, to have the same again.
+    curve
+        What so many features explain, if sizes were chosen from that.
     """
 
     name: str | None = None
@@ -26,6 +30,7 @@ class About:
     title: str = "a stream"
     target: str = "y"
     command: str = ""
+    curve: BudgetCurve | None = None
 
 
 @dataclass(frozen=True, slots=True)

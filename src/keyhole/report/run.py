@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.advice import BudgetCurve
 from keyhole.diagnosis import Diagnosis
 from keyhole.hindsight import Hindsight, RegretCurve
 from keyhole.ledger import Ledger
@@ -71,6 +72,8 @@ class Run:
         What to type, or to run, to have it again; may be empty.
     notes
         What was left out, and why.
+    curve
+        What so many features explain, if sizes were chosen from that; None if not.
     versions
         Of keyhole and of what it computes with.
     """
@@ -97,6 +100,7 @@ class Run:
     diagnosis: Diagnosis | None
     command: str = ""
     notes: tuple[str, ...] = ()
+    curve: BudgetCurve | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
