@@ -174,6 +174,29 @@ class SizeOptions:
     ] = None
 
 
+@dataclasses.dataclass(frozen=True)
+class HistoryOptions:
+    """What is learnt from before the game."""
+
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="FILE",
+            help="Old rows with everything known, learnt from first at no cost.",
+        ),
+    ] = None
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            "--half-life",
+            metavar="N",
+            help="Rows of --history after which what came before counts half.",
+            show_default="all rows count alike",
+        ),
+    ] = None
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
 
 Audit = Annotated[

@@ -22,6 +22,8 @@ class About:
         What to type, or to run, to have the same again.
     curve
         What so many features explain, if sizes were chosen from that.
+    history
+        How many rows the learner studied before (`learner.study`).
     """
 
     name: str | None = None
@@ -31,6 +33,7 @@ class About:
     target: str = "y"
     command: str = ""
     curve: BudgetCurve | None = None
+    history: int = 0
 
 
 @dataclass(frozen=True, slots=True)

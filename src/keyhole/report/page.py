@@ -287,6 +287,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
         ("stream", run.title),
         ("target", run.target),
         ("rounds", f"{run.ledger.rounds:,}"),
+        *([("rows of history studied before", f"{run.history:,}")] if run.history else []),
         ("features", f"{p.d:,}"),
         ("sparsity k", str(p.k)),
         ("budget, everything read for one example", str(p.budget)),

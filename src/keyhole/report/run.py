@@ -74,6 +74,8 @@ class Run:
         What was left out, and why.
     curve
         What so many features explain, if sizes were chosen from that; None if not.
+    history
+        How many rows the learner studied before the first round; none of them is in the figures.
     versions
         Of keyhole and of what it computes with.
     """
@@ -101,6 +103,7 @@ class Run:
     command: str = ""
     notes: tuple[str, ...] = ()
     curve: BudgetCurve | None = None
+    history: int = 0
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -139,6 +142,7 @@ class Run:
             "title": self.title,
             "target": self.target,
             "rounds": self.ledger.rounds,
+            "history_rows": self.history,
             "features": self.problem.d,
             "sparsity": self.problem.k,
             "budget": self.problem.budget,
