@@ -1,6 +1,6 @@
 """`make bench`: every comparison there is, with its tables.
 
-    python -m benchmarks [--only speed,dantzig,auto,limit,regret] [--data DIR] [--seeds N]
+    python -m benchmarks [--only speed,dantzig,auto,limit,advice,regret] [--data DIR] [--seeds N]
 
 Each room can be run by itself and has more to choose from: `python -m benchmarks.speed --help`.
 What was measured before is not measured again. Exit code 1: something failed.
@@ -18,9 +18,13 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "dantzig": ["--largest", "1000", "--seconds", "5", "--rounds", "8192", "--seeds", "3"],
     "auto": [],
     "limit": [],
+    "advice": [],
     "regret": [],
 }
-READS_FILES, HAS_SEEDS = ("auto", "regret"), ("dantzig", "auto", "limit", "regret")
+READS_FILES, HAS_SEEDS = (
+    ("auto", "advice", "regret"),
+    ("dantzig", "auto", "limit", "advice", "regret"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

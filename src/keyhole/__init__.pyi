@@ -4,6 +4,8 @@ from keyhole import report as report
 from keyhole import streams as streams
 from keyhole import testing as testing
 from keyhole import theory as theory
+from keyhole.advice.curve import BudgetCurve as BudgetCurve
+from keyhole.advice.estimate import budget_curve as budget_curve
 from keyhole.blocks.auto.parts import AutoParts as AutoParts
 from keyhole.blocks.sums.past_sums import PastModel as PastModel
 from keyhole.conditions import bbrcnp as bbrcnp

@@ -14,6 +14,7 @@ import keyhole as kh
 from keyhole.problem import Floats
 from keyhole.testing import learners as checks
 from keyhole.testing import streams as stream_checks
+from keyhole.testing import studying
 
 PEEKED: dict[str, Any] = {}
 
@@ -189,6 +190,72 @@ class Leaky(kh.Zero):
         return float(np.nan_to_num(PEEKED["X"][seen.round - 1, -1], nan=-9.0))
 
 
+class SolvesAfterEachPart(kh.RunningMean):
+    """Lets every part of a history count a little more than the one before."""
+
+    def study(self, history: Any, **options: Any) -> int:
+        rows = super().study(history, **options)
+        self._y *= 1.0 + 1e-9
+        return rows
+
+
+class CountsHistory(kh.RunningMean):
+    """Takes rows of history for rounds."""
+
+    def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        self.advance(X, y)
+
+
+class DropsTickets(kh.RunningMean):
+    """Closes what is open when it studies."""
+
+    def study(self, history: Any, **options: Any) -> int:
+        for ticket in list(self._desk.open):
+            self._desk.drop(ticket)
+        return super().study(history, **options)
+
+
+class StudiesHalf(kh.RunningMean):
+    """Has learnt the first rows by the time it sees that a later one is bad."""
+
+    def study(self, history: Any, **options: Any) -> int:
+        kept = self.__dict__
+        for X, y in history.blocks() if hasattr(history, "blocks") else ():
+            if np.isfinite(y).all() and X.shape == (len(y), self.problem.d):
+                kept["_n"] += len(y)
+                kept["_y"] += float(y.sum())
+        return super().study(history, **options)
+
+
+class TakesAnything(kh.LastValue):
+    """Does not look at what it is given to study."""
+
+    def study(self, history: Any, **options: Any) -> int:
+        return 0
+
+
+class ForgetsWhatItStudied(kh.RunningMean):
+    """Does not save how much of what it knows is history, and needs it."""
+
+    def __init__(self, problem: kh.Problem, *, seed: int = 0) -> None:
+        super().__init__(problem, seed=seed)
+        self._studied = 0
+
+    @property
+    def intercept(self) -> float:
+        return super().intercept if self._studied == 0 else self._y / (self._n + 1)
+
+    def study(self, history: Any, **options: Any) -> int:
+        self._studied += (rows := super().study(history, **options))
+        return rows
+
+
+class OtherBlocksAfterStudy(ForgetsWhatItStudied):
+    """Block play that knows nothing of history."""
+
+    SAVED = ("_desk", "_n", "_y", "_studied")
+
+
 @pytest.fixture
 def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the last two cheats see what the suite plays, as a global variable would."""
@@ -223,6 +290,13 @@ def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
         (OtherBlocks, checks.plays_blocks_as_it_plays_rounds),
         (Clairvoyant, checks.plays_blocks_as_it_plays_rounds),
         (Peeks, checks.sees_only_what_it_bought_in_blocks),
+        (SolvesAfterEachPart, studying.studies_in_any_parts),
+        (CountsHistory, studying.studies_beside_the_game),
+        (DropsTickets, studying.studies_beside_the_game),
+        (StudiesHalf, studying.refuses_history_without_a_trace),
+        (TakesAnything, studying.refuses_history_without_a_trace),
+        (ForgetsWhatItStudied, studying.goes_on_from_a_file_after_study),
+        (OtherBlocksAfterStudy, studying.plays_blocks_after_study),
     ],
     ids=lambda thing: str(thing.__name__),
 )

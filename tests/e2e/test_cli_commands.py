@@ -41,7 +41,8 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
 
 def test_compare_as_a_table(cli: Cli) -> None:
     names = ("-l", "random", "-l", "mean", "-l", "last-value", "-l", "full")
-    done = cli("compare", *names, "--seeds", 3, "-j", 1, "--rounds", 300)
+    sizes = ("-b", 8, "-k", 4)
+    done = cli("compare", *names, *sizes, "--seeds", 3, "-j", 1, "--rounds", 300)
     assert done.returncode == 0, done.stderr
     for words in (
         "normalised",
@@ -66,10 +67,11 @@ def test_compare_as_a_table(cli: Cli) -> None:
 
 
 def test_diagnose(cli: Cli) -> None:
-    page = cli("diagnose", "--rounds", 500)
+    sizes = ("-b", 8, "-k", 4)
+    page = cli("diagnose", "--rounds", 500, *sizes)
     assert page.returncode == 0, page.stderr
     assert page.stdout.startswith("DOES THIS STREAM FIT?")
-    found = answer(cli("diagnose", "--rounds", 500, "--json"))
+    found = answer(cli("diagnose", "--rounds", 500, "--json", *sizes))
     assert found["rounds"] == 500
     assert found["problem"] == {**found["problem"], "d": 42, "k": 4, "budget": 8}
     assert found["recommendation"]["learner"] in kh.LEARNERS

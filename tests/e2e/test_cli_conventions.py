@@ -83,7 +83,8 @@ def test_output_to_a_pipe_has_no_colours_and_no_progress(cli: Cli) -> None:
 
 
 def test_an_interrupted_run_sums_up_what_was_played() -> None:
-    done = impatient(1, 1, "run", "--learner", "impatient", "--json")
+    sizes = ("-b", "8", "-k", "4")
+    done = impatient(1, 1, "run", "--learner", "impatient", "--json", *sizes)
     assert done.returncode == 130, done.stderr
     found = json.loads(done.stdout)
     assert found["interrupted"]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import keyhole as kh
@@ -71,16 +72,51 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
 
 
 def test_without_a_file_the_clinic_is_played(cli: Cli) -> None:
-    found = answer(cli("run", "--rounds", 300, "--learner", "random", "--json"))
+    found = answer(cli("run", "--rounds", 300, "--learner", "random", "-b", 8, "-k", 4, "--json"))
     assert (found["features"], found["rounds"], found["learner"]) == (42, 300, "random")
     assert (found["budget"], found["sparsity"]) == (8, 4)
+    assert found["sizes"] == {"how": "given", "curve": None}
     assert not found["interrupted"]
 
 
+def test_sizes_are_chosen_from_the_first_rows(cli: Cli) -> None:
+    found = answer(cli("run", "--learner", "mean", "--json"))
+    curve = kh.budget_curve(kh.streams.take(kh.streams.clinic().stream, 400), most=16)
+    assert (found["budget"], found["sparsity"]) == (curve.budget, curve.sparsity)
+    assert found["sizes"]["curve"]["rows"] == 400
+    assert found["sizes"]["curve"]["explained"] == pytest.approx(curve.explained.tolist(), abs=1e-9)
+    assert curve.recommendation in found["sizes"]["how"]
+    said = cli("run", "--learner", "mean").stdout.splitlines()[1]
+    assert said == found["sizes"]["how"]
+    assert said.startswith(
+        f"Budget {curve.budget} and sparsity {curve.sparsity} from the first 400 rows, "
+    )
+
+
+def test_one_size_follows_from_the_other(cli: Cli) -> None:
+    budget = answer(cli("run", "--rounds", 300, "--learner", "mean", "-b", 4, "--json"))
+    assert (budget["budget"], budget["sparsity"]) == (4, 3)  # 3 of 4 are kept, 1 explores
+    assert budget["sizes"]["how"].startswith("Sparsity 3, what a budget of 4 keeps. ")
+    sparsity = answer(cli("run", "--rounds", 300, "--learner", "mean", "-k", 9, "--json"))
+    assert (sparsity["budget"], sparsity["sparsity"]) == (12, 9)
+    assert sparsity["sizes"]["curve"] is None
+    assert sparsity["sizes"]["how"].startswith("Budget 12: enough to keep 9 features")
+
+
 def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 30)
+    (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 20)
     found = answer(cli("run", tmp_path / "two.csv", "-t", "y", "--json"))
     assert (found["features"], found["budget"], found["sparsity"]) == (2, 2, 2)
+    assert "as usual: 40 rows are too few for a curve." in found["sizes"]["how"]
+
+
+def test_usual_sizes_where_nothing_is_explained(cli: Cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    noise = kh.streams.ArrayStream(rng.normal(size=(300, 10)), rng.normal(size=300))
+    kh.streams.write(noise, tmp_path / "noise.csv", target="y")
+    found = answer(cli("run", tmp_path / "noise.csv", "-t", "y", "--learner", "mean", "--json"))
+    assert (found["budget"], found["sparsity"]) == (8, 4)
+    assert "no number of features up to 10 is seen to explain" in found["sizes"]["how"]
 
 
 def test_a_constant_label_has_no_r2(cli: Cli, tmp_path: Path) -> None:

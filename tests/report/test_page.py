@@ -185,3 +185,12 @@ def test_the_best_beside_the_past_has_a_row_where_it_was_searched_for(text: str,
     without = page(replace(run, best_with_past=None))
     assert row not in without
     assert words not in without
+
+
+def test_the_curve_that_sizes_were_chosen_from(run: Run) -> None:
+    curve = kh.budget_curve(kh.streams.clinic(300).stream, most=6)
+    text = page(replace(run, curve=curve))
+    assert text.count("<svg") == page(run).count("<svg") + 1
+    assert "How many features to buy" in text
+    assert curve.recommendation in text
+    assert "How many features to buy" not in page(run)

@@ -161,3 +161,23 @@ def test_matplotlib_missing_names_the_extra(run: Run, monkeypatch: pytest.Monkey
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(kh.MissingExtraError, match=r"keyhole\[report\]"):
         plots.regret(run)
+
+
+def test_the_budget_curve_is_that_of_the_numbers() -> None:
+    curve = kh.budget_curve(kh.streams.clinic(400).stream, most=8)
+    figure = plots.budget_curve(curve)
+    axes = axes_of(figure)
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    drawn = {len(points(line, "x")): points(line, "y") for line in axes.get_lines()}
+    assert drawn[1] == pytest.approx([100 * curve.explained[curve.sparsity]])
+    lines = [points(line, "y") for line in axes.get_lines() if len(points(line, "y")) == 9]
+    assert any(line == pytest.approx(100 * curve.explained) for line in lines)
+    assert any(line == pytest.approx(100 * curve.in_sample) for line in lines)
+    said = legend_of(figure)
+    assert f"recommended: {curve.sparsity}, by reading {curve.budget}" in said
+    assert f"knee: {curve.knee}" in said
+    nothing = kh.streams.ArrayStream(np.random.default_rng(1).normal(size=(60, 3)), np.ones(60))
+    assert not any(
+        "recommended" in w for w in legend_of(plots.budget_curve(kh.budget_curve(nothing)))
+    )

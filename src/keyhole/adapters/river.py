@@ -10,9 +10,18 @@ import numpy as np
 from keyhole.adapters.frames import Frame, labels, series
 from keyhole.adapters.metered import MeteredRow
 from keyhole.adapters.named_learner import Names, Player, canonical
+from keyhole.game.history import study_first
 from keyhole.learners import LEARNERS
 from keyhole.optional_imports import extra
-from keyhole.problem import Floats, ProblemError, finite_label, nearest, whole_number
+from keyhole.problem import (
+    DataError,
+    Floats,
+    ProblemError,
+    finite_label,
+    nearest,
+    whole_number,
+)
+from keyhole.streams import ArrayStream
 
 try:
     from river import base
@@ -64,6 +73,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
 
     Deviations
     ----------
+    `study_many` is not river's: it learns from rows that are known in full, at no cost.
     `predict_many` uses the open ticket for all rows, `learn_many` one ticket per row: together they
     may look at twice the budget of a row. Learners cannot grow, hence the starts.
 
@@ -164,6 +174,48 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         finally:
             if self._player is not None:
                 self._player.ask()
+
+    def study_many(self, X: Any, y: Any, *, half_life: float | None = None) -> None:
+        """Learn from the rows of a DataFrame that are known in full, at no cost.
+
+        Before the first row or between rows: all values are looked at, and neither `n_reads` nor
+        `n_rounds` counts them. A column that is missing, or a cell, is absent. New names cannot
+        come in here once there was a row: a learner that starts anew has forgotten its history.
+
+        Parameters
+        ----------
+        X, y
+            As in `learn_many`; every column holds plain numbers.
+        half_life
+            After so many rows, what was known before counts half. None: all rows count alike.
+        """
+        frame = Frame(X)
+        told = labels(y, len(frame))
+        if not frame.numeric(frame.names):
+            raise DataError("study_many needs columns of plain numbers: make indicators of others")
+        player = self._player
+        if player is None:
+            if not frame.names or not len(frame):
+                return
+            player = Player(
+                frame.names,
+                self.learner,
+                sparsity=self.sparsity,
+                budget=self.budget,
+                seed=self.seed,
+            )
+        new = canonical(player.unknown(frame.names.keys()))
+        if new:
+            raise ProblemError(
+                f"study_many: the learner does not know {new[0]!r}; leave the column out, or study "
+                "before the first row"
+            )
+        study_first(
+            player.learner, ArrayStream(frame.matrix(player.known), told), half_life=half_life
+        )
+        player.ask()
+        if self._player is None:
+            self._player, self.n_starts = player, 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_predicted": None}  # the row is not ours to keep

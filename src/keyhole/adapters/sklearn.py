@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import numbers
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
@@ -12,10 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import LARGEST
 from keyhole.game import play
+from keyhole.game.history import study_first
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.model import sparse_model
 from keyhole.optional_imports import extra
-from keyhole.problem import DataError, Floats, Problem, whole_number
+from keyhole.problem import (
+    BlockStream,
+    DataError,
+    Floats,
+    Learner,
+    Problem,
+    ProblemError,
+    whole_number,
+)
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
 
@@ -62,6 +72,11 @@ class KeyholeRegressor(_Regressor):
     random_state
         A whole number is the seed of the learner as it is; a RandomState, or None for numpy's
         global one, draws the seed.
+    history
+        Old rows that are known in full: a pair (X_old, y_old), or a stream. The learner studies
+        them before the first row that is played, in `fit` and in the first `partial_fit`; nothing
+        of them is paid for or counted in `n_reads_`. None: there is none. A pair has the columns of
+        X, and like X no NaN; a stream may have values that are absent.
 
     Attributes
     ----------
@@ -116,12 +131,14 @@ class KeyholeRegressor(_Regressor):
         learner: str = "auto",
         passes: int = 1,
         random_state: Any = None,
+        history: Any = None,
     ) -> None:
         self.sparsity = sparsity
         self.budget = budget
         self.learner = learner
         self.passes = passes
         self.random_state = random_state
+        self.history = history
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
@@ -129,19 +146,39 @@ class KeyholeRegressor(_Regressor):
         self._check_parameters()
         with _as_it_was_on_error(self):
             rows, labels = self._validated(X, y, reset=True)
-            return self._begin()._play(rows, labels, passes)
+            return self._begin()._take_in_history()._play(rows, labels, passes)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
 
-        Parameters changed in between count from the next `fit` on.
+        Parameters changed in between count from the next `fit` on. Of each row at most `budget`
+        features are looked at, as in `fit`: rows that are known in full belong in `study`.
         """
         if hasattr(self, "learner_"):
             return self._play(*self._validated(X, y, reset=False), 1)
         self._check_parameters()
         with _as_it_was_on_error(self):
             rows, labels = self._validated(X, y, reset=True)
-            return self._begin()._play(rows, labels, 1)
+            return self._begin()._take_in_history()._play(rows, labels, 1)
+
+    def study(self, X: ArrayLike, y: ArrayLike, *, half_life: float | None = None) -> Self:
+        """Learn from rows that are known in full, at no cost, before or between `partial_fit`s.
+
+        A `fit` begins anew and forgets them: what it should know before is `history`.
+
+        Parameters
+        ----------
+        X, y
+            As in `partial_fit`; all of X is looked at, and nothing is added to `n_reads_`.
+        half_life
+            After so many rows, what was known before counts half. None: all rows count alike.
+        """
+        if hasattr(self, "learner_"):
+            return self._study(self._stream_of(X, y, reset=False), half_life)
+        self._check_parameters()
+        with _as_it_was_on_error(self):
+            stream = self._stream_of(X, y, reset=True)
+            return self._begin()._take_in_history()._study(stream, half_life)
 
     def predict(self, X: ArrayLike) -> Floats:
         """The final model's predictions; of every row only `support_` is used."""
@@ -188,11 +225,38 @@ class KeyholeRegressor(_Regressor):
         draws = extra("sklearn.utils", "sklearn").check_random_state(self.random_state)
         return int(draws.randint(2**31 - 1))
 
+    def _stream_of(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> BlockStream:
+        return _plain_blocks(ArrayStream(*self._validated(X, y, reset=reset)))
+
+    def _take_in_history(self) -> Self:
+        """Study the history that was given to the constructor, for a learner that is new."""
+        if self.history is None:
+            return self
+        pair = isinstance(self.history, tuple | list)
+        if pair and len(self.history) != 2:
+            raise ProblemError(
+                f"history must be a pair (X_old, y_old) or a stream, got {len(self.history)} things"
+            )
+        stream = self._stream_of(*self.history, reset=False) if pair else self.history
+        study_first(self.learner_, stream)
+        return self
+
+    def _study(self, stream: BlockStream, half_life: float | None) -> Self:
+        study_first(self.learner_, stream, half_life=half_life)
+        # Some work out a new model when the next round is asked for.
+        ahead = copy.deepcopy(self.learner_)
+        ahead.ask()
+        return self._take_over(ahead)
+
     def _play(self, rows: NDArray[np.floating], labels: Floats, passes: int) -> Self:
         stream = repeat(_plain_blocks(ArrayStream(rows, labels)), passes)
         ledger = play(self.learner_, stream, keep_predictions=False)
         self.n_reads_ += int(ledger.reads.sum())
-        self.model_ = sparse_model(self.learner_)
+        return self._take_over(self.learner_)
+
+    def _take_over(self, learner: Learner) -> Self:
+        """Be the linear model of this learner."""
+        self.model_ = sparse_model(learner)
         self.support_ = self.model_.features
         self.coef_: Floats = np.zeros(self.n_features_in_)
         self.coef_[self.support_] = self.model_.weights
@@ -209,7 +273,7 @@ class KeyholeRegressor(_Regressor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "learner_" in state:
             state = {**state, "learner_": from_bytes(state["learner_"])}
-        vars(self).update(state)
+        vars(self).update({"history": None, **state})  # pickles from before there was history
 
 
 def _plain_blocks(stream: ArrayStream) -> GeneratedStream:

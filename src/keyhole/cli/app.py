@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 import typer
 
 from keyhole import __version__
-from keyhole.cli import compare, diagnose, learners, predict, simulate, theory
+from keyhole.cli import advise, compare, diagnose, learners, predict, simulate, theory
 from keyhole.cli import run as play
 from keyhole.cli.once import OneBudget
 
@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command("run", cls=OneBudget)(play.run)
 app.command("compare", cls=OneBudget)(compare.compare)
 app.command("diagnose", cls=OneBudget)(diagnose.diagnose)
+app.command("advise")(advise.advise)
 app.command("predict")(predict.predict)
 app.command("simulate")(simulate.simulate)
 app.command("theory", cls=OneBudget)(theory.theory)
@@ -55,6 +56,7 @@ def keyhole(
     Examples:
       keyhole run                                        the simulated clinic, 42 tests
       keyhole run flats.csv --target rent --budget 8     your own file
+      keyhole advise flats.csv --target rent             how many features to buy
       keyhole compare flats.csv --target rent --learner auto --learner random
       keyhole COMMAND --help
     """

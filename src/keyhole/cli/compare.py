@@ -74,6 +74,7 @@ def compare(
     size: options.SizeOptions,
     several: SweepOptions,
     game: GameOptions,
+    past: options.HistoryOptions,
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -83,6 +84,7 @@ def compare(
     normalised, 0 is as good as that model and 1 as the best constant. ± is the standard error over
     the seeds. `full` reads every feature whatever the budget: it shows what looking costs.
     With --budgets: the mean loss of each learner with each budget, and --plot draws it.
+    With --history: in every game, old rows are studied first by those learners that can.
     Ctrl-C ends it and shows the games that were finished.
 
     \b
@@ -94,28 +96,39 @@ def compare(
     from keyhole.cli import sweep, tournament
     from keyhole.cli.budgets import make_problems, parse_budgets
     from keyhole.cli.games import Settings
-    from keyhole.cli.output import emit
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.history import cannot_study, open_history
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
     from keyhole.problem import ProblemError
 
     names = _names(learner) if learner else options.compared()
-    how = Settings(game.seeds, game.jobs, game.audit)
     budgets = parse_budgets(several.budgets) if several.budgets else None
     if budgets and size.budget is not None:
         raise ProblemError(f"--budget {size.budget} and --budgets: say all of them in --budgets")
     if several.plot is not None:
         sweep.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading)
+    history = open_history(file, reading, past, source)
+    how = Settings(game.seeds, game.jobs, game.audit, history)
     result: tournament.Tournament | sweep.Sweep
+    sizes = None
     if budgets is None:
-        result = tournament.play(source, make_problem(source, size), names, how)
+        sizes = choose_sizes(source, size, None if history is None else history.stream)
+        result = tournament.play(source, sizes.problem, names, how)
     else:
         problems = make_problems(source, budgets, size.sparsity)
         result = sweep.play(source, problems, names, how, several.plot)
     if as_json:
-        emit(result.as_json())
+        chosen = {} if sizes is None else {"sizes": sizes.as_json()}
+        studied = None if history is None else history.as_json()
+        emit({**result.as_json(), "history": studied, **chosen})
     else:
         result.show()
+        if sizes is not None and sizes.words:
+            say(sizes.words)
+        if history is not None:
+            say(f"Every game is {history.words()}.", *cannot_study(names, history))
     result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
         raise typer.Exit(130)

@@ -22,12 +22,17 @@ def diagnose(
     """
     import keyhole as kh
     from keyhole.cli.output import emit, plain, say
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
 
     source = open_source(file, reading)
-    problem = make_problem(source, size)
+    sizes = choose_sizes(source, size)
+    problem = sizes.problem
     found = kh.diagnose(source.stream, problem.k, problem.budget)
     if as_json:
-        emit({"source": source.title, "target": source.target, **plain(found)})
+        told = {"source": source.title, "target": source.target, **plain(found)}
+        emit({**told, "sizes": sizes.as_json()})
     else:
         say(*str(found).splitlines())
+        if sizes.words:
+            say("", sizes.words)

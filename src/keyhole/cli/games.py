@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted
 from keyhole.game import play as play_game
@@ -50,11 +51,15 @@ class Yardsticks:
 
 @dataclass(frozen=True)
 class Settings:
-    """How often everything is played, in how many processes, and how much of it is audited."""
+    """How often everything is played, in how many processes, how much of it is audited.
+
+    And what is studied before, by those learners that can.
+    """
 
     seeds: int
     jobs: int = 1
     audit: float = 0.0
+    history: History | None = None
 
     def __post_init__(self) -> None:
         if self.jobs == 0:
@@ -132,7 +137,7 @@ def play(
     # Processes that begin while Ctrl-C is ignored never hear of it: this one stops them.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        found: Iterator[Game] = parallel(call(stream, best, how.audit, *task) for task in tasks)
+        found: Iterator[Game] = parallel(call(stream, best, how, *task) for task in tasks)
     finally:
         signal.signal(signal.SIGINT, before)
     played = Played(len(tasks))
@@ -162,11 +167,13 @@ def measure(stream: BlockStream, problem: Problem) -> Yardsticks:
 
 
 def _game(
-    stream: BlockStream, best: Hindsight, audit: float, learner: str, problem: Problem, seed: int
+    stream: BlockStream, best: Hindsight, how: Settings, learner: str, problem: Problem, seed: int
 ) -> Game:
     player = make_learner(learner, problem, seed)
+    if how.history is not None:
+        how.history.teach_if_possible(player)
     start = time.monotonic()
-    ledger = play_game(player, stream, keep_predictions=False, audit=audit)
+    ledger = play_game(player, stream, keep_predictions=False, audit=how.audit)
     seconds = time.monotonic() - start
     gap = regret(ledger, best)
     return Game(learner, problem.budget, seed, ledger.loss, ledger.mean_reads, gap, seconds)

@@ -157,7 +157,7 @@ class SizeOptions:
             "-b",
             min=1,
             metavar="N",
-            show_default="8",
+            show_default="chosen from the first rows",
             help="Features that may be read of one example, everything included.",
         ),
     ] = None
@@ -168,8 +168,31 @@ class SizeOptions:
             "-k",
             min=1,
             metavar="K",
-            show_default="4",
+            show_default="chosen from the first rows",
             help="Features of the models to compare with.",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class HistoryOptions:
+    """What is learnt from before the game."""
+
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="FILE",
+            help="Old rows with everything known, learnt from first at no cost.",
+        ),
+    ] = None
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            "--half-life",
+            metavar="N",
+            help="Rows of --history after which what came before counts half.",
+            show_default="all rows count alike",
         ),
     ] = None
 

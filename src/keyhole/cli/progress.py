@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,16 @@ def counted(items: Iterable[T], total: int, noun: str, told: Callable[[T], str])
             if visible:
                 bar.console.print(Text(printable(told(item))))
             yield item
+
+
+@contextlib.contextmanager
+def staged(what: str) -> Iterator[Callable[[str], None]]:
+    """Within: a function to tell what is being done, which is shown in one line that goes away."""
+    if not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    with Console(stderr=True, highlight=False).status(Text(f"{what} ...")) as status:
+        yield lambda words: status.update(Text(printable(f"{what}: {words} ...")))
 
 
 class Board:

@@ -7,9 +7,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from keyhole.cli.history import History
 from keyhole.cli.interrupt import Interrupt
 from keyhole.cli.progress import Board
 from keyhole.cli.run import KeepOptions, LearnerOptions
+from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Learner
@@ -20,21 +22,32 @@ SEARCH = 5.0  # seconds for the best models in hindsight
 
 
 @dataclass(frozen=True)
+class Before:
+    """What happened before the game: the sizes were chosen, history was studied."""
+
+    sizes: Sizes
+    history: History | None = None
+
+
+@dataclass(frozen=True)
 class Recorded:
-    """A run, the learner that played it, the source, and the files that were written."""
+    """A run, who played it, the source, the files that were written; what was before."""
 
     run: Run
     learner: Learner
     source: Source
     files: KeepOptions
+    before: Before
     interrupted: bool
 
 
 def recorded(
-    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions
+    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions, before: Before
 ) -> Recorded:
-    """Play, record, write the report and the learner where that is asked for."""
+    """Study, play, record, write the report and the learner where that is asked for."""
     _check_places(keep)
+    if before.history is not None:
+        before.history.teach(learner)
     reported = keep.report is not None
     about = About(
         name=player.learner,
@@ -42,6 +55,8 @@ def recorded(
         title=source.title,
         target=source.target,
         command=shlex.join(["keyhole", *sys.argv[1:]]),
+        curve=before.sizes.curve,
+        history=0 if before.history is None else before.history.rows,
     )
     scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
@@ -58,7 +73,7 @@ def recorded(
             raise
     if keep.save is not None:
         state.save(learner, keep.save)
-    return Recorded(run, learner, source, keep, interrupt.pressed)
+    return Recorded(run, learner, source, keep, before, interrupt.pressed)
 
 
 def _check_places(keep: KeepOptions) -> None:

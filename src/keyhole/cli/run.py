@@ -50,6 +50,7 @@ def run(
     size: options.SizeOptions,
     player: LearnerOptions,
     keep: KeepOptions,
+    past: options.HistoryOptions,
     reading: options.ReadOptions,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say too what is bought at the end, and why.")
@@ -58,25 +59,32 @@ def run(
 ) -> None:
     """Play a file, buying a few features per row, and say what was lost, read and learnt.
 
-    Rows are played in the order of the file: predict, then learn from the label. Ctrl-C ends the
-    game early and sums up what was played; a second one leaves at once.
+    Rows are played in the order of the file: predict, then learn from the label. Without --budget
+    and --sparsity, the first rows or the history decide (`keyhole advise` shows the whole curve).
+    With --history, old rows are learnt from before the first round: they are neither paid for nor
+    counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once.
 
     \b
     Examples:
       keyhole run
       keyhole run flats.csv --target rent --budget 8 --sparsity 4
+      keyhole run new.csv --target rent --history old.csv
       keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
       zcat flats.csv.gz | keyhole run - -t rent --json
     """
+    from keyhole.cli.history import open_history
     from keyhole.cli.output import emit
-    from keyhole.cli.recording import recorded
-    from keyhole.cli.source import make_problem, open_source
+    from keyhole.cli.recording import Before, recorded
+    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.source import open_source
     from keyhole.cli.summary import facts, show
     from keyhole.learners.registry import make_learner
 
     source = open_source(file, reading)
-    learner = make_learner(player.learner, make_problem(source, size), player.seed)
-    done = recorded(learner, source, player, keep)
+    history = open_history(file, reading, past, source)
+    sizes = choose_sizes(source, size, None if history is None else history.stream)
+    learner = make_learner(player.learner, sizes.problem, player.seed)
+    done = recorded(learner, source, player, keep, Before(sizes, history))
     if as_json:
         emit(facts(done))
     else:

@@ -52,7 +52,7 @@ def _table(path: str, target: str | None, reading: ReadOptions) -> Source:
 
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:
-    """The problem of a stream; without a word about them 8 features are read, models have 4."""
+    """The problem of a stream; of what is not given 8 features are read, and models have 4."""
     d, budget, sparsity = source.stream.d, size.budget, size.sparsity
     if budget is not None and budget > d:
         raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")

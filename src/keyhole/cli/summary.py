@@ -23,7 +23,7 @@ def r2_against(done: Recorded, baseline: str) -> float:
 
 def facts(done: Recorded) -> dict[str, object]:
     """The answer of --json."""
-    run, model = done.run, sparse_model(done.learner)
+    run, model, history = done.run, sparse_model(done.learner), done.before.history
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
@@ -33,6 +33,8 @@ def facts(done: Recorded) -> dict[str, object]:
             "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
             "intercept": model.intercept,
         },
+        "sizes": done.before.sizes.as_json(),
+        "history": None if history is None else history.as_json(),
         "rows_without_target": done.source.left_out,
         "interrupted": done.interrupted,
         "report": done.files.report,
@@ -42,13 +44,17 @@ def facts(done: Recorded) -> dict[str, object]:
 
 def show(done: Recorded, *, explain: bool) -> None:
     """The answer for people."""
-    run, p, ledger = done.run, done.run.problem, done.run.ledger
+    run, p, ledger, history = done.run, done.run.problem, done.run.ledger, done.before.history
     say(
         f"{run.title}: {ledger.rounds:,} rounds, {p.d} features, target {run.target}; "
-        f"learner {run.learner}, seed {run.seed}"
+        f"learner {run.learner}, seed {run.seed}{'' if history is None else ', ' + history.words()}"
     )
+    if history is not None and history.left_out:
+        say(f"{history.left_out:,} rows of {history.title} without a target were left out.")
     if done.source.left_out:
         say(f"{done.source.left_out:,} rows without a target were left out.")
+    if done.before.sizes.words:
+        say(done.before.sizes.words)
     heading("What it cost")
     reads = f"{number(ledger.mean_reads)} of {p.d}"
     gap = run.total_regret

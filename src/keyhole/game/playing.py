@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
+from keyhole.game.history import study_first
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.game.progress_line import Progress, ten_times_a_second
 from keyhole.game.referee import (
@@ -20,6 +21,7 @@ from keyhole.game.referee import (
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.problem import (
     BlockLearner,
+    BlockStream,
     Floats,
     Learner,
     Round,
@@ -59,6 +61,7 @@ def play(
     keep_predictions: bool = True,
     observers: Sequence[Observer] = (),
     audit: float | Audit = 0.0,
+    history: BlockStream | None = None,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the books.
 
@@ -80,9 +83,14 @@ def play(
         The share of blocks, from 0 to 1, that a copy of the learner plays once more without seeing
         what was not bought, to find out whether the learner read anything else; an `Audit` for one
         whose draws can be repeated. Single rounds need none.
+    history
+        Examples that are known in full, which the learner studies before the first round, as by
+        `learner.study(history)`: nothing is paid for them, and nothing of them is in the ledger.
 
     Raises
     ------
+    ProblemError
+        The stream has other features than the learner's problem, or the learner cannot study.
     BudgetError
         The learner asked for more than the budget, changed the labels or its problem, or did not
         play by the rules in a block that was audited.
@@ -106,6 +114,8 @@ def play(
         audit=audit,
     )
     refuse_other_features(game.problem, stream)
+    if history is not None:
+        study_first(learner, history)
     if limit != 0:
         _play_stream(game, stream, limit)
     game.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -350,18 +351,19 @@ class AutoLearner(LearnerBase):
 
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
-        if not self.proper or self._batches.current is None:
+        batch = self._current()
+        if not self.proper or batch is None:
             return shares(self._state.mixture)
-        part, batch = np.empty(len(self._experts)), self._batches.current.content
+        part = np.empty(len(self._experts))
         kernels.played_shares(self._settings, self._state, batch, part)
         return part
 
     def _linear(self, share: Floats) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts."""
         weights, constant = np.zeros(self.problem.d), 0.0
-        if self._batches.current is None:
+        batch = self._current()
+        if batch is None:
             return weights, constant
-        batch = self._batches.current.content
         runs, b = batch.runs, len(batch.S)
         for e, part in enumerate(share.tolist()):
             place = runs.place[e, : runs.size[e]]
@@ -372,6 +374,12 @@ class AutoLearner(LearnerBase):
         middle = float(np.nan_to_num(batch.label[ONLY]))
         centres = np.nan_to_num(batch.centre)
         return weights, middle + constant - float(weights[batch.S] @ centres)
+
+    def _current(self) -> Batch | None:
+        """The current batch; before the first, who has studied looks ahead at what it would be."""
+        if self._batches.current is not None:
+            return self._batches.current.content
+        return copy.deepcopy(self)._open().content if self._state.studied[ONLY] > 0 else None
 
     def _open(self) -> Entry[Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""

@@ -41,16 +41,14 @@ def study(
     """
     keep = kept_per_row(half_life)
     if not learner.STUDIES:
-        can = ", ".join(row.name for row in LEARNERS.values() if getattr(row.cls, "STUDIES", False))
         raise ProblemError(
             f"{type(learner).__name__} cannot study history: what it learns depends on what it "
-            f"drew. By name, these can: {can}"
+            f"drew. By name, these can: {_named('STUDIES')}"
         )
     if keep < 1.0 and not learner.FADES:
-        can = ", ".join(row.name for row in LEARNERS.values() if getattr(row.cls, "FADES", False))
         raise ProblemError(
             f"half_life: {type(learner).__name__} cannot let old rows count less; leave it out, "
-            f"or by name use one of {can}"
+            f"or by name use one of {_named('FADES')}"
         )
     refuse_unless_stream(history, blocks=True)
     refuse_other_features(learner.problem, history)
@@ -63,6 +61,11 @@ def study(
             progress(rows)
     learner.__dict__.update(student.__getstate__())
     return rows
+
+
+def _named(what: str) -> str:
+    """The names of all learners of which this is true."""
+    return ", ".join(row.name for row in LEARNERS.values() if getattr(row.cls, what, False))
 
 
 def kept_per_row(half_life: float | None) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from keyhole.advice import BudgetCurve
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -18,6 +20,10 @@ class About:
         What to call the stream and its label.
     command
         What to type, or to run, to have the same again.
+    curve
+        What so many features explain, if sizes were chosen from that.
+    history
+        How many rows the learner studied before (`learner.study`).
     """
 
     name: str | None = None
@@ -26,6 +32,8 @@ class About:
     title: str = "a stream"
     target: str = "y"
     command: str = ""
+    curve: BudgetCurve | None = None
+    history: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from keyhole.problem import DataError, Interval
 from keyhole.report import plots
 from keyhole.report.run import Run
 from keyhole.saving.atomic_file import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # What the pictures are drawn in, and what the page puts in its place: it knows light and dark.
 COLOURS = {
@@ -234,11 +238,24 @@ def _pictures(run: Run) -> list[Picture]:
             f"different units can be compared. The final model uses {len(run.support)}.",
             plots.weights(run),
         ),
+        *_curve(run),
     )
     return [
         Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
         for i, (heading, words, figure) in enumerate(drawn, start=1)
     ]
+
+
+def _curve(run: Run) -> list[tuple[str, str, Figure]]:
+    """What so many features explain, where sizes were chosen from that."""
+    if run.curve is None:
+        return []
+    looked = f"{run.curve.rows:,} rows, looked at completely before the game"
+    words = (
+        f"From {looked}: the share of the label's variance that the best features found explain on "
+        f"rows that they were not chosen on. {run.curve.recommendation}"
+    )
+    return [("How many features to buy", words, plots.budget_curve(run.curve))]
 
 
 def _marked(picture: Picture, markup: type[str]) -> Picture:
@@ -270,6 +287,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
         ("stream", run.title),
         ("target", run.target),
         ("rounds", f"{run.ledger.rounds:,}"),
+        *([("rows of history studied before", f"{run.history:,}")] if run.history else []),
         ("features", f"{p.d:,}"),
         ("sparsity k", str(p.k)),
         ("budget, everything read for one example", str(p.budget)),

@@ -1,4 +1,4 @@
-"""Pictures of a run, as matplotlib Figures: for notebooks, and as the SVGs of the page.
+"""Pictures of a run, and of a curve, as matplotlib Figures: for notebooks and as SVGs of the page.
 
 Colours are told apart by colour-blind readers too, and nothing is said by colour alone.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keyhole.advice import BudgetCurve
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices
 from keyhole.report.run import FULL, LAST, MEAN, Run
@@ -181,6 +182,47 @@ def weights(run: Run, most: int = MOST) -> Figure:
         return figure
 
 
+def budget_curve(curve: BudgetCurve) -> Figure:
+    """What k features explain of the label, with two standard errors; the knee, what to choose.
+
+    Beside it the same on the rows that models were fitted on, which is too good.
+    """
+    percent = 100.0 * curve.explained
+    with _style():
+        figure, axes = _figure(3.4)
+        axes.plot(
+            curve.k, 100.0 * curve.in_sample, color=ORANGE, ls=":", label="on the rows fitted to"
+        )
+        axes.errorbar(
+            curve.k,
+            percent,
+            yerr=200.0 * curve.error,
+            color=BLUE,
+            marker="o",
+            ms=4,
+            lw=1.8,
+            elinewidth=1.2,
+            capsize=2.5,
+            label="on other rows, ± two standard errors",
+        )
+        k, bend = curve.sparsity, curve.knee
+        if 0 < bend < k:
+            _mark(axes, bend, percent[bend], PURPLE, "s", f"knee: {bend}")
+        if k:
+            label = f"recommended: {k}, by reading {curve.budget}"
+            _mark(axes, k, percent[k], GREEN, "D", label)
+        axes.set_xlabel("features of the model")
+        axes.set_ylabel("explained of the label's variance, %")
+        # Errors of useless models may be huge: show where something is explained.
+        low, high = percent - 200.0 * curve.error, percent + 200.0 * curve.error
+        top = max(float(high.max()), float(100.0 * curve.in_sample.max()), 1.0)
+        axes.set_ylim(max(float(low.min()), -0.25 * min(top, 100.0)), 1.04 * min(top, 100.0))
+        axes.xaxis.set_major_locator(extra("matplotlib.ticker", "report").MaxNLocator(integer=True))
+        axes.grid(True)
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
 def svg(figure: Figure, name: str) -> str:
     """A Figure as SVG text with a transparent background; the same Figure, the same text."""
     matplotlib, target = extra("matplotlib", "report"), io.StringIO()
@@ -243,6 +285,11 @@ def _curve(axes: Axes, rounds: Indices, values: Floats, **how: Any) -> None:
     axes.plot(np.append(0, rounds), np.append(0.0, values), **how)
     axes.set_xlim(0, int(rounds[-1]))
     axes.grid(True)
+
+
+def _mark(axes: Axes, k: int, value: float, colour: str, marker: str, label: str) -> None:
+    """One point of a curve, told apart by shape as well."""
+    axes.plot([k], [value], color=colour, marker=marker, ms=9, ls="", label=label, zorder=3)
 
 
 def _band(axes: Axes, rounds: Indices, low: Floats, high: Floats, colour: str) -> None:

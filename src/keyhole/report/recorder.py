@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from keyhole.advice import BudgetCurve
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.referee import problem_of
@@ -47,6 +48,8 @@ def record(
     title: str = "a stream",
     target: str = "y",
     command: str = "",
+    curve: BudgetCurve | None = None,
+    history: int = 0,
     k: int | None = None,
     centred: bool = True,
     bins: int = 96,
@@ -65,10 +68,11 @@ def record(
     Parameters
     ----------
     learner
-        A new learner: one that has played already has another past than the stream.
+        A new learner: one that has played already has another past than the stream. It may have
+        studied (`learner.study`); say in `history` how many rows.
     stream
         Any stream of blocks that can be read again.
-    name, settings, seed, title, target, command
+    name, settings, seed, title, target, command, curve, history
         What the report says about the run: see `keyhole.report.About`.
     k, centred, bins, seconds, full, diagnosed, audit
         What is worked out beside the game: see `keyhole.report.Scope`.
@@ -93,7 +97,7 @@ def record(
     >>> [(b.name, b.reads) for b in run.baselines]
     [('running mean', 0.0), ('last value', 0.0), ('full information', 42.0)]
     """
-    about = About(name, settings or {}, seed, title, target, command)
+    about = About(name, settings or {}, seed, title, target, command, curve, history)
     scope = Scope(k, centred, bins, seconds, full, diagnosed, audit)
     return Recorder(learner, stream, about, scope).record(progress, stage)
 
@@ -215,6 +219,8 @@ class Recorder:
             diagnosis=diagnosis,
             command=about.command,
             notes=self._notes(ledger.rounds),
+            curve=about.curve,
+            history=about.history,
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
@@ -228,6 +234,11 @@ class Recorder:
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
         notes = list[str]()
+        if self._about.history:
+            notes.append(
+                "The learner studied history before the first round; the baselines did not, and "
+                "nothing of it is in these figures."
+            )
         if isinstance(self._prefixes, LabelObserver):
             notes.append(
                 f"The best {self._k} features in hindsight were not searched for: tables of all "

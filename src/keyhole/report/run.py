@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.advice import BudgetCurve
 from keyhole.diagnosis import Diagnosis
 from keyhole.hindsight import Hindsight, RegretCurve
 from keyhole.ledger import Ledger
@@ -71,6 +72,10 @@ class Run:
         What to type, or to run, to have it again; may be empty.
     notes
         What was left out, and why.
+    curve
+        What so many features explain, if sizes were chosen from that; None if not.
+    history
+        How many rows the learner studied before the first round; none of them is in the figures.
     versions
         Of keyhole and of what it computes with.
     """
@@ -97,6 +102,8 @@ class Run:
     diagnosis: Diagnosis | None
     command: str = ""
     notes: tuple[str, ...] = ()
+    curve: BudgetCurve | None = None
+    history: int = 0
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -135,6 +142,7 @@ class Run:
             "title": self.title,
             "target": self.target,
             "rounds": self.ledger.rounds,
+            "history_rows": self.history,
             "features": self.problem.d,
             "sparsity": self.problem.k,
             "budget": self.problem.budget,

@@ -29,6 +29,7 @@ from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.learning import learns_an_easy_stream
 from keyhole.testing.require import require
+from keyhole.testing.studying import STUDY_CHECKS
 from keyhole.testing.tools import RowsOnly, size_of
 
 LearnerMaker = Callable[[Problem], Learner]
@@ -339,4 +340,5 @@ LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     stays_small,
     plays_blocks_as_it_plays_rounds,
     sees_only_what_it_bought_in_blocks,
+    *STUDY_CHECKS,
 )

@@ -89,3 +89,25 @@ def test_nothing_yet() -> None:
     assert gram.n == 0
     assert gram.centred().yy == 0.0
     assert gram.raw().G.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("absent", [(0.0, 0.0), (0.2, 0.0), (0.0, 0.2), (0.2, 0.2)])
+def test_sums_of_one_origin_add(absent: tuple[float, float]) -> None:
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(30, 4)) + 100.0 for _ in absent]
+    labels = [rng.normal(size=30) + X[:, 0] for X in parts]
+    for X, share in zip(parts, absent, strict=True):
+        X[rng.random(X.shape) < share] = np.nan
+    whole = Gram(4)
+    whole.add(parts[0], labels[0])
+    one, other, total = whole.beside(), whole.beside(), whole.beside()
+    whole.add(parts[1], labels[1])
+    one.add(parts[0], labels[0])
+    other.add(parts[1], labels[1])
+    for gram in (one, whole.beside(), other):
+        total.include(gram)
+    assert total.n == whole.n == 60
+    assert total.has_gaps == any(absent)
+    for name in ("G", "c", "yy", "mean_x", "mean_y"):
+        found, expected = (getattr(gram.centred(), name) for gram in (total, whole))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

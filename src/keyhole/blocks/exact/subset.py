@@ -106,15 +106,9 @@ def best_subset(
     tried = _support(start, d, k)
     if yy == 0.0:
         return _subset((G, c, yy), np.zeros(0, np.int64), 0.0, True, 0, "y is zero")
-    # Unit diagonal and y'y = 1: the search sees neither the units of the columns nor those of y.
-    scale = np.zeros(d)
-    scale[np.diag(G) > 0.0] = 1.0 / np.sqrt(np.diag(G)[np.diag(G) > 0.0])
-    A = scale[:, None] * G * scale
-    b = scale * c / math.sqrt(yy)
-    kept = _distinct(A, b)
+    A, b, kept = _scaled(G, c, yy)
     if len(kept) == 0:
         return _subset((G, c, yy), kept, 0.0, True, 0, "all columns are zero")
-    A, b = np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept]
     place = {int(j): p for p, j in enumerate(kept)}
     search = Search(A, b, min(k, len(kept)))
     search.first([place[j] for j in tried if j in place])
@@ -129,6 +123,25 @@ def best_subset(
         )
     support = np.sort(kept[search.S[search.S >= 0]])
     return _subset((G, c, yy), support, lower * yy, exact, search.nodes, how)
+
+
+def scaled(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Floats, Indices, int]:
+    """The moments as the kernels of subsets take them, which columns those are, and k; checked."""
+    G, c, yy, k = _checked(G, c, yy, k)
+    return (*_scaled(G, c, yy), k)
+
+
+def _scaled(G: Floats, c: Floats, yy: float) -> tuple[Floats, Floats, Indices]:
+    """Unit diagonal and y'y = 1, without zero columns and copies; which columns are left.
+
+    So a search sees neither the units of the columns nor those of y.
+    """
+    scale = np.zeros(len(c))
+    scale[np.diag(G) > 0.0] = 1.0 / np.sqrt(np.diag(G)[np.diag(G) > 0.0])
+    A = scale[:, None] * G * scale
+    b = scale * c / math.sqrt(yy) if yy > 0.0 else np.zeros(len(c))
+    kept = _distinct(A, b)
+    return np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept], kept
 
 
 @functools.cache
@@ -182,12 +195,11 @@ def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]
 
 def _distinct(A: Floats, b: Floats) -> Indices:
     """Columns without the zero ones and without copies of earlier ones (up to sign and units)."""
-    kept: list[int] = []
+    kept = np.zeros(len(A), dtype=bool)
     for j in np.flatnonzero(np.diag(A) > 0.0):
-        copies = (i for i in kept if 1.0 - abs(A[i, j]) < 1e-12)
-        if not any(_same(A, b, i, int(j)) for i in copies):
-            kept.append(int(j))
-    return np.array(kept, dtype=np.int64)
+        copies = np.flatnonzero(kept & (1.0 - np.abs(A[:, j]) < 1e-12))
+        kept[j] = not any(_same(A, b, int(i), int(j)) for i in copies)
+    return np.flatnonzero(kept)
 
 
 def _same(A: Floats, b: Floats, i: int, j: int) -> bool:

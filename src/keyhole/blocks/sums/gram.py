@@ -40,8 +40,8 @@ class Gram:
     to a mean that is far from zero. A cell that is NaN counts as the mean of its column over the
     whole stream; with the pair sums `_seen` and `_cross` that is exact in a single pass.
 
-    Every array is a sum over rows, so two Grams of the same origin would add; everything else is
-    derived in `centred` and `raw`.
+    Every array is a sum over rows, so two Grams of the same origin add (`beside`, `include`);
+    everything else is derived in `centred` and `raw`.
 
     Examples
     --------
@@ -97,6 +97,29 @@ class Gram:
         self._x += Z.sum(axis=0)
         self._y += float(v.sum())
         self._yy += float(v @ v)
+
+    def beside(self) -> Gram:
+        """An empty Gram of the same origin, whose sums add up with those of this one."""
+        other = Gram(self.d)
+        other._origin = self._origin
+        return other
+
+    def include(self, other: Gram) -> None:
+        """Add the sums of a Gram of the same origin."""
+        if other.n == 0:
+            return
+        if self._gaps is not None or other._gaps is not None:
+            if self._gaps is None:
+                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
+            self._gaps.include(
+                other._gaps or _Gaps.none_so_far(other.n, other._x, other._y),
+            )
+        self.n += other.n
+        self._xx += other._xx
+        self._xy += other._xy
+        self._x += other._x
+        self._y += other._y
+        self._yy += other._yy
 
     @property
     def has_gaps(self) -> bool:
@@ -157,6 +180,11 @@ class _Gaps:
         self.seen += m.T @ m
         self.cross += m.T @ Z
         self.label += m.T @ v
+
+    def include(self, other: _Gaps) -> None:
+        self.seen += other.seen
+        self.cross += other.cross
+        self.label += other.label
 
     def impute(
         self, n: int, xx: Floats, xy: Floats, x: Floats, y: float

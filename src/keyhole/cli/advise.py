@@ -1,0 +1,141 @@
+"""keyhole advise: how many features to buy, from a file with everything known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyhole.cli import options
+
+if TYPE_CHECKING:
+    from keyhole.advice import BudgetCurve
+    from keyhole.cli.source import Source
+
+
+@dataclass(frozen=True)
+class CurveOptions:
+    """How far the curve goes, and what it may look at."""
+
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--most", min=1, metavar="N", show_default="24", help="Largest number of features."
+        ),
+    ] = None
+    scout: Annotated[
+        float | None,
+        typer.Option(
+            "--scout",
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="Look at a random share of the rows only, at all of their values.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of --scout.")] = 0
+
+
+@options.flat
+def advise(
+    *,
+    file: options.FileOptions,
+    curve: CurveOptions,
+    reading: options.ReadOptions,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="FILE.png", help="Draw the curve too: .png, .svg or .pdf."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say how many features to buy: what 1, 2, 3, ... features explain of the label, with errors.
+
+    From a file with everything known. Features are chosen and fitted on some rows and tested on
+    others. A model of k features reads k features; a learner has to find out which, and reads more:
+    that is the budget. With STATE.npz, a learner that `keyhole run --save` wrote, it says what the
+    learner advises.
+
+    \b
+    Examples:
+      keyhole advise
+      keyhole advise flats.csv --target rent --plot curve.png
+      keyhole advise flats.parquet -t rent --scout 0.05 --json
+      keyhole advise state.npz
+    """
+    if file.file is not None and file.file.lower().endswith(".npz"):
+        _by_learner(file.file, as_json)
+        return
+    from keyhole.advice import budget_curve
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.progress import staged
+    from keyhole.cli.source import open_source
+
+    if plot is not None:
+        _check_plot(plot)
+    source = open_source(file, reading)
+    with staged(source.title) as stage:
+        found = budget_curve(
+            source.stream, most=curve.most, scout=curve.scout, seed=curve.seed, stage=stage
+        )
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        emit(_facts(found, source, plot))
+        return
+    say(f"{source.title}: {found.passed:,} rows, target {source.target}")
+    say(*str(found).splitlines())
+    if plot is not None:
+        say("", f"Plot: {plot}")
+
+
+def _facts(found: BudgetCurve, source: Source, plot: str | None) -> dict[str, object]:
+    told = {"source": source.title, "target": source.target}
+    left_out = {"rows_without_target": source.left_out, "plot": plot}
+    return {**told, **found.as_json(), **left_out}
+
+
+def _by_learner(path: str, as_json: bool) -> None:
+    """What a saved learner advises."""
+    from keyhole.cli.output import emit, say
+    from keyhole.problem import StateError
+    from keyhole.saving.api import load
+
+    learner = load(path)
+    advice = getattr(learner, "advice", None)
+    if advice is None:
+        raise StateError(
+            f"{path}: {type(learner).__name__} does not advise; `keyhole advise FILE --target Y` "
+            "does, from a file with everything known"
+        )
+    found = advice()
+    if as_json:
+        emit({"state": path, **found.as_json()})
+    else:
+        say(*str(found).splitlines())
+
+
+def _check_plot(path: str) -> None:
+    """What is needed to draw should not be found missing after the work."""
+    from pathlib import Path
+
+    from keyhole.optional_imports import extra
+    from keyhole.problem import DataError
+
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise DataError(f"--plot {path} must end in .png, .svg or .pdf")
+    if not Path(path).parent.is_dir():
+        raise DataError(f"cannot write {path}: there is no directory {Path(path).parent}")
+    extra("matplotlib", "report")
+
+
+def _draw(found: BudgetCurve, path: str) -> None:
+    from pathlib import Path
+
+    from keyhole.problem import DataError
+    from keyhole.report import plots
+    from keyhole.saving.atomic_file import whole_file
+
+    figure = plots.budget_curve(found)
+    with whole_file(Path(path), DataError) as file:
+        figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=150)

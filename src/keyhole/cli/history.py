@@ -1,0 +1,101 @@
+"""A file of examples that are known in full, learnt from before the game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from keyhole import streams
+from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
+from keyhole.cli.progress import staged
+from keyhole.cli.source import Source
+from keyhole.game.history import study_first
+from keyhole.learners.base import LearnerBase
+from keyhole.learners.registry import learner_row
+from keyhole.learners.studying import kept_per_row
+from keyhole.problem import BlockStream, DataError, Learner, ProblemError
+
+
+@dataclass(frozen=True)
+class History:
+    """The stream of a history, what it is called, its rows, and after how many they count half."""
+
+    stream: BlockStream
+    title: str
+    rows: int
+    half_life: float | None
+    left_out: int = 0
+
+    def words(self) -> str:
+        """What a learner did before the game."""
+        fading = "" if self.half_life is None else f", half-life {self.half_life:g}"
+        return f"after {self.rows:,} row{'' if self.rows == 1 else 's'} of history{fading}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "source": self.title,
+            "rows": self.rows,
+            "half_life": self.half_life,
+            "rows_without_target": self.left_out,
+        }
+
+    def teach(self, learner: Learner) -> None:
+        """Let a learner study it, with progress on a terminal."""
+        with staged("history") as stage:
+            study_first(
+                learner,
+                self.stream,
+                half_life=self.half_life,
+                progress=lambda rows: stage(f"{rows:,} of {self.rows:,} rows"),
+            )
+
+    def teach_if_possible(self, learner: Learner) -> None:
+        """Let it study if it can; without the half-life if it cannot let old rows count less."""
+        if isinstance(learner, LearnerBase) and learner.STUDIES:
+            learner.study(self.stream, half_life=self.half_life if learner.FADES else None)
+
+
+def open_history(
+    file: FileOptions, reading: ReadOptions, history: HistoryOptions, source: Source
+) -> History | None:
+    """The history that was asked for, with the features of the source, in their order."""
+    if history.history is None:
+        if history.half_life is not None:
+            raise ProblemError(
+                f"--half-life {history.half_life:g} is about --history, and none was named"
+            )
+        return None
+    kept_per_row(history.half_life)  # refuses what is not a number of rows
+    if history.history == "-" and file.file == "-":
+        raise DataError("--history - and - : only one of them can be standard input")
+    path, title = history.history, "standard input" if history.history == "-" else history.history
+    try:
+        table = streams.read(
+            path,
+            target=source.target,
+            features=source.stream.names,
+            separator=reading.csv.separator,
+            decimal=reading.csv.decimal,
+            missing=reading.csv.missing or (),
+        )
+    except DataError as error:
+        raise DataError(f"--history: {error}") from None
+    if not table.rounds:
+        raise DataError(f"--history: {title} has no row with a value in {source.target!r}")
+    return History(table, title, table.rounds, history.half_life, table.left_out)
+
+
+def cannot_study(names: list[str], history: History) -> list[str]:
+    """Lines about those learners that begin without the history, or cannot let it fade."""
+
+    def those(what: str) -> list[str]:
+        return [name for name in names if not getattr(learner_row(name).cls, what, False)]
+
+    without, lines = those("STUDIES"), []
+    if without:
+        lines.append(f"Without the history, which they cannot study: {', '.join(without)}.")
+    alike = [name for name in those("FADES") if name not in without]
+    if alike and history.half_life is not None:
+        lines.append(f"All of it alike, whatever the half-life: {', '.join(alike)}.")
+    return lines

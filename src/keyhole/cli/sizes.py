@@ -1,0 +1,100 @@
+"""Budget and sparsity: as they were typed, or chosen from what the first rows of the file show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from keyhole import streams
+from keyhole.advice import BudgetCurve, budget_curve
+from keyhole.advice.recommend import kept, reads_for
+from keyhole.cli.options import SizeOptions
+from keyhole.cli.progress import staged
+from keyhole.cli.source import Source, make_problem
+from keyhole.problem import BlockStream, KeyholeError, Problem
+
+ENOUGH, MOST = 200, 2000  # rows: the first tenth of the file, but at least and at most so many
+FEWEST = 50  # rows from which a curve is believed
+LARGEST = 16  # sparsity that is chosen without being asked for
+WIDEST = 1000  # features for which a curve is worked out without being asked for
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The problem that is played, how its sizes came about, and the curve if there was one.
+
+    `words` is empty where both sizes were typed.
+    """
+
+    problem: Problem
+    words: str
+    curve: BudgetCurve | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """How the sizes were chosen, for machines."""
+        curve = None if self.curve is None else self.curve.as_json()
+        return {"how": self.words or "given", "curve": curve}
+
+
+def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None = None) -> Sizes:
+    """The problem of a stream; what is not given of its sizes follows from the rest.
+
+    A sparsity alone: the least budget of which AutoLearner keeps that many features. A budget
+    alone: the sparsity of the curve, or what AutoLearner keeps of the budget if that is less.
+    Neither: both from the curve of `history`, or else of the first rows of the stream.
+    """
+    d = source.stream.d
+    if size.budget is not None and size.sparsity is not None:
+        return Sizes(make_problem(source, size), "")
+    if size.sparsity is not None:
+        budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
+        problem = make_problem(source, replace(size, budget=budget))
+        words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
+        return Sizes(problem, f"{words} Or say --budget.")
+    usual = make_problem(source, size)  # refuses what cannot be played before anything is read
+    rows = _first(source.stream) if history is None else history
+    where = "the history" if history is not None else f"the first {rows.rounds:,} rows"
+    reason, curve = _curve(rows)
+    if curve is None or curve.sparsity == 0:
+        words = f"{_sizes(usual, size)} as usual: {reason or _flat(where, curve)}."
+        return Sizes(usual, f"{words} Or say --budget and --sparsity.", curve)
+    k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(size.budget, d))
+    problem = make_problem(source, SizeOptions(size.budget or curve.budget, k))
+    uncounted = " (these reads are not counted)" if history is None else ""
+    words = f"{_sizes(problem, size)} from {where}, looked at completely{uncounted}: "
+    if k < curve.sparsity:
+        words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
+    return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+
+
+def _sizes(problem: Problem, size: SizeOptions) -> str:
+    if size.budget is not None:
+        return f"Sparsity {problem.k}"
+    return f"Budget {problem.budget} and sparsity {problem.k}"
+
+
+def _first(stream: BlockStream) -> BlockStream:
+    """The first rows, in memory: a file is not read once more for every pass."""
+    tenth = MOST if stream.rounds is None else stream.rounds // 10
+    first = streams.take(stream, min(max(tenth, ENOUGH), MOST))
+    return streams.ArrayStream(*streams.collect(first), stream.names)
+
+
+def _curve(rows: BlockStream) -> tuple[str, BudgetCurve | None]:
+    """The curve of some rows, or the reason why there is none."""
+    d = rows.d
+    if d > WIDEST:
+        return f"a curve of {d:,} features takes long (keyhole advise)", None
+    if rows.rounds is not None and rows.rounds < FEWEST:
+        return f"{rows.rounds} rows are too few for a curve", None
+    try:
+        with staged("sizes") as stage:
+            most = None if rows.rounds is None else min(LARGEST, d, rows.rounds // 5)
+            return "", budget_curve(rows, most=most, stage=stage)
+    except KeyholeError as error:
+        return str(error), None
+
+
+def _flat(where: str, curve: BudgetCurve | None) -> str:
+    most = len(curve.k) - 1 if curve is not None else 0
+    return f"in {where}, no number of features up to {most} is seen to explain anything"
