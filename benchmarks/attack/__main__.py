@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument(
         "--bounds", action="store_true", help="compile with every index checked (slow to start)"
     )
+    parser.add_argument("--learners", default="", help="those whose names begin so (default all)")
     options = parser.parse_args()
     # Machine code with checks must not be taken for machine code without.
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": ".attack-cache"}
@@ -41,6 +42,8 @@ def main() -> int:
     print(f"{'':10}{'inputs':>9}" + "".join(f"{name:>12}" for name in COLUMNS))
     for family in options.only.split(","):
         cases = [*importlib.import_module(f"benchmarks.attack.{family}").cases()]
+        at = 1 if family == "files" else 0  # where a case names the learner
+        cases = [case for case in cases if case[at].startswith(options.learners)]
         random.Random(options.seed).shuffle(cases)  # a draw, not a secret
         cases = cases[: max(1, round(options.share * len(cases)))]
         cases.sort(

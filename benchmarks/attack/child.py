@@ -9,7 +9,7 @@ import warnings
 
 from benchmarks.attack.outcome import ChangedError, NotFiniteError
 from benchmarks.attack.states import MOMENTS, genuine, play_on
-from keyhole.learners.registry import LEARNERS
+from benchmarks.attack.victims import NAMES
 from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
 
@@ -40,7 +40,7 @@ def main() -> None:
 def warm_up() -> None:
     """Have every learner play a little, so that nothing has to be compiled later."""
     warnings.simplefilter("ignore")
-    for name in LEARNERS:
+    for name in NAMES:
         for moment in MOMENTS:
             play_on(from_bytes(encode(genuine(name, 0, moment), "attack")))
 
