@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.attack.runner import Child, Tally, attack
+from benchmarks.attack.victims import NAMES
 
 FAMILIES = {
     "states": "files with the right checksum and one number that cannot be",
@@ -37,7 +38,8 @@ def main() -> int:
     options = parser.parse_args()
     # Machine code with checks must not be taken for machine code without.
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": ".attack-cache"}
-    child = Child(checked if options.bounds else None)
+    learners = [name for name in NAMES if name.startswith(options.learners)]
+    child = Child(checked if options.bounds else None, learners)
     total = Tally()
     print(f"{'':10}{'inputs':>9}" + "".join(f"{name:>12}" for name in COLUMNS))
     for family in options.only.split(","):
