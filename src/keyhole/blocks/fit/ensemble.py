@@ -136,7 +136,11 @@ def start_from(runs: Ensemble, e: int, A: Floats, b: Floats, unit: Floats) -> No
 
 @kernel
 def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
-    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+    """VAW's prediction of every run: theta.x / (1 + x'Px).
+
+    Where rounding has left x'Px < 0, or it overflows, P says nothing about x: it counts as 0, and
+    the label of x is not learnt. Otherwise P would grow beyond all bounds.
+    """
     for e in range(len(runs.size)):
         v, along, s = runs.size[e], 0.0, 1.0
         place, theta, Px = runs.place[e], runs.theta[e], runs.Px[e]
@@ -149,6 +153,10 @@ def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
         for i in range(v):
             s += x[place[i]] * Px[i]
             along += theta[i] * x[place[i]]
+        if not 1.0 <= s < np.inf:
+            s = 1.0
+            for i in range(v):
+                Px[i] = 0.0
         runs.along[e], runs.s[e] = along, s
         guesses[e] = along / s
 
