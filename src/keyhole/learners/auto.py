@@ -54,6 +54,7 @@ from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
+from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit, unpack
@@ -155,6 +156,11 @@ class AutoLearner(LearnerBase):
         super().__init__(problem, seed=seed)
         if not isinstance(parts, AutoParts):
             raise ProblemError(f"parts must be an AutoParts, such as AutoParts(), got {parts!r}")
+        refuse_beyond_memory(
+            f"AutoLearner for {problem.d:,} features with these parts",
+            parts.memory(problem),
+            "give it fewer `taus` or `kinks`, or shorter batches (`longest`)",
+        )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)

@@ -83,7 +83,7 @@ def settings(
         parts.far,
         parts.shortest,
         parts.longest,
-        parts.growth,
+        min(parts.growth, 1 << 62),  # no game gets there, and compiled code takes no more
         proper,
         np.uint64(seed),
         table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),

@@ -149,13 +149,21 @@ def guess_part(runs: Ensemble, x: Floats, guesses: Floats) -> None:
         for i in range(v):
             s += x[place[i]] * Px[i]
             along += theta[i] * x[place[i]]
+        if not 1.0 <= s < np.inf:
+            s = 1.0
+            for i in range(v):
+                Px[i] = 0.0
         runs.along[e], runs.s[e] = along, s
         guesses[e] = along / s
 
 
 @kernel
 def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
-    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+    """VAW's prediction of every run: theta.x / (1 + x'Px).
+
+    Where rounding has left x'Px < 0, or it overflows, P says nothing about x: it counts as 0, and
+    the label of x is not learnt. Otherwise P would grow beyond all bounds.
+    """
     guess_part(runs, x, guesses)
 
 
