@@ -54,6 +54,11 @@ def _rows(source: Path | str, shuffled: bool, seed: int, n: int) -> tuple[Floats
     return np.asarray(X[:n], dtype=np.float64), y[:n]
 
 
+def _filled(X: Floats, old: Floats) -> Floats:
+    """Absent values as the means of the history, for those who cannot do without."""
+    return np.where(np.isnan(X), np.nanmean(old, axis=0), X)
+
+
 def run_tenth(source: Path | str, k: int, budget: int, shuffled: bool, seed: int, n: int) -> Row:
     """Normalised regret on nine tenths of the rows, the first tenth being history."""
     X, y = _rows(source, shuffled, seed, n)
@@ -61,12 +66,14 @@ def run_tenth(source: Path | str, k: int, budget: int, shuffled: bool, seed: int
     old, new = (X[:rows], y[:rows]), (X[rows:], y[rows:])
     best = kh.hindsight(ArrayStream(*new), k, intercept=True, seconds=SEARCH)
     span, problem = best.empty_loss - best.loss.high, kh.Problem(X.shape[1], k, budget)
+    studied, without = (_squared(problem, seed, rows, *new) for rows in (old, None))
+    (X_old, y_old), rest = (_filled(old[0], old[0]), old[1]), _filled(new[0], old[0])
     found = {
-        "studied": _squared(problem, seed, old, *new),
-        "without": _squared(problem, seed, None, *new),
-        "OMP, fixed": (new[1] - rivals.omp_fixed(*old, new[0], budget)) ** 2,
-        "OMP, then VAW": (new[1] - rivals.omp_vaw(*old, *new, budget)) ** 2,
-        "lasso, fixed": (new[1] - rivals.lasso(*old, new[0], budget)) ** 2,
+        "studied": studied,
+        "without": without,
+        "OMP, fixed": (new[1] - rivals.omp_fixed(X_old, y_old, rest, budget)) ** 2,
+        "OMP, then VAW": (new[1] - rivals.omp_vaw(X_old, y_old, rest, new[1], budget)) ** 2,
+        "lasso, fixed": (new[1] - rivals.lasso(X_old, y_old, rest, budget)) ** 2,
     }
     name = source.stem if isinstance(source, Path) else source
     row: Row = {"source": name, "seed": seed, "history": rows}
