@@ -42,7 +42,7 @@ from keyhole.blocks.sums.memories import Memories
 from keyhole.blocks.sums.running import centre, spread
 from keyhole.problem import Floats, Indices
 
-LOOK_OUT = 8  # of so many batches one has a net and explores, while what was studied leads
+LOOK_OUT = 8  # of so many batches one has a net and explores, once history was studied
 
 
 @inner
@@ -141,11 +141,10 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
 
 
 @inner
-def _may_keep(s: Settings, state: State, number: int, lead: int) -> int:
+def _may_keep(s: Settings, state: State, number: int) -> int:
     # What may be kept at most. Who has studied rows that were known in full knows every feature:
-    # as long as the memory of them leads, net and exploration, which look out for changes, have one
-    # batch of LOOK_OUT.
-    if state.studied[ONLY] > 0 and lead == LONGEST_MEMORY and number % LOOK_OUT != 0:
+    # net and exploration, which look out for changes, then have one batch of LOOK_OUT.
+    if state.studied[ONLY] > 0 and number % LOOK_OUT != 0:
         return s.budget
     # With a budget of 1 and something to choose from, every other batch explores.
     return 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool
@@ -157,7 +156,7 @@ def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) ->
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
     if lead != state.lead[0]:
         state.lead[0], state.lead[1] = lead, np.int64(state.label.reads[ONLY])
-    most = _may_keep(s, state, number, lead)
+    most = _may_keep(s, state, number)
     _keep(s, state, most)
     played, net = 0, np.empty(0, dtype=np.int64)
     if s.slots > 0 and most <= s.pool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,16 +12,26 @@ from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
-from keyhole.blocks.auto.state import ONLY, Batch, Clock, Settings, State, batch_size
+from keyhole.blocks.auto.state import (
+    LONGEST_MEMORY,
+    ONLY,
+    Batch,
+    Clock,
+    Settings,
+    State,
+    batch_size,
+)
 from keyhole.blocks.draw.reading import Block, taken
 from keyhole.blocks.fit.ensemble import guess, guess_part, learn_part
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
 from keyhole.blocks.greedy.minibatch import first_oversized
 from keyhole.blocks.jit.decorators import inner, kernel, part
-from keyhole.blocks.sums.memories import fold, products
+from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
 from keyhole.problem import Floats, Indices
+
+DOUBT = 256.0  # rounds after which history that does not lead counts a third
 
 _size = kernel(batch_size)
 
@@ -177,6 +189,9 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
+    if state.studied[ONLY] > 0 and state.lead[0] != LONGEST_MEMORY:
+        # History that others predict better without is forgotten: it may mislead.
+        forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
     if s.slots > 0:
