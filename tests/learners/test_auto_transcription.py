@@ -9,7 +9,7 @@ import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
 from keyhole.blocks.fit.forward import select
 from keyhole.problem import Floats
-from tests.helpers.auto_transcription import BUGS, Transcription, Word
+from tests.helpers.auto_transcription import BUGS, STUDY_BUGS, Transcription, Word
 
 USUAL = kh.AutoParts()
 OTHER = kh.AutoParts(
@@ -42,7 +42,7 @@ RESTLESS = kh.AutoParts(
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, a stream, and how it is played."""
+    """A problem, a stream, how it is played, and how many rows of it are studied before."""
 
     shape: tuple[int, int, int]
     rounds: int
@@ -50,6 +50,8 @@ class Case:
     proper: bool = False
     past: bool = True
     parts: kh.AutoParts = USUAL
+    history: int = 0
+    half_life: float | None = None
 
 
 CASES = {
@@ -67,6 +69,14 @@ CASES = {
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
     "the same, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
+    "after history": Case((12, 2, 8), 250, history=50),
+    "after history that fades": Case((12, 2, 8), 250, "switch", history=60, half_life=15.0),
+    "after history with gaps": Case((14, 2, 6), 250, "gaps", history=60),
+    "after history, proper": Case((16, 2, 10), 250, "switch", proper=True, history=60),
+    "after history, everything is read": Case((9, 2, 9), 200, history=40),
+    "after history, budget 1": Case((7, 1, 1), 200, past=False, history=40),
+    "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
+    "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 
@@ -92,7 +102,7 @@ def stream(case: Case) -> tuple[Floats, Floats]:
 def word_of(learner: kh.AutoLearner) -> Word:
     s, state = learner._settings, learner._state
     late = state.mixture.recent[s.experts.judges]
-    found = (select(state.kept, m, s.pool, s.thresholds[m]) for m in range(len(late)))
+    found = (select(state.kept, m, s.budget, s.thresholds[m]) for m in range(len(late)))
     return Word(late, [selection.chosen.tolist() for selection in found])
 
 
@@ -106,9 +116,15 @@ def first_difference(case: Case, bug: str = "") -> str:
         kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
         for _ in range(2)
     )
+    rules, before = Transcription(problem, case.parts, 3, case.proper, case.past, bug), case.history
+    keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
+    fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
+    for i in range(before):
+        rules.study(X[i], float(y[i]), keep, word_of(slow))
+        slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
+    X, y = X[before:], y[before:]
     bought = np.empty((len(y), problem.budget), dtype=np.int32)
     predictions = fast.advance(X, y, bought)
-    rules = Transcription(problem, case.parts, 3, case.proper, case.past, bug)
     t = 0
     while t < len(y):
         rows = slice(t, min(t + rules.size(), len(y)))
@@ -129,7 +145,8 @@ def first_difference(case: Case, bug: str = "") -> str:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_short_games_keep_to_the_rules(case: Case) -> None:
     """Few enough rounds to be played by kernels that are not compiled."""
-    assert first_difference(replace(case, rounds=60)) == ""
+    before = min(case.history, 20)
+    assert first_difference(replace(case, rounds=60 + before, history=before)) == ""
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -141,3 +158,9 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
 def test_a_mistake_is_noticed(bug: str) -> None:
     """Broken twins: each of these once left every test of AutoLearner green."""
     assert first_difference(CASES["usual, beyond round 1024"], bug) != ""
+
+
+@pytest.mark.parametrize("bug", STUDY_BUGS)
+def test_a_mistake_about_history_is_noticed(bug: str) -> None:
+    names = ("after history that fades", "after history, memories part")
+    assert any(first_difference(CASES[name], bug) != "" for name in names)
