@@ -93,8 +93,7 @@ def changing(n: int = 600) -> tuple[Floats, Floats, Floats]:
 def weighted_regression(X: Floats, y: Floats, a: Floats) -> Floats:
     """Weights, and last the intercept, by the definition."""
     Z = np.column_stack([X, np.ones(len(y))])
-    found: Floats = np.linalg.solve((Z * a[:, None]).T @ Z, (Z * a[:, None]).T @ y)
-    return found
+    return np.linalg.solve((Z * a[:, None]).T @ Z, (Z * a[:, None]).T @ y).astype(np.float64)
 
 
 def test_rows_that_fade_give_a_weighted_regression() -> None:
