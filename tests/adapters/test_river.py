@@ -351,3 +351,60 @@ def test_in_a_pipeline_under_progressive_validation() -> None:
     assert score(1) != score(2)
     # The labels have variance 5 and noise 0.01; whoever finds both features is far below 1.
     assert score(1)[0] < 1.0
+
+
+def test_rows_known_in_full_are_studied_at_no_cost() -> None:
+    rows = stream(400)
+    X, y = frame(rows[:300])
+    model, plain = (KeyholeRegressor(sparsity=2, budget=4, seed=1) for _ in range(2))
+    model.study_many(X, y)
+    assert (model.n_reads, model.n_rounds, model.n_starts) == (0, 0, 1)
+    assert {"f1", "f4"} <= set(model.next_features)
+    x, label = rows[300]
+    assert model.predict_one(x) == pytest.approx(label, abs=0.6)
+    assert plain.predict_one(x) == 0.0
+    learner = kh.AutoLearner(kh.Problem(9, 2, 4, names=[f"f{j}" for j in range(9)]), seed=1)
+    learner.study(kh.streams.ArrayStream(X.to_numpy(), y.to_numpy(), tuple(X.columns)))
+    for x, label in rows[300:]:
+        ticket = learner.ask()
+        assert ticket.names == model.next_features
+        seen = ticket.fill({name: x[name] for name in ticket.names or ()})
+        assert model.predict_one(x) == learner.predict(seen)
+        model.learn_one(x, label)
+        learner.tell(seen, label)
+    assert model.n_reads == 4 * 100
+
+
+def test_study_many_between_rows_and_in_parts() -> None:
+    rows = stream(400)
+    whole, parts = (KeyholeRegressor(sparsity=2, budget=4, seed=1) for _ in range(2))
+    for model in (whole, parts):
+        model.learn_many(*frame(rows[:50]))
+    whole.study_many(*frame(rows[50:200]), half_life=30.0)
+    parts.study_many(*frame(rows[50:60]), half_life=30.0)
+    parts.study_many(*frame(rows[60:200]), half_life=30.0)
+    assert whole.n_rounds == 50
+    same_future(whole, parts)
+
+
+def test_what_study_many_cannot_use_changes_nothing() -> None:
+    rows = stream(60)
+    X, y = frame(rows)
+    model = KeyholeRegressor(sparsity=2, budget=4, seed=1)
+    model.learn_many(X, y)
+    before = state(model)
+    for bad, labels, words in (
+        (X.assign(f1="text"), y, "plain numbers"),
+        (X.assign(new=1.0), y, "does not know 'new'"),
+        (X, y.replace(y.iloc[5], np.nan), "label|finite"),
+        (X.assign(f1=np.inf), y, "history, row 1, feature 1"),
+    ):
+        with pytest.raises(kh.KeyholeError, match=words):
+            model.study_many(bad, labels)
+        assert state(model) == before
+    with pytest.raises(kh.ProblemError, match="cannot study"):
+        KeyholeRegressor(learner="iht").study_many(X, y)
+    untouched = KeyholeRegressor()
+    untouched.study_many(X.iloc[:0], y.iloc[:0])
+    assert untouched.n_starts == 0
+    model.study_many(X.drop(columns="f3"), y)  # absent, as in any row

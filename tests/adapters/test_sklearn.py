@@ -15,6 +15,7 @@ import keyhole as kh
 from keyhole.adapters.sklearn import KeyholeRegressor
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats
+from keyhole.saving.api import to_bytes
 
 base = extra("sklearn.base", "sklearn")
 checks = extra("sklearn.utils.estimator_checks", "sklearn")
@@ -252,3 +253,71 @@ def test_what_is_refused_changes_nothing(data: tuple[Floats, Floats]) -> None:
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(np.where(X > 0, X, np.nan), y)
     assert pickle.dumps(model) == before
+
+
+def test_history_is_studied_before_the_first_row(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    old, new = (X[:300], y[:300]), (X[300:330], y[300:330])
+    model, plain = regressor(history=old).fit(*new), regressor().fit(*new)
+    assert model.n_reads_ == plain.n_reads_ == 30 * BUDGET
+    assert model.score(X, y) > 0.98 > plain.score(X, y)
+    learner = kh.AutoLearner(kh.Problem(D, K, BUDGET), seed=1)
+    kh.play(learner, kh.streams.ArrayStream(*new), history=kh.streams.ArrayStream(*old))
+    assert to_bytes(learner) == to_bytes(model.learner_)
+    # A stream, a frame with names, and rows in parts come to the same.
+    streamed = regressor(history=kh.streams.ArrayStream(*old)).partial_fit(*new)
+    assert to_bytes(streamed.learner_) == to_bytes(learner)
+    frame = pandas.DataFrame(X, columns=NAMES)
+    named = regressor(history=(frame[:300], y[:300])).fit(frame[300:330], y[300:330])
+    assert (named.coef_ == model.coef_).all()
+    again = regressor(history=old).fit(*new).fit(*new)  # and it is studied once per fit
+    assert (again.coef_ == model.coef_).all()
+
+
+def test_rows_known_in_full_are_studied_between_parts(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    first = regressor().study(X[:300], y[:300])
+    assert first.n_reads_ == 0
+    assert first.score(X, y) > 0.98
+    before = to_bytes(first.learner_)
+    assert (first.predict(X[:3]) == first.predict(X[:3])).all()
+    parts = regressor().study(X[:100], y[:100]).study(X[100:300], y[100:300])
+    assert to_bytes(parts.learner_) == before
+    assert (parts.coef_ == first.coef_).all()
+    first.partial_fit(X[300:310], y[300:310]).study(X[310:], y[310:], half_life=50.0)
+    assert first.n_reads_ == 10 * BUDGET
+    assert first.learner_.round == 10
+    reversed_ = regressor().study(X[:300], y[:300]).study(X[:300], 80.0 - y[:300], half_life=20.0)
+    assert reversed_.score(X, 80.0 - y) > 0.9  # what came before has faded
+
+
+def test_a_history_that_cannot_be_used_is_refused(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    fitted = regressor().fit(X, y)
+    before = fitted.coef_.copy()
+    for history, words in (
+        ((X[:, :5], y), "X has 5 features"),
+        ((X, y, y), "must be a pair"),
+        (7, "must be a stream"),
+        ((X, np.append(y[1:], np.nan)), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fitted.set_params(history=history).fit(X, y)
+        assert (fitted.coef_ == before).all()
+    with pytest.raises(kh.ProblemError, match="cannot study"):
+        regressor(learner="iht", history=(X, y)).fit(X, y)
+    with pytest.raises(kh.ProblemError, match="cannot study"):
+        regressor(learner="iht").study(X, y)
+
+
+def test_clones_and_pickles_keep_the_history(data: tuple[Floats, Floats]) -> None:
+    X, y = data
+    model = regressor(history=(X[:300], y[:300])).fit(X[300:], y[300:])
+    clone = extra("sklearn.base", "sklearn").clone
+    for twin in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert (twin.fit(X[300:], y[300:]).coef_ == model.coef_).all()
+    old = model.__getstate__()
+    del old["history"]  # a pickle from before there was history
+    twin = KeyholeRegressor.__new__(KeyholeRegressor)
+    twin.__setstate__(old)
+    assert twin.get_params()["history"] is None

@@ -16,7 +16,7 @@ USUAL = kh.AutoParts()
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, a stream, and how it is played."""
+    """A problem, a stream, how it is played, and how many rows of it are studied before."""
 
     shape: tuple[int, int, int]
     rounds: int
@@ -24,6 +24,8 @@ class Case:
     proper: bool = False
     past: bool = True
     parts: kh.AutoParts = USUAL
+    history: int = 0
+    half_life: float | None = None
 
 
 def stream(case: Case) -> tuple[Floats, Floats]:
@@ -47,7 +49,7 @@ def stream(case: Case) -> tuple[Floats, Floats]:
 def word_of(learner: kh.AutoLearner) -> Word:
     s, state = learner._settings, learner._state
     late = state.mixture.recent[s.experts.judges]
-    found = (select(state.kept, m, s.pool, s.thresholds[m]) for m in range(len(late)))
+    found = (select(state.kept, m, s.budget, s.thresholds[m]) for m in range(len(late)))
     return Word(late, [selection.chosen.tolist() for selection in found])
 
 
@@ -61,9 +63,15 @@ def first_difference(case: Case, bug: str = "") -> str:
         kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
         for _ in range(2)
     )
+    rules, before = Transcription(problem, case.parts, 3, case.proper, case.past, bug), case.history
+    keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
+    fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
+    for i in range(before):
+        rules.study(X[i], float(y[i]), keep, word_of(slow))
+        slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
+    X, y = X[before:], y[before:]
     bought = np.empty((len(y), problem.budget), dtype=np.int32)
     predictions = fast.advance(X, y, bought)
-    rules = Transcription(problem, case.parts, 3, case.proper, case.past, bug)
     t = 0
     while t < len(y):
         rows = slice(t, min(t + rules.size(), len(y)))

@@ -39,6 +39,12 @@ class Memory:
         self.n_j = fade * self.n_j + arrived.sum(axis=0)
         self.n, self.Y = fade * self.n + len(y), fade * self.Y + float(y @ y)
 
+    def study(self, z: Floats, arrived: Floats, y: float, keep: float) -> None:
+        """One complete row; what was there before counts `keep` times."""
+        self.G, self.c = keep * self.G + np.outer(z, z), keep * self.c + y * z
+        self.n_j = keep * self.n_j + arrived
+        self.n, self.Y = keep * self.n + 1.0, keep * self.Y + y * y
+
 
 @dataclass
 class Selection:

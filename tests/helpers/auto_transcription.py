@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 import keyhole as kh
+from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import (
@@ -35,6 +37,13 @@ BUGS = (
     "the last layer forgets nothing",
     "errors in place of labels",
     "the last layer learns within a batch",
+)
+STUDY_BUGS = (
+    "history is charged to the experts",
+    "after history, all batches look out",
+    "the leader is not kept first",
+    "older rows do not fade",
+    "rows of history are rounds",
 )
 
 
@@ -113,7 +122,7 @@ class Transcription:
         self.mixture = Mixture(heard_by, parts.bold)
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
-        self.t = self.b = 0
+        self.t = self.b = self.studied = 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
@@ -138,31 +147,64 @@ class Transcription:
     def choose(self, word: Word) -> Batch:
         """The next batch."""
         self.b += 1
+        return self._choose(self.b, word)
+
+    def study(self, row: Floats, y: float, keep: float, word: Word) -> None:
+        """One row of history: played, charged to no one, and taken in whole."""
+        layers = [self.mixture] + ([] if self.last is None else [self.last.judge])
+        losses = [layer.L for layer in layers]
+        self.play(self._choose(FIRST + self.studied, word), row, y)
+        if self.bug != STUDY_BUGS[0]:
+            for layer, L in zip(layers, losses, strict=True):
+                layer.L = L
+        self.t -= 0 if self.bug == STUDY_BUGS[4] else 1
+        self.labels.append(y)
+        arrived = ~np.isnan(row)
+        for j in np.flatnonzero(arrived).tolist():
+            self.values[j].append(float(row[j]))
+        centre = np.array([centre_of(values) for values in self.values])
+        z = np.append(np.nan_to_num(row - centre), 1.0)
+        self.peak = np.maximum(self.peak, np.abs(z[:-1]))
+        keep = 1.0 if self.bug == STUDY_BUGS[3] else keep
+        self.memories[0].study(z, arrived.astype(float), y - centre_of(self.labels), keep)
+        self.studied += 1
+
+    def _most(self, number: int) -> int:
+        """How many features may be kept in that batch."""
+        looks_out = number % LOOK_OUT == 0 or self.bug == STUDY_BUGS[1]
+        if self.studied > 0 and not looks_out:
+            return self.budget
+        return 0 if self.budget == 1 < self.d and number % 2 == 0 else self.pool
+
+    def _choose(self, number: int, word: Word) -> Batch:
         late = self.mixture.R[self.judges]
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
         lead = order[0]
-        most = 0 if self.budget == 1 < self.d and self.b % 2 == 0 else self.pool
+        most = self._most(number)
         found = [
             select(memory, most, self._threshold(memory.tau), theirs)
             for memory, theirs in zip(self.memories, word.chosen, strict=True)
         ]
         kept = list[int]()
+        if most > self.pool and self.bug != STUDY_BUGS[2]:
+            kept += found[lead].chosen
         for rank in range(most):
             for m in order:
                 if rank < len(found[m].chosen) and len(kept) < most:
                     j = found[m].chosen[rank]
                     kept += [j] if j not in kept else []
-        slots, net, p, weight = self._cast(kept)
+        slots, net, p, weight = self._cast(number, kept, there=most <= self.pool)
         read = sorted({*kept, *net})
         free = self.budget - len(read)
         for h, many in enumerate((free // 2, free - free // 2)):
             m = 0 if h == 0 or self.bug == BUGS[2] else lead
-            score, other = self._scores(self.memories[m], found[m], 2 * self.b + h)
+            score, other = self._scores(self.memories[m], found[m], 2 * number + h)
             score[read] = other[read] = -1.0
             best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
+        slots = slots if most <= self.pool else read[:1] * self.slots
         centre = np.array([centre_of(values) for values in self.values])
         label = centre_of(self.labels)
         choice = Choice(lead, found, kept, slots, read)
@@ -176,11 +218,13 @@ class Transcription:
         may = tau < math.inf and not self.proper and self.pool >= 2 * self.k
         return self.threshold - bolder if may else self.threshold
 
-    def _cast(self, kept: list[int]) -> tuple[list[int], list[int], Floats, Floats]:
+    def _cast(
+        self, number: int, kept: list[int], *, there: bool
+    ) -> tuple[list[int], list[int], Floats, Floats]:
         """What the slots play, what the net reads, p, and what a loss counts (slots x d)."""
         d, n = self.d, self.slots
-        p, weight = np.empty((n, d)), np.zeros((n, d))
-        if n == 0:
+        p, weight = np.zeros((n, d)), np.zeros((n, d))
+        if n == 0 or not there:
             return [], [], p, weight
 
         def f(v: int) -> float:
@@ -192,10 +236,10 @@ class Transcription:
             eta = math.sqrt(math.log(d) / seen) if seen > 0.0 else 1.0
             p[i] = np.exp(-eta * (self.L[i] - self.L[i].min()))
             p[i] /= p[i].sum()
-            u = uniforms(self.seed, self.b, 1, purpose=2 * i)[0]
+            u = uniforms(self.seed, number, 1, purpose=2 * i)[0]
             j.append(int(np.searchsorted(np.cumsum(p[i]), u * p[i].sum(), side="right")))
         V = sorted(set(j))
-        rest = complement_subset(self.seed, self.b, d, self.net - len(V), V, purpose=2 * n).tolist()
+        rest = complement_subset(self.seed, number, d, self.net - len(V), V, purpose=2 * n).tolist()
         for i in range(n):
             Q = 1.0 - np.prod(1.0 - p[i:], axis=0)
             Q[j[:i]] = 1.0

@@ -8,7 +8,7 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_games import Case, first_difference
-from tests.helpers.auto_transcription import BUGS
+from tests.helpers.auto_transcription import BUGS, STUDY_BUGS
 
 USUAL = kh.AutoParts()
 OTHER = kh.AutoParts(
@@ -54,6 +54,14 @@ CASES = {
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
     "the same, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
+    "after history": Case((12, 2, 8), 250, history=50),
+    "after history that fades": Case((12, 2, 8), 250, "switch", history=60, half_life=15.0),
+    "after history with gaps": Case((14, 2, 6), 250, "gaps", history=60),
+    "after history, proper": Case((16, 2, 10), 250, "switch", proper=True, history=60),
+    "after history, everything is read": Case((9, 2, 9), 200, history=40),
+    "after history, budget 1": Case((7, 1, 1), 200, past=False, history=40),
+    "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
+    "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 
@@ -61,7 +69,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_short_games_keep_to_the_rules(case: Case) -> None:
     """Few enough rounds to be played by kernels that are not compiled."""
-    assert first_difference(replace(case, rounds=60)) == ""
+    before = min(case.history, 20)
+    assert first_difference(replace(case, rounds=60 + before, history=before)) == ""
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -73,3 +82,9 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
 def test_a_mistake_is_noticed(bug: str) -> None:
     """Broken twins: each of these once left every test of AutoLearner green."""
     assert first_difference(CASES["usual, beyond round 1024"], bug) != ""
+
+
+@pytest.mark.parametrize("bug", STUDY_BUGS)
+def test_a_mistake_about_history_is_noticed(bug: str) -> None:
+    names = ("after history that fades", "after history, memories part")
+    assert any(first_difference(CASES[name], bug) != "" for name in names)

@@ -151,3 +151,17 @@ def test_one_round_is_a_run() -> None:
     run = record(kh.RandomSubset(kh.Problem(2, 1, 1)), stream)
     assert run.ends.tolist() == [1]
     assert run.problem.names == ("a", "b")
+
+
+def test_a_run_after_history_says_so_and_counts_nothing_of_it() -> None:
+    stream, _ = kh.streams.realizable(d=8, k=2, n=400, seed=1)
+    X, y = kh.streams.collect(stream)
+    old, new = (kh.streams.ArrayStream(X[p], y[p]) for p in (slice(150), slice(150, 400)))
+    learner, other = (kh.AutoLearner(kh.Problem(8, 2, 4), seed=0) for _ in range(2))
+    rows = learner.study(old)
+    run = record(learner, new, history=rows, full=False, diagnosed=False)
+    assert (run.history, run.ledger.rounds, run.summary()["history_rows"]) == (150, 250, 150)
+    assert run.ledger.loss == kh.play(other, new, history=old).loss
+    assert any("studied history" in note for note in run.notes)
+    plain = record(kh.RunningMean(kh.Problem(8, 2, 4)), new, full=False, diagnosed=False)
+    assert (plain.history, plain.notes) == (0, ())

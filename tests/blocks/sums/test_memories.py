@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.blocks.sums.memories import memories, remember
+from keyhole.blocks.sums.memories import fold_row, memories, remember
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 8), st.sampled_from([3.0, 64.0]))
@@ -69,3 +69,35 @@ def test_a_memory_that_is_multiplied_out_keeps_what_it_knew() -> None:
 def test_a_memory_needs_a_positive_span() -> None:
     with pytest.raises(kh.ProblemError, match="taus must be positive"):
         memories(2, [0.0])
+
+
+@pytest.mark.parametrize("keep", [1.0, 0.5, 0.97])
+def test_a_complete_row_is_added_and_all_before_it_fades(keep: float) -> None:
+    """G = sum keep^age z z', and so on; other memories are as they were."""
+    rng, kept = np.random.default_rng(2), memories(3, [np.inf, 5.0])
+    Z, y = rng.standard_normal((12, 4)), rng.standard_normal(12)
+    seen = (rng.random((12, 4)) < 0.8).astype(float)
+    Z[:, 3] = seen[:, 3] = 1.0
+    Z *= seen
+    for z, there, label in zip(Z, seen, y.tolist(), strict=True):
+        fold_row(kept, 0, keep, z, there, label)
+    a, scale = keep ** np.arange(12)[::-1], kept.scale[0]
+    np.testing.assert_allclose(kept.G[0] * scale, (Z * a[:, None]).T @ Z, atol=1e-12)
+    np.testing.assert_allclose(kept.c[0] * scale, (a * y) @ Z, atol=1e-12)
+    np.testing.assert_allclose(kept.n[0] * scale, a @ seen, atol=1e-12)
+    np.testing.assert_allclose(kept.yy[0] * scale, a @ y**2, atol=1e-12)
+    assert (kept.G[0] == kept.G[0].T).all()
+    assert not any(part[1].any() for part in (kept.G, kept.c, kept.n, kept.yy))
+    assert kept.scale[1] == 1.0
+
+
+def test_complete_rows_that_fade_go_on_for_ever() -> None:
+    """0.5^t underflows after 1,074 rows; the sums must not."""
+    kept = memories(1, [np.inf])
+    for _ in range(1_500):
+        fold_row(kept, 0, 0.5, np.array([2.0, 1.0]), np.ones(2), 3.0)
+    scale = kept.scale[0]
+    np.testing.assert_allclose(kept.G[0] * scale, [[8.0, 4.0], [4.0, 2.0]], rtol=1e-12)
+    np.testing.assert_allclose(kept.c[0] * scale, [12.0, 6.0], rtol=1e-12)
+    np.testing.assert_allclose(kept.n[0] * scale, [2.0, 2.0], rtol=1e-12)
+    np.testing.assert_allclose(kept.yy[0] * scale, 18.0, rtol=1e-12)

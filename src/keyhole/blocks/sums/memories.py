@@ -121,9 +121,9 @@ def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: f
         c[a] += z[a] * y * more
         n[a] += seen[a] * more
         if z[a] != 0.0:
-            row, part = G[a], z[a] * more
+            row = G[a]
             for b in range(len(z)):
-                row[b] += part * z[b]
+                row[b] += z[a] * z[b] * more  # in this order G stays symmetric to the bit
 
 
 @kernel
