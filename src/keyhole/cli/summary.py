@@ -77,6 +77,7 @@ def show(done: Recorded, *, explain: bool) -> None:
     _reads(done)
     if explain:
         _explanation(done)
+        _advice(done)
     if run.notes:
         say("", *run.notes)
     report, save = done.files.report, done.files.save
@@ -121,6 +122,12 @@ def _explanation(done: Recorded) -> None:
         say(f"  {done.run.learner} does not say.")
     else:
         say(*str(explained()).splitlines())
+
+
+def _advice(done: Recorded) -> None:
+    if done.run.advice is not None:
+        heading("Advice")
+        say(*str(done.run.advice).splitlines())
 
 
 def _loss_of(done: Recorded, baseline: str) -> float:

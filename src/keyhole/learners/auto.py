@@ -35,7 +35,7 @@ from keyhole.blocks.auto.layer import (
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
-    KEPT,
+    LONGEST_MEMORY,
     ONLY,
     Batch,
     Clock,
@@ -46,10 +46,11 @@ from keyhole.blocks.auto.state import (
     settings,
     tidy,
 )
+from keyhole.blocks.auto.worth import joint_fit
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
 from keyhole.blocks.sums.past import LABELS
-from keyhole.blocks.sums.running import spread
+from keyhole.blocks.sums.running import centre, spread
 from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
@@ -274,25 +275,30 @@ class AutoLearner(LearnerBase):
         bring cannot be told from what was bought: `kh.budget_curve` and `keyhole advise FILE` tell
         it from examples that are known in full.
         """
-        state, current, told = self._state, self._batches.current, self.round - len(self._desk.open)
-        lead, since = self._leader(), int(state.lead[1])
-        kept: tuple[Worth, ...] = ()
-        fewer: tuple[Fewer, ...] = ()
-        if current is not None and told > 0 and state.kept.n[lead, -1] > 0.0:
-            threshold = float(self._settings.thresholds[lead])
-            chosen = select(state.kept, lead, self._settings.pool, threshold).chosen
-            names = [self._name(j) for j in chosen.tolist()]
-            kept, fewer = worths(state.kept, lead, chosen, names)
-        searching = 0 if current is None else int((current.content.why != KEPT).sum())
+        state, current, s = self._state, self._batches.current, self._settings
+        lead, kept, fewer = self._leader(), tuple[Worth, ...](), tuple[Fewer, ...]()
+        source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
+        chosen = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
+        if len(chosen):
+            middle = centre(state.label, ONLY)
+            reach = float(np.abs(state.mixture.span - middle).max())
+            fit = joint_fit(state.kept, source, chosen, state.peaks, reach)
+            kept, fewer = worths(fit, [self._name(j) for j in chosen.tolist()])
+        searching = 0 if current is None else int((~np.isin(current.content.S, chosen)).sum())
+        labels, studied = int(state.label.reads[ONLY]), int(state.studied[ONLY])
+        since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
+        recent = state.mixture.recent[s.experts.judges]
+        behind = float(recent[LONGEST_MEMORY] - recent[lead])
         oldest = [self.round - ticket.round for ticket in self._desk.open[:1]]
         return Advice(
             round=self.round,
-            told=told,
+            told=labels - studied,
             kept=kept,
             fewer=fewer,
             searching=searching,
             leader=memory_span(lead, self.parts.taus),
-            since=since,
+            since=max(since - studied, 0),
+            ahead=behind / max(float(recent[lead]), 1e-300) if behind > 0.0 else 0.0,
             waiting=len(self._desk.open),
             oldest=sum(oldest),
         )

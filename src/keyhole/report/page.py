@@ -15,6 +15,7 @@ import numpy as np
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Interval
 from keyhole.report import plots
+from keyhole.report.advice_table import losses
 from keyhole.report.run import Run
 from keyhole.saving.atomic_file import whole_file
 
@@ -109,6 +110,7 @@ def page(run: Run) -> str:
         facts=_facts(run),
         costs=_costs(run),
         pictures=[_marked(p, jinja.utils.markupsafe.Markup) for p in _pictures(run)],
+        losses=[] if run.advice is None else losses(run.advice),
         intercepts=(number(run.intercept), number(run.best.intercept)),
         weights=[_weight(run, j) for j in used[:ROWS]],
         weights_left=max(len(used) - ROWS, 0),

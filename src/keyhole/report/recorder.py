@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from keyhole.advice import BudgetCurve
+from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.referee import problem_of
@@ -221,6 +222,7 @@ class Recorder:
             notes=self._notes(ledger.rounds),
             curve=about.curve,
             history=about.history,
+            advice=_advice(self._learner),
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
@@ -271,6 +273,13 @@ def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival 
     if too_long or not fits(FullInformation.memory(everything)):
         return None
     return Rival(FullInformation(everything), bins, most_rounds)
+
+
+def _advice(learner: Learner) -> Advice | None:
+    """What a learner advises, where it does."""
+    advise = getattr(learner, "advice", None)
+    found = advise() if callable(advise) else None
+    return found if isinstance(found, Advice) else None
 
 
 def _some(ends: Indices, d: int) -> list[int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.advice import BudgetCurve
+from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import Diagnosis
 from keyhole.hindsight import Hindsight, RegretCurve
 from keyhole.ledger import Ledger
@@ -76,6 +77,8 @@ class Run:
         What so many features explain, if sizes were chosen from that; None if not.
     history
         How many rows the learner studied before the first round; none of them is in the figures.
+    advice
+        What the learner advises at the end, if it does (`AutoLearner.advice`); None if not.
     versions
         Of keyhole and of what it computes with.
     """
@@ -104,6 +107,7 @@ class Run:
     notes: tuple[str, ...] = ()
     curve: BudgetCurve | None = None
     history: int = 0
+    advice: Advice | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -168,6 +172,7 @@ class Run:
                 if self.ledger.reads[j]
             },
             "baselines": {b.name: {"loss": float(b.loss[-1])} for b in self.baselines},
+            "advice": None if self.advice is None else self.advice.as_json(),
             "rounds_per_second": self.rounds_per_second,
             "notes": list(self.notes),
             "versions": dict(self.versions),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from keyhole.blocks.sums.memories import Memories
-from keyhole.problem import Floats, Indices
+from keyhole.blocks.auto.worth import Joint, least_missed, lost_without
 
 SURE = 2.0  # standard errors that make a difference
+CLEAR = 0.5  # what the longest memory must lose more of late to say that something changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,8 @@ class Worth:
 class Fewer:
     """The best so many of the kept features: the share of the variance they explain, its error.
 
-    The error is that of the difference to all kept features together.
+    The error is that of the difference to all kept features together. With no feature left, that
+    is the error of what all of them explain.
     """
 
     features: tuple[str, ...]
@@ -46,28 +45,32 @@ class Advice:
     Attributes
     ----------
     round
-        How many rounds were asked so far, of which `told` were told.
+        How many rounds were asked so far.
+    told
+        How many labels were learnt from; those of a batch count when it is over.
     kept
         The features worth their price so far, the most valuable first.
     fewer
         All kept features, then one less, and so on: each time the one that is missed least goes.
     searching
         How many of the features bought for an example now are not kept: they look for better ones.
-    leader, since
-        The memory that predicts best, and after how many labels it took the lead; "all rounds"
-        means that the stream looks steady.
+    leader, since, ahead
+        The memory whose kept features predicted best of late, after how many labels it took the
+        lead, and by how much more, as a share, the longest memory lost of late. A memory that
+        forgets may lead on a steady stream, too, by little: `changed` says whether it is much.
     waiting, oldest
         Open tickets, and how many rounds ago the oldest was asked.
 
     Examples
     --------
     >>> age, bmi = Worth("age", 0.5, 0.31, 0.02), Worth("bmi", 0.01, 0.001, 0.001)
-    >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0), Fewer(("age",), 0.399, 0.001))
-    >>> print(Advice(500, 500, (age, bmi), fewer, 2, "all rounds", 0, 0, 0))
+    >>> both, one = Fewer(("age", "bmi"), 0.4, 0.0), Fewer(("age",), 0.399, 0.001)
+    >>> fewer = (both, one, Fewer((), 0.0, 0.02))
+    >>> print(Advice(500, 500, (age, bmi), fewer, 2, "all rounds", 0, 0.0, 0, 0))
     after 500 rounds:
       without age    31.0 % ± 2.0 % less of the variance is explained
       without bmi     0.1 % ± 0.1 % less of the variance is explained
-    The 2 kept features explain 40 % of the variance.
+    The 2 kept features explain 40 % ± 2 % of the variance.
     bmi could be left out: that costs nothing that can be told from chance.
     2 more are bought for each example to look for better ones.
     The memory of all rounds predicts best: nothing has changed that would matter.
@@ -80,6 +83,7 @@ class Advice:
     searching: int
     leader: str
     since: int
+    ahead: float
     waiting: int
     oldest: int
 
@@ -88,29 +92,46 @@ class Advice:
         """The features that could all be left out at a loss that may well be chance."""
         if not self.fewer:
             return ()
-        most = self.fewer[0]
-        small = [f for f in self.fewer if most.explained - f.explained <= SURE * f.error]
-        return tuple(name for name in most.features if name not in small[-1].features)
+        most, enough = self.fewer[0], self.fewer[0]
+        for fewer in self.fewer[1:]:
+            if most.explained - fewer.explained > SURE * fewer.error:
+                break
+            enough = fewer
+        return tuple(name for name in most.features if name not in enough.features)
+
+    @property
+    def changed(self) -> bool:
+        """Whether what was learnt long ago misleads: the longest memory is far behind."""
+        return self.ahead > CLEAR
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What follows from the figures, in words: the budget, changes, labels that are late."""
+        if not self.kept:
+            return ("Nothing is known to be useful yet, so no advice.", *self._late())
+        return (*self._budget(), self._change(), *self._late())
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for machines."""
-        return {**asdict(self), "idle": list(self.idle)}
+        return {**asdict(self), "idle": list(self.idle), "changed": self.changed}
 
     def __str__(self) -> str:
-        if not self.kept:
-            return f"after {self.round} rounds: nothing is known to be useful yet, so no advice"
-        wide = max(len(worth.name) for worth in self.kept)
-        text = [f"after {self.round} rounds:"]
+        wide = max((len(worth.name) for worth in self.kept), default=0)
+        text = [f"after {_many(self.round, 'round')}:"]
         for worth in self.kept:
-            lost, error = 100.0 * worth.lost, 100.0 * worth.error
-            about = f"{lost:5.1f} % ± {error:.1f} % less of the variance is explained"
-            text.append(f"  without {worth.name:<{wide}}  {about}")
-        return "\n".join([*text, *self._budget(), self._change(), *self._late()])
+            about = (
+                f"{_percent(worth.lost, 1):>7} ± {_percent(worth.error, 1)} less of the variance"
+            )
+            text.append(f"  without {worth.name:<{wide}}  {about} is explained")
+        return "\n".join([*text, *self.sentences])
 
     def _budget(self) -> list[str]:
         """What the budget buys, and what could be saved."""
-        many, all_of = len(self.kept), self.fewer[0].explained
-        text = [f"The {many} kept features explain {100.0 * all_of:.0f} % of the variance."]
+        many, level = len(self.kept), f"{_percent(self.fewer[0].explained)} ± "
+        level += f"{_percent(self.fewer[-1].error)} of the variance."
+        text = [f"The {many} kept features explain {level}"]
+        if many == 1:
+            text = [f"The only kept feature explains {level}"]
         if self.idle:
             text.append(
                 f"{', '.join(self.idle)} could be left out: that costs nothing that can be told "
@@ -120,104 +141,68 @@ class Advice:
             least = self.kept[-1]
             text.append(
                 f"None can be left out for nothing; {least.name} is missed least "
-                f"({100.0 * least.lost:.1f} % ± {100.0 * least.error:.1f} %)."
+                f"({_percent(least.lost, 1)} ± {_percent(least.error, 1)})."
             )
         if self.searching:
-            text.append(
-                f"{self.searching} more are bought for each example to look for better ones."
-            )
+            more = f"{self.searching} more {'is' if self.searching == 1 else 'are'} bought"
+            text.append(f"{more} for each example to look for better ones.")
         return text
 
     def _change(self) -> str:
-        if self.leader == "all rounds":
-            return "The memory of all rounds predicts best: nothing has changed that would matter."
-        return (
-            f"The memory of {self.leader} predicts best, since label {self.since:,}: something "
-            "changes, and what was learnt long ago is worth less."
-        )
+        if self.ahead <= 0.0:
+            return (
+                f"The memory of {self.leader} predicts best: nothing has changed that would matter."
+            )
+        best = f"The memory of {self.leader} predicts best, since label {self.since:,}"
+        behind = f"{_percent(self.ahead)} more of late"
+        if self.changed:
+            return (
+                f"{best}; the longest memory loses {behind}: something changes, and what was "
+                "learnt long ago misleads."
+            )
+        return f"{best}; the longest memory loses {behind}: no clear sign of a change."
 
     def _late(self) -> list[str]:
         if not self.waiting:
             return []
+        missing = "1 label is" if self.waiting == 1 else f"{self.waiting:,} labels are"
         return [
-            f"{self.waiting:,} labels are missing, the oldest for {self.oldest:,} rounds: nothing "
-            "is learnt from those examples until they come."
+            f"{missing} missing, the oldest for {_many(self.oldest, 'round')}: nothing is learnt "
+            "from those examples until they come."
         ]
 
 
-class Fit(NamedTuple):
-    """A joint least-squares fit of some features, per round and in the units of the label.
+def _many(number: int, of: str) -> str:
+    return f"{number:,} {of}{'' if number == 1 else 's'}"
 
-    `lost[i]` is what the squared error grows by without feature i, `error[i]` its standard error;
-    `explained` what they all take away of the label's variance; `noise` is what is left.
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100.0 * share:,.{digits}f} %"
+
+
+def worths(fit: Joint, names: Sequence[str]) -> tuple[tuple[Worth, ...], tuple[Fewer, ...]]:
+    """What each feature of a fit is worth, and what fewer and fewer of them explain.
+
+    >>> import numpy as np
+    >>> from keyhole.blocks.auto.worth import joint_fit
+    >>> from keyhole.blocks.sums.memories import memories, remember
+    >>> rng = np.random.default_rng(0)
+    >>> X, kept = rng.standard_normal((400, 3)), memories(3, [np.inf])
+    >>> remember(kept, np.arange(3), X, 2.0 * X[:, 0] + X[:, 2] + rng.standard_normal(400))
+    >>> fit = joint_fit(kept, 0, np.arange(3), abs(X).max(axis=0), 6.0)
+    >>> for worth in worths(fit, ["a", "b", "c"])[0]:
+    ...     print(worth.name, round(worth.lost, 2), round(worth.error, 2))
+    a 0.69 0.03
+    c 0.15 0.02
+    b 0.0 0.0
     """
-
-    weights: Floats
-    lost: Floats
-    error: Floats
-    explained: float
-    noise: float
-
-
-def joint_fit(kept: Memories, memory: int, features: Indices) -> Fit:
-    """Fit features jointly from the sums of a memory.
-
-    Means of products are taken over the rounds that read a feature, or the rarer of two: kept
-    features are read in nearly every round, so that is nearly every round of both. With P the
-    inverse of the centred second moments of n rounds, theta the weights and s^2 the noise, leaving
-    out i costs theta_i^2 / P_ii a round; that is too large by s^2/n in the mean, which is taken
-    off, and has the standard error sqrt(4 cost s^2/n + 2 s^4/n^2).
-    """
-    G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
-    d, total = len(n) - 1, float(n[-1])
-    level = float(c[d]) / total
-    variance = max(float(kept.yy[memory]) / total - level * level, 0.0)
-    V = np.asarray(features, dtype=np.int64)
-    reads = n[V]
-    mean = G[d, V] / reads
-    S = G[np.ix_(V, V)] / np.minimum.outer(reads, reads) - np.outer(mean, mean)
-    r = c[V] / reads - mean * level
-    size = np.sqrt(np.maximum(np.diag(S), 1e-300))
-    R = S / np.outer(size, size) + 1e-9 * np.eye(len(V))
-    P = np.linalg.inv(R)
-    theta = P @ (r / size)
-    explained = float(np.clip(theta @ (r / size), 0.0, variance))
-    noise = variance - explained
-    rounds = np.maximum(reads * kept.scale[memory], len(V) + 2.0)
-    chance = noise / rounds
-    raw = theta**2 / np.maximum(np.diag(P), 1e-300)
-    lost = np.clip(raw - chance, 0.0, explained)
-    error = np.sqrt(4.0 * lost * chance + 2.0 * chance**2)
-    return Fit(theta / size, lost, error, explained, noise)
-
-
-def worths(
-    kept: Memories, memory: int, features: Indices, names: Sequence[str]
-) -> tuple[tuple[Worth, ...], tuple[Fewer, ...]]:
-    """What each feature is worth, and what fewer and fewer of them explain.
-
-    Shares of the label's variance. The one that is missed least goes first; the errors of what is
-    lost add up as squares.
-    """
-    if not len(features):
-        return (), ()
-    whole = joint_fit(kept, memory, features)
-    variance = max(whole.explained + whole.noise, 1e-300)
-    kept_worths = sorted(
-        (
-            Worth(names[i], float(whole.weights[i]), whole.lost[i] / variance, e / variance)
-            for i, e in enumerate(whole.error.tolist())
-        ),
-        key=lambda worth: -worth.lost,
-    )
-    left, explained, spread = list(range(len(features))), whole.explained, 0.0
-    steps = [Fewer(tuple(names), explained / variance, 0.0)]
-    while left:
-        now = joint_fit(kept, memory, features[left])
-        weakest = int(np.argmin(now.lost))
-        explained = max(explained - float(now.lost[weakest]), 0.0) if len(left) > 1 else 0.0
-        spread = float(np.hypot(spread, now.error[weakest]))
-        del left[weakest]
-        some = tuple(names[i] for i in left)
-        steps.append(Fewer(some, explained / variance, spread / variance))
-    return tuple(kept_worths), tuple(steps)
+    single = [lost_without(fit, [i]) for i in range(len(names))]
+    kept = [Worth(name, float(fit.weights[i]), *single[i]) for i, name in enumerate(names)]
+    order = least_missed(fit)
+    whole = lost_without(fit, order)[0]
+    fewer = list[Fewer]()
+    for gone in range(len(order) + 1):
+        lost, error = lost_without(fit, order[:gone])
+        some = tuple(name for i, name in enumerate(names) if i not in order[:gone])
+        fewer.append(Fewer(some, max(whole - lost, 0.0), error))
+    return tuple(sorted(kept, key=lambda worth: -worth.lost)), tuple(fewer) if names else ()

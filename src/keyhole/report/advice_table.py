@@ -1,0 +1,53 @@
+"""What a learner advises at the end of a run, as rows of a table with bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyhole.blocks.auto.advice import Advice
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is lost without a feature: in words, and where its bar begins and ends, in percent.
+
+    The bar is as long as the loss; `low` to `high` is two standard errors to both sides. All are
+    shares of the room there is, which the longest of them fills.
+    """
+
+    name: str
+    lost: str
+    error: str
+    bar: float
+    low: float
+    high: float
+
+
+def losses(advice: Advice) -> list[Loss]:
+    """A row per kept feature, the most valuable first.
+
+    >>> from keyhole.blocks.auto.advice import Fewer, Worth
+    >>> kept = Worth("age", 0.5, 0.3, 0.05), Worth("bmi", 0.1, 0.01, 0.01)
+    >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0),)
+    >>> for row in losses(Advice(9, 9, kept, fewer, 0, "all rounds", 0, 0.0, 0, 0)):
+    ...     print(row.name, row.lost, row.error, row.bar, row.low, row.high)
+    age 30.0 % 5.0 % 75.0 50.0 100.0
+    bmi 1.0 % 1.0 % 2.5 0.0 7.5
+    """
+    most = max((worth.lost + 2.0 * worth.error for worth in advice.kept), default=0.0)
+    whole = most if most > 0.0 else 1.0
+
+    def place(share: float) -> float:
+        return round(100.0 * max(share, 0.0) / whole, 1)
+
+    return [
+        Loss(
+            worth.name,
+            f"{100.0 * worth.lost:.1f} %",
+            f"{100.0 * worth.error:.1f} %",
+            place(worth.lost),
+            place(worth.lost - 2.0 * worth.error),
+            place(worth.lost + 2.0 * worth.error),
+        )
+        for worth in advice.kept
+    ]
