@@ -3,6 +3,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
+# Tests of inner kernels, which have no way in from Python once they are compiled.
+INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_parts.py tests/blocks/draw/test_by_value.py
 
 .PHONY: demo test check bench mutants figures clean distclean help
 
@@ -14,6 +16,7 @@ demo: .venv/ready  ## play the simulated clinic: 42 tests, 8 bought per patient;
 
 test: .venv/ready  ## all tests, doctests and README examples included
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INNER)
 
 check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/ruff format --check .

@@ -255,3 +255,13 @@ def test_what_cannot_be_squared_is_refused(of_x: float, of_y: float, intercept: 
     X, y = labels_that_follow(50, 3)
     with pytest.raises(kh.DataError, match="too large for sums of their squares"):
         kh.hindsight(ArrayStream(X * of_x, y * of_y), 1, intercept=intercept, past=True)
+
+
+def test_sizes_that_no_product_can_hold_are_refused() -> None:
+    """Labels of 1e-160 beside a column of 1e150: finite sums, and slopes that overflow."""
+    rng = np.random.default_rng(11)
+    X = rng.uniform(-1.0, 1.0, size=(40, 1))
+    y = 1e-160 * (X[:, 0] + 0.1 * rng.uniform(-1.0, 1.0, size=40))
+    with pytest.raises(kh.DataError, match="divide large columns, or the label, by their size"):
+        kh.hindsight(kh.streams.ArrayStream(1e150 * X[:3], y[:3]), 1, past=True)
+    assert np.isfinite(kh.hindsight(kh.streams.ArrayStream(1e20 * X[:3], y[:3]), 1).intercept)

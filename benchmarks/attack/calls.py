@@ -7,6 +7,7 @@ import functools
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.attack.outcome import ChangedError, finite
-from keyhole.learners.registry import LEARNERS, make_learner
+from benchmarks.attack.victims import NAMES, make
+from keyhole.learners.registry import make_learner
 from keyhole.saving.api import from_bytes, to_bytes
 
 Case = list[Any]
@@ -44,7 +46,7 @@ class Liar(np.ndarray[Any, Any]):
 
 def cases() -> Iterator[Case]:
     """Learner, problem, attack, seed."""
-    for name in LEARNERS:
+    for name in NAMES:
         for problem in range(len(PROBLEMS)):
             for attack in ATTACKS:
                 for seed in range(DRAWS):
@@ -83,7 +85,7 @@ def _future(learner: Learner) -> bytes:
 @functools.lru_cache(maxsize=2)
 def _learner(name: str, problem: int) -> Learner:
     """In the middle of a game, some tickets open."""
-    learner: Learner = make_learner(name, PROBLEMS[problem], seed=1)
+    learner: Learner = make(name, PROBLEMS[problem], seed=1)
     rng = np.random.default_rng(0)
     for t in range(30):
         ticket = learner.ask()
@@ -168,8 +170,8 @@ def no_observation(learner: Learner, rng: Rng) -> None:
 
 def strangers_ticket(learner: Learner, rng: Rng) -> None:
     """A ticket that another learner issued."""
-    name, problem = _pick(rng, sorted(LEARNERS)), _pick(rng, [*PROBLEMS, kh.Problem(4, 1, 3)])
-    other = make_learner(name, problem, int(rng.integers(9)))
+    name, problem = _pick(rng, sorted(NAMES)), _pick(rng, [*PROBLEMS, kh.Problem(4, 1, 3)])
+    other = make(name, problem, int(rng.integers(9)))
     tickets = [other.ask() for _ in range(rng.integers(1, 40))]
     ticket = tickets[-1]
     _use(learner, ticket.fill(np.ones(len(ticket.features))), rng)
@@ -207,7 +209,7 @@ def ticket_of_text(learner: Learner, rng: Rng) -> None:
 
 def closed_ticket(learner: Learner, rng: Rng) -> None:
     """A label told twice, a prediction after it."""
-    closed = make_learner(_name_of(learner), learner.problem, 1)
+    closed = type(learner)(learner.problem, **{"seed": 1, **learner.settings()})
     ticket = closed.ask()
     seen = ticket.fill(np.ones(len(ticket.features)))
     closed.tell(seen, 1.0)
@@ -218,11 +220,6 @@ def closed_ticket(learner: Learner, rng: Rng) -> None:
         if to_bytes(closed) != before:
             raise ChangedError("by a closed ticket") from None
         raise
-
-
-def _name_of(learner: Learner) -> str:
-    names = (name for name, row in LEARNERS.items() if row.cls is type(learner))
-    return next(names)
 
 
 def bad_block(learner: Learner, rng: Rng) -> None:
@@ -292,7 +289,12 @@ def bad_setting(learner: Learner, rng: Rng) -> None:
     if not names:
         raise kh.ProblemError("it has none")
     things = [*NO_NUMBERS, -1, 0, -0.5, 10**30, "no such thing", np.array([99])]
-    given = {_pick(rng, names): _pick(rng, things)}
+    name, thing = _pick(rng, names), _pick(rng, things)
+    if name == "parts" and rng.random() < 0.9:
+        part = _pick(rng, [field.name for field in fields(kh.AutoParts)])
+        lists = [(thing,), [thing, 1.0], (np.inf, np.inf), (1e-320,), (1e308, 1.0)]
+        thing = kh.AutoParts(**{part: _pick(rng, [thing, *lists, 1e-320, 1e308, 1, 5, 10**6])})
+    given = {name: thing}
     made: Learner = type(learner)(learner.problem, **{"seed": 0, **given})
     finite(made.advance(rng.normal(size=(4, made.problem.d)), rng.normal(size=4)))
 

@@ -9,7 +9,6 @@ import warnings
 
 from benchmarks.attack.outcome import ChangedError, NotFiniteError
 from benchmarks.attack.states import MOMENTS, genuine, play_on
-from keyhole.learners.registry import LEARNERS
 from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
 
@@ -18,8 +17,8 @@ def main() -> None:
     """One line of JSON for each case, [family, case]; one line in answer."""
     for line in sys.stdin:
         family, case = json.loads(line)
-        if case is None:
-            warm_up()
+        if family == "warm up":
+            warm_up(case)
             print("warm", flush=True)
             continue
         module = importlib.import_module(f"benchmarks.attack.{family}")
@@ -37,10 +36,10 @@ def main() -> None:
         print(outcome.replace("\n", " ")[:300], flush=True)
 
 
-def warm_up() -> None:
-    """Have every learner play a little, so that nothing has to be compiled later."""
+def warm_up(learners: list[str]) -> None:
+    """Have these learners play a little, so that nothing has to be compiled later."""
     warnings.simplefilter("ignore")
-    for name in LEARNERS:
+    for name in learners:
         for moment in MOMENTS:
             play_on(from_bytes(encode(genuine(name, 0, moment), "attack")))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.attack.states import genuine
-from keyhole.learners.registry import LEARNERS
+from benchmarks.attack.victims import NAMES
 from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
 
@@ -27,7 +27,7 @@ DRAWS = 400  # of each kind and learner
 def cases() -> Iterator[Case]:
     """Kind, learner, draw."""
     for kind in ("learner", "sealed learner"):
-        for name in LEARNERS:
+        for name in NAMES:
             for draw in range(DRAWS):
                 yield [kind, name, draw]
     for draw in range(20 * DRAWS):

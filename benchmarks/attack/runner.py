@@ -9,15 +9,16 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.attack.outcome import FINE
+from benchmarks.attack.victims import NAMES
 
 PATIENCE = 20.0  # seconds for a case
-WARMING_UP = 1800.0  # for every learner's kernels to be compiled
+WARMING_UP = 1800.0  # for the learners' kernels to be compiled
 
 
 @dataclass
@@ -37,7 +38,10 @@ class Tally:
 class Child:
     """A process that is attacked; a new one takes its place when it dies."""
 
-    def __init__(self, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: dict[str, str] | None = None, learners: Sequence[str] = NAMES
+    ) -> None:
+        self._learners = [*learners]
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
 
@@ -45,7 +49,7 @@ class Child:
         """The outcome of one case: what the child says, "crash" or "hang"."""
         if self._process is None:
             self._start()
-            warm = self._answer(family, None, WARMING_UP)
+            warm = self._answer("warm up", self._learners, WARMING_UP)
             if warm != "warm":
                 raise RuntimeError(f"the child could not be warmed up: {warm}")
         return self._answer(family, case, PATIENCE)
@@ -102,9 +106,10 @@ def attack(
     child: Child,
     told: Callable[[Tally], None] = lambda tally: None,
 ) -> Tally:
-    """Have a child suffer all cases of a family; `told` hears of every one."""
+    """Have a child suffer all cases of a family, until interrupted; `told` hears of every one."""
     tally = Tally()
-    for case in cases:
-        tally.add(case, child.suffer(family, case))
-        told(tally)
+    with contextlib.suppress(KeyboardInterrupt):  # what came of those before counts all the same
+        for case in cases:
+            tally.add(case, child.suffer(family, case))
+            told(tally)
     return tally

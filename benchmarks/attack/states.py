@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from benchmarks.attack.outcome import finite
-from keyhole.learners.registry import LEARNERS, make_learner
+from benchmarks.attack.victims import NAMES, make
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from keyhole.saving.snapshot import State
@@ -37,7 +37,7 @@ class Leaf(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """All of them: learner, problem, moment, where, change."""
-    for name in LEARNERS:
+    for name in NAMES:
         for problem in range(len(PROBLEMS)):
             for moment in MOMENTS:
                 for leaf in leaves(_tree(genuine(name, problem, moment))):
@@ -84,7 +84,7 @@ def play_on(learner: Any) -> None:
 @functools.cache
 def genuine(name: str, problem: int, moment: str) -> State:
     """A learner's own state: `new`, with labels missing (`waiting`), or further on (`late`)."""
-    learner: Any = make_learner(name, PROBLEMS[problem], seed=3)
+    learner: Any = make(name, PROBLEMS[problem], seed=3)
     rng = np.random.default_rng(7)
     if moment == "late":
         X = rng.normal(size=(150, PROBLEMS[problem].d))

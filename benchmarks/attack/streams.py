@@ -9,7 +9,7 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.attack.outcome import finite
-from keyhole.learners.registry import LEARNERS, make_learner
+from benchmarks.attack.victims import NAMES, make
 from keyhole.saving.api import from_bytes, to_bytes
 
 Case = list[Any]
@@ -18,44 +18,55 @@ PROBLEMS = (kh.Problem(1, 1, 1), kh.Problem(6, 2, 4), kh.Problem(8, 3, 8))
 VALUES = (0.0, 1.0, 1e-310, 1e-160, 1e-156, 1e-80, 1e8, 1e60, 1e100, 1e150)
 LABELS = (0.0, 1.0, 1e-310, 1e-160, 1e60, 1e150)
 FORMS = ("all", "one row", "one column", "one cell", "constant", "absent", "growing")
+TOLD = ("at once", "late", "in blocks")
 ROUNDS = 40
 
 
 def cases() -> Iterator[Case]:
-    """Learner, problem, size of values, size of labels, form, blocks or not."""
-    for name in LEARNERS:
+    """Learner, problem, size of values, size of labels, form, when labels are told."""
+    for name in NAMES:
         for problem in range(len(PROBLEMS)):
             for value in VALUES:
                 for label in LABELS:
                     for form in FORMS:
-                        for blocks in (False, True):
-                            yield [name, problem, value, label, form, blocks]
+                        for told in TOLD:
+                            yield [name, problem, value, label, form, told]
 
 
 def suffer(case: Case) -> str:
     """Play it; predictions, losses and weights are finite, and what is left can be saved."""
-    name, number, value, label, form, blocks = case
+    name, number, value, label, form, told = case
     problem = PROBLEMS[number]
     try:
-        learner: Any = make_learner(name, problem, seed=0)
+        learner: Any = make(name, problem, seed=0)
     except kh.ProblemError:
         return "refused"
     X, y = _rows(learner.problem.d, value, label, form)
     try:
-        if blocks:
+        if told == "in blocks":
             finite(learner.advance(X, y))
         else:
-            for x, truth in zip(X, y.tolist(), strict=True):
-                ticket = learner.ask()
-                seen = ticket.fill(x[ticket.features])
-                finite(learner.predict(seen))
-                learner.tell(seen, truth)
+            _play(learner, X, y, late=told == "late")
     except kh.DataError:
         return "refused"
     finite(learner.weights)
     finite(learner.intercept)
     from_bytes(to_bytes(learner))
     return "played"
+
+
+def _play(learner: Any, X: Any, y: Any, *, late: bool) -> None:
+    """Round by round; late labels come when nine are missing, the last of them first."""
+    waiting: list[tuple[kh.Observation, float]] = []
+    for t, (x, truth) in enumerate(zip(X, y.tolist(), strict=True), 1):
+        ticket = learner.ask()
+        waiting.append((ticket.fill(x[ticket.features]), truth))
+        if late and t % 9 and t < len(y):
+            continue
+        while waiting:
+            seen, label = waiting.pop()
+            finite(learner.predict(seen))
+            learner.tell(seen, label)
 
 
 def _rows(d: int, value: float, label: float, form: str) -> tuple[Any, Any]:

@@ -39,11 +39,16 @@ class Memory:
         self.n_j = fade * self.n_j + arrived.sum(axis=0)
         self.n, self.Y = fade * self.n + len(y), fade * self.Y + float(y @ y)
 
+    def fade(self, keep: float) -> None:
+        """Everything there is counts `keep` times."""
+        self.G, self.c, self.n_j = keep * self.G, keep * self.c, keep * self.n_j
+        self.n, self.Y = keep * self.n, keep * self.Y
+
     def study(self, z: Floats, arrived: Floats, y: float, keep: float) -> None:
         """One complete row; what was there before counts `keep` times."""
-        self.G, self.c = keep * self.G + np.outer(z, z), keep * self.c + y * z
-        self.n_j = keep * self.n_j + arrived
-        self.n, self.Y = keep * self.n + 1.0, keep * self.Y + y * y
+        self.fade(keep)
+        self.G, self.c, self.n_j = self.G + np.outer(z, z), self.c + y * z, self.n_j + arrived
+        self.n, self.Y = self.n + 1.0, self.Y + y * y
 
 
 @dataclass
@@ -215,7 +220,7 @@ class Layer:
         self.u = 0.0
 
     def begin(self, variance: float) -> None:
-        """Start the VAWs of a batch."""
+        """The sums that the VAWs of a batch guess from."""
         self.u = math.sqrt(float(np.mean(np.square(self.gs)))) if self.gs else 0.0
         self.sums, few = [], 2 + len(self.kinks)
         n, places = len(self.rows), few + (10 if self.past else 0)
@@ -249,10 +254,9 @@ class Layer:
         prediction, judged = self.judge.predict(np.array(guesses))
         self.judge.learn(judged, y)
         e = y - p
-        self.sums = [
-            (A + np.outer(row[: len(b)], row[: len(b)]), b + row[: len(b)] * e)
-            for A, b in self.sums
-        ]
+        if self.bug == "the last layer learns within a batch":
+            pairs = [(row[: len(b)], A, b) for A, b in self.sums]
+            self.sums = [(A + np.outer(z, z), b + z * e) for z, A, b in pairs]
         self.rows.append(row)
         self.missed.append(e)
         self.gs.append(g)

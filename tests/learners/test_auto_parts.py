@@ -151,6 +151,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"growth": 0}, "growth must be at least 1"),
     ({"bold": 1.0}, "bold must be below 1"),
     ({"bold": 1.5}, "bold must be from 0 to 1, got 1.5"),
+    ({"taus": "64"}, "taus must be positive numbers of rounds, .* got '64'"),
+    ({"taus": (10**400,)}, "taus must be positive"),
+    ({"taus": (2.0 + 0.0j,)}, "taus must be positive"),
+    ({"taus": ((64.0,), (32.0,))}, "taus must be positive"),
+    ({"kinks": "12"}, "kinks must be numbers from -100 to 100, or None for no layer, got '12'"),
+    ({"kinks": (10**400,)}, "kinks must be numbers"),
+    ({"kinks": (np.complex128(1.0),)}, "kinks must be numbers"),
+    ({"kinks": (0.0, math.nan)}, "kinks must be numbers"),
+    ({"kinks": (0.0, -100.5)}, "kinks must be numbers from -100 to 100"),
 ]
 
 
@@ -166,6 +175,9 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
     ({"slots": 3, "net": 2}, "plays slots=3 of the net=2"),
     ({"slots": 0, "net": 2}, "net=0 with slots=0"),
     ({"experts": (EXPERTS[0], EXPERTS[0])}, "'memory of all rounds' comes twice"),
+    ({"longest": 10**30}, r"with these parts takes about .* GB of memory, .*`longest`"),
+    ({"longest": 10**12}, "with these parts takes about 72,000.0 GB of memory"),
+    ({"kinks": np.linspace(-1.0, 1.0, 10**6)}, "with these parts takes about 24,000.0 GB"),
 ]
 
 
@@ -228,3 +240,21 @@ def test_what_is_kept_may_be_more_than_twice_the_sparsity() -> None:
     kept = np.flatnonzero(learner._state.space.why == KEPT)
     assert {*range(10)} <= {*kept.tolist()}
     assert len(kept) <= 17
+
+
+@pytest.mark.parametrize("kinks", [[-100.0, 100], np.array([-100.0, 100.0], dtype=np.float32)])
+def test_kinks_may_be_any_list_of_numbers(kinks: Any) -> None:
+    assert kh.AutoParts(kinks=kinks).kinks == (-100.0, 100.0)
+
+
+def test_batches_that_never_grow() -> None:
+    """A number beyond what compiled code holds means the same as the largest it does."""
+    X = np.random.default_rng(0).standard_normal((12, PROBLEM.d))
+    never, late = (kh.AutoLearner(PROBLEM, parts=kh.AutoParts(growth=t)) for t in (10**30, 10**9))
+    assert never.advance(X, X[:, 0]).tolist() == late.advance(X, X[:, 0]).tolist()
+
+
+def test_what_parts_take() -> None:
+    parts = kh.AutoParts(taus=(8.0, 4.0), longest=5, shortest=2, kinks=(0.0, 1.0, 2.0))
+    assert parts.memory(kh.Problem(9, 2, 4)) == 8.0 * (2 * 100 + 5 * 5 + 3 * 9)
+    assert replace(parts, kinks=None).memory(kh.Problem(9, 2, 4)) == 8.0 * (2 * 100 + 5 * 5)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST, recalled
 from keyhole.blocks.auto.mixture import bound
+from keyhole.blocks.sums.running import spread
 from keyhole.errors import StateError
 from keyhole.problem import Floats
+from keyhole.saving.api import from_bytes, to_bytes
 
 PROBLEM = kh.Problem(d=12, k=2, budget=6)
 PLAIN = kh.AutoParts(kinks=None)
@@ -76,7 +79,7 @@ def test_the_layer_loses_little_to_the_prediction_as_it_is(past: bool) -> None:
     loss = (y - learner.advance(X, y)) ** 2
     low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
     record = np.append(True, (y[1:] < low[:-1]) | (y[1:] > high[:-1]))
-    judge = learner._state.last.judge
+    judge = learner._last.judge
     as_it_is = float(judge.losses[AS_IT_IS])
     more = bound(judge, AS_IT_IS)
     assert more == pytest.approx(2.0 * (np.ptp(y) / 2.0) ** 2 * np.log(6.0 if past else 4.0))
@@ -125,12 +128,12 @@ def test_labels_of_a_batch_that_knew_none_count_for_no_one() -> None:
     seen = [ticket.fill(x[ticket.features]) for x in X if (ticket := learner.ask())]
     losses = np.zeros(4)
     for i, (one, label) in enumerate(zip(seen, y.tolist(), strict=True)):
-        before = learner._state.last.judge.losses.copy()
+        before = learner._last.judge.losses.copy()
         learner.tell(one, label)
-        change = learner._state.last.judge.losses - before
+        change = learner._last.judge.losses - before
         assert (change == 0.0).all() == (i in (0, 4))
         losses += change
-    last = learner._state.last
+    last = learner._last
     assert last.judge.losses == pytest.approx(losses)
     assert int(last.labels.told[0]) == 8
     assert int(last.errors.told[0]) == 6
@@ -167,7 +170,7 @@ def test_explain_says_what_the_past_is_worth() -> None:
     learner = kh.AutoLearner(PROBLEM, seed=0)
     learner.advance(X, y)
     told = learner.explain()
-    late = learner._state.last.judge.recent
+    late = learner._last.judge.recent
     assert told.past_saves == pytest.approx(1.0 - late[WITH_PAST] / late[BENT])
     assert told.past_saves > 0.2
     assert set(told.layer) == {"as it is", "bent", "with the past"}
@@ -206,3 +209,21 @@ def test_parts_that_cannot_be_are_refused(parts: dict[str, object], message: str
 def test_past_is_true_or_false() -> None:
     with pytest.raises(kh.ProblemError, match="past must be True or False, got 'yes'"):
         kh.AutoLearner(PROBLEM, past="yes")  # type: ignore[arg-type]
+
+
+def test_a_file_whose_layer_learnt_row_by_row_goes_on() -> None:
+    """Written before the layer learnt by batches: its sums say as much as its VAWs did."""
+    saved = Path(__file__).parent / "saved" / "layer_with_runs.npz"
+    learner = kh.load(saved, kh.AutoLearner)
+    last = learner._last
+    assert learner.past
+    assert learner.round == 78
+    ridge = np.append(1.0, np.full(len(last.b) - 1, spread(learner._state.label, 0)))
+    A = np.tril(last.A) + np.tril(last.A, -1).T + np.diag(ridge)
+    assert last.root @ last.along == pytest.approx(np.linalg.solve(A, last.b), rel=1e-6)
+    again = from_bytes(to_bytes(learner), kh.AutoLearner)
+    X, y = lingering(60)
+    for one in (learner, again):
+        for ticket in one._desk.open:
+            one.tell(ticket.fill(X[0][ticket.features]), 1.0)
+    assert (learner.advance(X[:, :5], y) == again.advance(X[:, :5], y)).all()

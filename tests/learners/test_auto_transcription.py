@@ -1,15 +1,14 @@
 """AutoLearner's block play is the algorithm of its page, written once more in plain NumPy."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.fit.forward import select
-from keyhole.problem import Floats
-from tests.helpers.auto_transcription import BUGS, STUDY_BUGS, Transcription, Word
+from tests.helpers.auto_games import Case, first_difference
+from tests.helpers.auto_transcription import BUGS, STUDY_BUGS
 
 USUAL = kh.AutoParts()
 OTHER = kh.AutoParts(
@@ -40,20 +39,6 @@ RESTLESS = kh.AutoParts(
 )
 
 
-@dataclass(frozen=True)
-class Case:
-    """A problem, a stream, how it is played, and how many rows of it are studied before."""
-
-    shape: tuple[int, int, int]
-    rounds: int
-    kind: str = "steady"
-    proper: bool = False
-    past: bool = True
-    parts: kh.AutoParts = USUAL
-    history: int = 0
-    half_life: float | None = None
-
-
 CASES = {
     "usual, beyond round 1024": Case((12, 2, 8), 1_200),
     "usual, two slots in the net": Case((30, 3, 24), 500, "switch"),
@@ -79,67 +64,6 @@ CASES = {
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
-
-
-def stream(case: Case) -> tuple[Floats, Floats]:
-    """Three features matter, in a switch others after half of it; the last column is constant."""
-    rng, (d, _, _), n = np.random.default_rng(4), case.shape, case.rounds
-    X = rng.standard_normal((n, d)) * rng.uniform(0.5, 2.0, d) + rng.uniform(-1.0, 1.0, d)
-    X[:, -1] = 7.0
-    w = np.zeros(d)
-    w[:3] = 1.0, -0.7, 0.5
-    y = 2.0 + X @ w + rng.standard_normal(n)
-    if case.kind == "switch":
-        y[n // 2 :] = X[n // 2 :] @ np.roll(w, 3) + 0.5 * rng.standard_normal(n - n // 2)
-    if case.kind == "walk":
-        y += np.cumsum(0.3 * rng.standard_normal(n))
-    if case.kind == "gaps":
-        X[rng.random(X.shape) < 0.1] = np.nan
-        X[rng.random(X.shape) < 0.01] *= 50.0
-    return X, y
-
-
-def word_of(learner: kh.AutoLearner) -> Word:
-    s, state = learner._settings, learner._state
-    late = state.mixture.recent[s.experts.judges]
-    found = (select(state.kept, m, s.budget, s.thresholds[m]) for m in range(len(late)))
-    return Word(late, [selection.chosen.tolist() for selection in found])
-
-
-def first_difference(case: Case, bug: str = "") -> str:
-    """Where block play and the transcription part, in words; empty if they never do.
-
-    A second learner plays the same in small blocks: it has the last word where rounding decides.
-    """
-    problem, (X, y) = kh.Problem(*case.shape), stream(case)
-    fast, slow = (
-        kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
-        for _ in range(2)
-    )
-    rules, before = Transcription(problem, case.parts, 3, case.proper, case.past, bug), case.history
-    keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
-    fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
-    for i in range(before):
-        rules.study(X[i], float(y[i]), keep, word_of(slow))
-        slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
-    X, y = X[before:], y[before:]
-    bought = np.empty((len(y), problem.budget), dtype=np.int32)
-    predictions = fast.advance(X, y, bought)
-    t = 0
-    while t < len(y):
-        rows = slice(t, min(t + rules.size(), len(y)))
-        batch, size = rules.choose(word_of(slow)), rules.size()
-        for i in range(rows.start, rows.stop):
-            if bought[i].tolist() != batch.S:
-                return f"round {i + 1} buys {bought[i].tolist()}, by the rules {batch.S}"
-            expected = rules.play(batch, X[i], float(y[i]))
-            if not np.isclose(predictions[i], expected, rtol=1e-9, atol=1e-9):
-                return f"round {i + 1} predicts {predictions[i]}, by the rules {expected}"
-        assert (slow.advance(X[rows], y[rows]) == predictions[rows]).all()
-        if rows.stop - rows.start == size:
-            rules.finish(batch)
-        t = rows.stop
-    return ""
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

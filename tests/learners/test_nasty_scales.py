@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from benchmarks.attack import streams
 from keyhole.problem import Floats
 from keyhole.testing.tools import RowsOnly
 
@@ -117,3 +118,14 @@ def test_a_tiny_label_is_zero_and_a_tiny_value_too() -> None:
     learner.tell(learner.ask().fill([]), 1e-151)
     assert learner.intercept == 0.0
     assert kh.Ticket(1, np.array([0, 1])).fill([1e-151, 1e-149]).values.tolist() == [0.0, 1e-149]
+
+
+@pytest.mark.parametrize("told", ["at once", "late", "in blocks"])
+def test_a_last_layer_outlives_labels_that_grow_without_end(told: str) -> None:
+    """Each label is some thousand times the last one: rounding leaves nothing of what was learnt.
+
+    Predictions stay finite, and what is saved can be loaded.
+    """
+    for problem, value in ((1, 1e-80), (2, 1.0)):
+        case = ["auto, restless", problem, value, 1e150, "growing", told]
+        assert streams.suffer(case) == "played"

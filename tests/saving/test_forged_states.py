@@ -13,7 +13,7 @@ import keyhole as kh
 from benchmarks.attack import states
 from benchmarks.attack.outcome import FINE
 from benchmarks.attack.runner import Child, attack
-from keyhole.learners.registry import LEARNERS
+from benchmarks.attack.victims import NAMES
 from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
 
@@ -21,9 +21,9 @@ from keyhole.saving.archive import encode
 @pytest.mark.parametrize(("environment", "many"), [({}, 250), ({"NUMBA_DISABLE_JIT": "1"}, 40)])
 def test_a_forged_state_is_refused_or_played(environment: dict[str, str], many: int) -> None:
     cases = [*states.cases()]
-    assert {case[0] for case in cases} == set(LEARNERS)
+    assert {case[0] for case in cases} == set(NAMES)
     drawn = random.Random(19).sample(cases, many)
-    child = Child(environment)
+    child = Child(environment, sorted({case[0] for case in drawn}))
     tally = attack("states", drawn, child)
     child.end()
     assert tally.faults == []

@@ -13,17 +13,35 @@ import numpy as np
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto import study as studying
-from keyhole.blocks.auto.experts import NO_MEMORY, ExpertKind, expert_index, list_experts
+from keyhole.blocks.auto.advice import Advice, Fewer, Worth, worths
+from keyhole.blocks.auto.experts import (
+    NO_MEMORY,
+    ExpertKind,
+    expert_index,
+    list_experts,
+    memory_span,
+)
 from keyhole.blocks.auto.explanation import Explanation, Line
-from keyhole.blocks.auto.layer import AS_IT_IS, PAST, layer_words, noted, past_weights, recalled
+from keyhole.blocks.auto.layer import (
+    AS_IT_IS,
+    PAST,
+    begin,
+    by_batches,
+    layer_words,
+    noted,
+    past_weights,
+    recalled,
+)
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
+    KEPT,
     ONLY,
     Batch,
     Clock,
     batch_size,
     new_batch,
+    new_layer,
     new_state,
     settings,
     tidy,
@@ -31,10 +49,12 @@ from keyhole.blocks.auto.state import (
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.forward import select
 from keyhole.blocks.sums.past import LABELS
+from keyhole.blocks.sums.running import spread
 from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
+from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit, unpack
@@ -136,11 +156,17 @@ class AutoLearner(LearnerBase):
         super().__init__(problem, seed=seed)
         if not isinstance(parts, AutoParts):
             raise ProblemError(f"parts must be an AutoParts, such as AutoParts(), got {parts!r}")
+        refuse_beyond_memory(
+            f"AutoLearner for {problem.d:,} features with these parts",
+            parts.memory(problem),
+            "give it fewer `taus` or `kinks`, or shorter batches (`longest`)",
+        )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
         self._settings = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
         self._state = new_state(self._settings, parts)
+        self._last = new_layer(self._settings, parts)
         self._batches = Batches[Batch]()
 
     @property
@@ -166,9 +192,7 @@ class AutoLearner(LearnerBase):
         weights, intercept = self._linear(share)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
-        return SparseModel(
-            names, weights[features], intercept, features, past_weights(self._state.last)
-        )
+        return SparseModel(names, weights[features], intercept, features, past_weights(self._last))
 
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.
@@ -176,7 +200,7 @@ class AutoLearner(LearnerBase):
         Infinite where nothing is promised: in proper mode, and with parts that leave the safety
         net's expert from nothing out.
         """
-        e, last = expert_index(self._experts, "net", NO_MEMORY), self._state.last
+        e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
         if e < 0 or self.proper:
             return math.inf
         more = bound(last.judge, AS_IT_IS) if last.there else 0.0
@@ -187,14 +211,14 @@ class AutoLearner(LearnerBase):
         entry = self._open()
         entry.asked += 1
         number = np.array(entry.number)
-        memo = PastMemo(number, *noted(self._state.last)) if self.past else Memo(number)
+        memo = PastMemo(number, *noted(self._last)) if self.past else Memo(number)
         return self._desk.issue(entry.content.S, memo._asdict())
 
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
         known = np.array(seen.values), _past_of(seen.ticket)
-        return float(kernels.predict_row(self._settings, self._state, batch, *known))
+        return float(kernels.predict_row(self._settings, self._state, self._last, batch, *known))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -204,12 +228,13 @@ class AutoLearner(LearnerBase):
         columns = np.arange(len(ticket.features))
         pasts = _past_of(ticket)[np.newaxis] if self.past else np.empty((0, 0))
         told = (row, np.array([label]), columns, np.empty(1), pasts)
-        kernels.learn_rows(self._settings, self._state, entry.content, *told)
+        kernels.learn_rows(self._settings, self._state, self._last, entry.content, *told)
         if self._batches.close(entry, 1):
             self._finish(entry.content)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
-        studying.study_rows(self._settings, self._state, new_batch(self._settings), X, y, keep)
+        state, batch = (self._state, self._last), new_batch(self._settings)
+        studying.study_rows(self._settings, *state, batch, X, y, keep)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""
@@ -239,8 +264,38 @@ class AutoLearner(LearnerBase):
                 lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
         names = [expert.name for expert in self._experts]
         named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        layer = layer_words(state.last)
+        layer = layer_words(self._last)
         return Explanation(self.round, tuple(lines), named, self.bound(), *layer)
+
+    def advice(self) -> Advice:
+        """What to stop buying, what fewer features would do, whether something changed lately.
+
+        From the sums of the memory that leads now: it changes nothing. What a larger budget would
+        bring cannot be told from what was bought: `kh.budget_curve` and `keyhole advise FILE` tell
+        it from examples that are known in full.
+        """
+        state, current, told = self._state, self._batches.current, self.round - len(self._desk.open)
+        lead, since = self._leader(), int(state.lead[1])
+        kept: tuple[Worth, ...] = ()
+        fewer: tuple[Fewer, ...] = ()
+        if current is not None and told > 0 and state.kept.n[lead, -1] > 0.0:
+            threshold = float(self._settings.thresholds[lead])
+            chosen = select(state.kept, lead, self._settings.pool, threshold).chosen
+            names = [self._name(j) for j in chosen.tolist()]
+            kept, fewer = worths(state.kept, lead, chosen, names)
+        searching = 0 if current is None else int((current.content.why != KEPT).sum())
+        oldest = [self.round - ticket.round for ticket in self._desk.open[:1]]
+        return Advice(
+            round=self.round,
+            told=told,
+            kept=kept,
+            fewer=fewer,
+            searching=searching,
+            leader=memory_span(lead, self.parts.taus),
+            since=since,
+            waiting=len(self._desk.open),
+            oldest=sum(oldest),
+        )
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -259,17 +314,22 @@ class AutoLearner(LearnerBase):
         known = learner._learnt()
         if before:
             del known["last"]
-        learnt = fit(known, state.part("learnt"), "learnt")
-        if "studied" in state.parts:  # files from before there was history have none
-            learnt["studied"] = fit(learner._state.studied, state.part("studied"), "studied")
+        saved, converted = by_batches(state.part("learnt"))
+        learnt = fit(known, saved, "learnt")
+        learner._last = learnt.pop("last", learner._last)
+        for name in ("studied", "lead"):  # files from before there was history have neither
+            if name in state.parts:
+                learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         learner._state = learner._state._replace(**learnt)
+        if converted:
+            begin(learner._last, spread(learner._state.label, ONLY))
         like = Entry(0, 0, new_batch(learner._settings))
         learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
         return learner
 
     def _parts(self) -> Mapping[str, object]:
-        studied = self._state.studied
-        return {"learnt": self._learnt(), "studied": studied, **self._batches.saved(tidy)}
+        beside = {"studied": self._state.studied, "lead": self._state.lead}
+        return {"learnt": self._learnt(), **beside, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         return {**super()._sizes(), **self._batches.sizes(self._settings.longest)}
@@ -284,8 +344,8 @@ class AutoLearner(LearnerBase):
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
-        apart = ("studied", "space")
-        return {name: part for name, part in self._state._asdict().items() if name not in apart}
+        state, apart = {**self._state._asdict(), "last": self._last}, ("studied", "lead", "space")
+        return {name: part for name, part in state.items() if name not in apart}
 
     def _name(self, j: int) -> str:
         names = self.problem.names
@@ -336,7 +396,7 @@ class AutoLearner(LearnerBase):
         if late is not None:
             self._finish(late.content)
         batch = new_batch(self._settings)
-        choosing.choose(self._settings, self._state, batch, self._batches.begun + 1)
+        choosing.choose(self._settings, self._state, self._last, batch, self._batches.begun + 1)
         return self._batches.begin(batch_size(self._settings, self.round), batch)
 
     def _entry(self, ticket: Ticket) -> Entry[Batch]:
@@ -364,7 +424,7 @@ class AutoLearner(LearnerBase):
         else:
             batch = entry.content
             clock = Clock(t, entry.number, entry.size, entry.asked, entry.closed)
-        played, clock = kernels.play(self._settings, self._state, batch, clock, block)
+        played, clock = kernels.play(self._settings, self._state, self._last, batch, clock, block)
         if entry is None:
             batches.resume(clock.number, clock.asked, clock.size, batch)
         elif played:

@@ -19,7 +19,7 @@ from keyhole.blocks.auto.experts import (
     table,
 )
 from keyhole.blocks.auto.explanation import Explanation, Line, optimistic
-from keyhole.blocks.auto.mixture import LOSS, ROUNDS, WEIGHT, bold_shares, learn, mix
+from keyhole.blocks.auto.mixture import LOSS, ROUNDS, WEIGHT, bold_shares, bound, learn, mix, shares
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -27,6 +27,7 @@ from keyhole.blocks.auto.state import (
     ONLY,
     batch_size,
     new_batch,
+    new_layer,
     new_state,
     settings,
     tidy,
@@ -62,7 +63,7 @@ def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     problem = kh.Problem(d=8, k=2, budget=6)
     s = settings(problem, RESTLESS, proper=False, past=False, seed=2)
     state, batch = new_state(s, RESTLESS), new_batch(s)
-    choose(s, state, batch, 1)
+    choose(s, state, new_layer(s, RESTLESS), batch, 1)
     assert sorted(batch.why.tolist()).count(NET) == s.net
     batch.rows[ONLY], batch.slots[:], batch.weight[:] = 2, 5, 3.0
     S = np.array([0, 2, 3, 5, 6, 7])
@@ -201,3 +202,20 @@ def test_the_usual_numbers() -> None:
     assert (parts.bolder, parts.optimism, parts.far, parts.bold) == (0.8, 0.35, 2.0, 0.9)
     assert (parts.shortest, parts.longest, parts.growth) == (4, 16, 64)
     assert parts.taus == (math.inf, 1024.0, 64.0)
+
+
+@pytest.mark.parametrize("half", [0.0, 0.25, 3.0])
+def test_shares_by_their_formula(half: float) -> None:
+    """Weights prior exp(-L / 2 Y^2), the bold average's handed on to those it believes in."""
+    mixture = mix([1.0, 3.0, 0.0], bold=0.2)
+    mixture.losses[:] = 0.03, 0.05, 0.01, 0.04  # of the third, which has no prior, not a word
+    mixture.span[:] = 1.0 - half, 1.0 + half
+    mixture.belief[:] = [[0.1, 0.2, 0.0], [0.3, 0.05, 0.0], [0.25, 0.1, 0.0]]
+    late = np.array([0.03, 0.05, 0.0, 0.04])
+    w = mixture.prior * (np.exp(-late / (2.0 * half**2)) if half else 1.0)
+    w /= w.sum()
+    assert shares(mixture).tolist() == pytest.approx([w[0] + 0.65 * w[3], w[1] + 0.35 * w[3], 0.0])
+    for e, expected in ((0, math.log(5.0)), (1, math.log(5.0 / 3.0)), (2, math.inf)):
+        assert bound(mixture, e) == (
+            expected if expected == math.inf else pytest.approx(2.0 * half**2 * expected)
+        )

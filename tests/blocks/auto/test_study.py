@@ -7,6 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT, choose
+from keyhole.blocks.auto.layer import Layer
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -16,6 +17,7 @@ from keyhole.blocks.auto.state import (
     Settings,
     State,
     new_batch,
+    new_layer,
     new_state,
     settings,
 )
@@ -35,18 +37,18 @@ def data(n: int) -> tuple[Floats, Floats]:
     return X, y
 
 
-def studied(X: Floats, y: Floats, keep: float = 1.0) -> tuple[Settings, State]:
+def studied(X: Floats, y: Floats, keep: float = 1.0) -> tuple[Settings, State, Layer]:
     s = settings(PROBLEM, PARTS, proper=False, past=True, seed=2)
-    state = new_state(s, PARTS)
-    study_rows(s, state, new_batch(s), X, y, keep)
-    return s, state
+    state, last = new_state(s, PARTS), new_layer(s, PARTS)
+    study_rows(s, state, last, new_batch(s), X, y, keep)
+    return s, state, last
 
 
 @pytest.mark.parametrize("keep", [1.0, 0.9])
 def test_whole_rows_go_into_the_longest_memory(keep: float) -> None:
     """Centred by what was known by then, the row itself included."""
     X, y = data(25)
-    _, state = studied(X, y, keep)
+    _, state, _ = studied(X, y, keep)
     G, c, n, yy = np.zeros((10, 10)), np.zeros(10), np.zeros(10), 0.0
     for t in range(25):
         columns = [X[: t + 1, j][~np.isnan(X[: t + 1, j])].tolist() for j in range(9)]
@@ -63,14 +65,14 @@ def test_whole_rows_go_into_the_longest_memory(keep: float) -> None:
 
 def test_every_value_is_counted_and_no_loss_is_charged() -> None:
     X, y = data(25)
-    _, state = studied(X, y)
+    _, state, last = studied(X, y)
     assert state.studied.tolist() == [25]
     assert state.values.reads.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
     assert state.label.reads[ONLY] == 25
     assert (state.peaks > 0.0).all()
     # Promises are about rounds: what was lost in history is no one's loss ...
     assert not state.mixture.losses.any()
-    assert not state.last.judge.losses.any()
+    assert not last.judge.losses.any()
     # ... but everyone knows by now who predicts well, and how large labels are.
     assert state.mixture.recent.any()
     assert state.mixture.span.tolist() == [y.min(), y.max()]
@@ -80,10 +82,10 @@ def test_losses_from_rounds_stay_as_they_were() -> None:
     X, y = data(60)
     learner = kh.AutoLearner(PROBLEM, seed=2, parts=PARTS)
     learner.advance(X[:30], y[:30])
-    before = learner._state.mixture.losses.copy(), learner._state.last.judge.losses.copy()
+    before = learner._state.mixture.losses.copy(), learner._last.judge.losses.copy()
     learner.study(kh.streams.ArrayStream(X[30:], y[30:]))
     assert (learner._state.mixture.losses == before[0]).all()
-    assert (learner._state.last.judge.losses == before[1]).all()
+    assert (learner._last.judge.losses == before[1]).all()
     assert before[0].any()
 
 
@@ -122,10 +124,10 @@ def test_who_has_studied_looks_out_in_some_batches_only() -> None:
     X, y = data(25)
     X = np.nan_to_num(X, nan=1.0)
     y = X @ np.arange(1.0, 10.0)  # all features are significant
-    s, state = studied(X, y)
+    s, state, last = studied(X, y)
     batch = new_batch(s)
     for number in range(1, 2 * LOOK_OUT + 1):
-        choose(s, state, batch, number)
+        choose(s, state, last, batch, number)
         why = batch.why.tolist()
         if number % LOOK_OUT:
             assert why == [KEPT] * 6
@@ -137,10 +139,10 @@ def test_who_has_studied_looks_out_in_some_batches_only() -> None:
 
 def test_the_split_does_not_matter() -> None:
     X, y = data(20)
-    s, whole = studied(X, y, 0.95)
-    parts = new_state(s, PARTS)
+    s, whole, _ = studied(X, y, 0.95)
+    parts, layer = new_state(s, PARTS), new_layer(s, PARTS)
     for first, last in ((0, 1), (1, 8), (8, 20)):
-        study_rows(s, parts, new_batch(s), X[first:last], y[first:last], 0.95)
+        study_rows(s, parts, layer, new_batch(s), X[first:last], y[first:last], 0.95)
     for one, other in zip(whole.kept, parts.kept, strict=True):
         assert (one == other).all()
     assert (whole.mixture.belief == parts.mixture.belief).all()

@@ -232,6 +232,13 @@ def test_columns_that_stop_a_ray() -> None:
             assert 11 not in expected
     z.basic[GAUGE, LARGEST] = 1e12  # then all of that is rounding
     assert working.stopping(program.G, held, z, 12).tolist() == []
+    program.G[:] = 0.0  # one column moves, by as much as rounding may
+    program.G[4, 5] = program.G[5, 4] = 1e-9 * 4.0
+    z.basic[MOVE + ROW, :2] = 0.0
+    z.active[NUMBER, STUCK], z.active[NUMBER, STUCK_SIGN] = 0, 1
+    for largest, moved in ((4.0, list[int]()), (2.0, [5])):
+        z.basic[GAUGE, LARGEST] = largest
+        assert working.stopping(program.G, held, z, 12).tolist() == moved
 
 
 def test_the_state_over_all_coordinates() -> None:

@@ -395,3 +395,19 @@ def test_only_the_symmetric_part_counts() -> None:
     skew = np.triu(np.full((5, 5), 0.3), 1)
     plain, turned = sparse_spectrum(A, 2), sparse_spectrum(A + skew - skew.T, 2)
     assert (plain.low.low, plain.high.high) == pytest.approx((turned.low.low, turned.high.high))
+
+
+def test_how_much_enumeration_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the steps for each end; 3 nominal seconds unless told otherwise."""
+    spent: list[float] = []
+
+    def counted(
+        A: Floats, k: int, most: float, scale: float, steps: float
+    ) -> tuple[Interval, Indices]:
+        spent.append(steps)
+        return Interval(1.0, 1.0, "as told"), np.arange(k)
+
+    monkeypatch.setattr(sparse_eigenvalues, "_largest", counted)
+    sparse_spectrum(np.eye(3), 2)
+    sparse_spectrum(np.eye(3), 2, seconds=2.0)
+    assert spent == [4.5e8, 4.5e8, 3e8, 3e8]

@@ -333,6 +333,7 @@ def test_nonsense_is_refused_by_name() -> None:
         ("G must be a square", (np.ones((2, 3)), c, 2.0, 1)),
         ("c must have shape", (G, np.ones(3), 2.0, 1)),
         ("G must be symmetric", ([[1.0, 0.5], [0.0, 1.0]], c, 2.0, 1)),
+        ("G must be symmetric", ([[1e300, 5e299], [0.0, 1e300]], c, 2.0, 1)),  # no overflow
         ("positive semidefinite", ([[1.0, 2.0], [2.0, 1.0]], c, 2.0, 1)),
         ("positive semidefinite", ([[-1.0, 0.0], [0.0, 1.0]], c, 2.0, 1)),
         ("k must be at least 1", (G, c, 2.0, 0)),

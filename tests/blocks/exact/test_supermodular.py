@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.exact import supermodular
+from keyhole.blocks.exact.sparse_eigenvalues import SparseSpectrum, sparse_spectrum
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 
@@ -75,3 +76,19 @@ def test_orthogonal_columns_are_supermodular() -> None:
 def test_nothing_to_compare() -> None:
     assert smallest_alpha(np.eye(3), np.zeros(3), 0.0, 2).high == 1.0
     assert smallest_alpha(np.zeros((3, 3)), np.zeros(3), 1.0, 2).high == 1.0
+
+
+def test_how_much_enumeration_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """3 nominal seconds unless told otherwise, where not all pairs of sets can be gone through."""
+    spent: list[float] = []
+
+    def counted(A: Floats, k: int, *, seconds: float) -> SparseSpectrum:
+        spent.append(seconds)
+        return sparse_spectrum(A, k)
+
+    monkeypatch.setattr(supermodular, "PAIRS", 0)
+    monkeypatch.setattr(supermodular, "sparse_spectrum", counted)
+    G, c = np.eye(4) + 0.1, np.array([1.0, 0.5, 0.25, 0.1])
+    smallest_alpha(G, c, 3.0, 3)
+    smallest_alpha(G, c, 3.0, 3, seconds=2.0)
+    assert spent == [3.0, 2.0]

@@ -64,3 +64,22 @@ def test_a_feature_of_unknown_size_keeps_the_weight_zero() -> None:
         kernels.learn(runs, 1.0)
     assert runs.theta[0, 0] == 0.0
     assert runs.theta[0, 1] > 0.1
+
+
+def test_a_matrix_that_rounding_made_indefinite_says_nothing() -> None:
+    """x'Px is -3 for the first run, infinite for the second: both guess theta.x and do not learn.
+
+    The third has x'Px = 0, which is allowed, and the fourth 3.
+    """
+    runs, guesses = ensemble(4, 2), np.empty(4)
+    runs.size[:], runs.place[:] = 2, [0, 1]
+    runs.theta[:] = [0.5, 0.25]
+    runs.P[:, 0, 0], runs.P[:, 1, 1] = [1.0, 1e308, 0.0, 2.0], [-1.0, 1e308, 0.0, 0.25]
+    before = runs.P.copy()
+    kernels.guess(runs, np.array([1.0, 2.0]), guesses)
+    assert guesses.tolist() == [1.0, 1.0, 1.0, 0.25]
+    assert runs.s.tolist() == [1.0, 1.0, 1.0, 4.0]
+    kernels.learn(runs, 7.0)
+    assert runs.theta.tolist() == [[0.5, 0.25]] * 3 + [[3.5, 1.0]]
+    assert (runs.P[:3] == before[:3]).all()
+    assert runs.P[3].tolist() == [[1.0, -0.25], [-0.25, 0.1875]]

@@ -15,7 +15,7 @@ from keyhole.blocks.auto.experts import (
     ON_NET,
     ON_NOTHING,
 )
-from keyhole.blocks.auto.layer import begin
+from keyhole.blocks.auto.layer import Layer, begin
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -143,7 +143,7 @@ def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> No
 @inner
 def _may_keep(s: Settings, state: State, number: int) -> int:
     # What may be kept at most. Who has studied rows that were known in full knows every feature:
-    # net and exploration, which look out for changes, then have every fourth batch.
+    # net and exploration, which look out for changes, then have one batch of LOOK_OUT.
     if state.studied[ONLY] > 0 and number % LOOK_OUT != 0:
         return s.budget
     # With a budget of 1 and something to choose from, every other batch explores.
@@ -151,9 +151,11 @@ def _may_keep(s: Settings, state: State, number: int) -> int:
 
 
 @kernel
-def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
+def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
     space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
+    if lead != state.lead[0]:
+        state.lead[0], state.lead[1] = lead, np.int64(state.label.reads[ONLY])
     most = _may_keep(s, state, number)
     _keep(s, state, most)
     played, net = 0, np.empty(0, dtype=np.int64)
@@ -178,7 +180,7 @@ def choose(s: Settings, state: State, batch: Batch, number: int) -> None:
     else:
         _leave_net(batch)
     _start_runs(s, state, batch, lead, most)
-    begin(state.last, spread(state.label, ONLY))
+    begin(last, spread(state.label, ONLY))
 
 
 @kernel

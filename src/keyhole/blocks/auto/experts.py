@@ -126,7 +126,7 @@ def list_experts(
     for kind in (*kinds, *needed):
         heard = kind not in needed and (kind.proper or not proper)
         for memory in _memories(kind, len(taus)):
-            name = kind.name.replace("{tau}", _span(memory, taus))
+            name = kind.name.replace("{tau}", memory_span(memory, taus))
             result.append(Expert(name, kind, memory, heard))
     names = [expert.name for expert in result]
     for name in names:
@@ -147,7 +147,8 @@ def _memories(kind: ExpertKind, memory_count: int) -> Sequence[int]:
     return [{"longest": 0, "leading": LEADING, "nothing": NO_MEMORY}[kind.memory]]
 
 
-def _span(memory: int, taus: Sequence[float]) -> str:
+def memory_span(memory: int, taus: Sequence[float]) -> str:
+    """What a memory remembers, in words."""
     if memory < 0:
         return "no rounds" if memory == NO_MEMORY else "the leader"
     return "all rounds" if math.isinf(taus[memory]) else f"{taus[memory]:g} rounds"

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.auto.mixture import Mixture, mix, shares
+from keyhole.blocks.auto.mixture import Mixture, mix, shares, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as judge_of
-from keyhole.blocks.fit.ensemble import Ensemble, ensemble, guess, learn, start_from
-from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.sums.past import INPUTS, LABELS, NAMES, Past, inputs, no_past, remember
+from keyhole.blocks.fit.roots import inverse_root
+from keyhole.blocks.jit.decorators import kernel, part
+from keyhole.blocks.sums.past import (
+    INPUTS,
+    LABELS,
+    NAMES,
+    Past,
+    inputs_part,
+    no_past,
+    remember_part,
+)
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices
 
@@ -39,12 +47,13 @@ class Layer(NamedTuple):
     missed (`sums/past.py`), 0 where there is none yet. Two VAWs guess y - p from them: one without
     the past (BENT: p on a line with kinks, because predictions cut off at the range of the labels,
     or labels that are no linear function, are off in a way that p itself tells), one with it
-    (WITH_PAST). A mixture judges them beside p AS_IT_IS, so that little is lost where they know
-    nothing.
+    (WITH_PAST). They learn when a batch begins, from all rounds before. A mixture judges them
+    beside p AS_IT_IS, so that little is lost where they know nothing.
 
     Sums: `A`, `b` of x x' and x (y - p), discounted; `spread` of g; the pasts; those of `judge`.
-    Derived: `unit` is u, and `runs` are the VAWs, both as of the last `begin`, `runs` with the
-    rows since.
+    Derived, as of the last `begin`: `unit` is u; `root` is L^-1, where L L' = A with its ridge, and
+    `along` is L^-1 b. With z = L^-1 x a VAW guesses z'L^-1 b / (1 + z'z), and as BENT has the
+    leading inputs, its guess is made of the leading entries of the same two vectors.
 
     Without inputs there is no layer.
     """
@@ -56,7 +65,8 @@ class Layer(NamedTuple):
     unit: Annotated[Floats, AT_LEAST_0]
     labels: Past
     errors: Past
-    runs: Ensemble
+    root: Floats  # transposed, so that sums run along rows
+    along: Floats
     judge: Mixture
 
     @property
@@ -78,20 +88,35 @@ def layer(kinks: Sequence[float] | None, *, past: bool) -> Layer:
         np.zeros(1),
         no_past(),
         no_past(),
-        ensemble(runs, places),
+        np.zeros((places, places)),
+        np.zeros(places),
         mix(np.ones(runs + 1), BOLD),
     )
 
 
 def past_weights(last: Layer) -> dict[str, float]:
     """What a unit of each input of the past adds to the prediction now, by name."""
-    e = WITH_PAST - BENT
-    if len(last.runs.size) <= e:
+    if len(last.judge.recent) <= WITH_PAST:
         return {}
     share, first = float(shares(last.judge)[WITH_PAST]), 2 + len(last.kinks)
-    added = share * last.runs.theta[e, first:]
-    added[first + np.arange(PAST) >= last.runs.size[e]] = 0.0  # nothing was started yet
-    return dict(zip(PAST_NAMES, added.tolist(), strict=True))
+    theta: Floats = last.root @ last.along
+    return dict(zip(PAST_NAMES, (share * theta[first:]).tolist(), strict=True))
+
+
+def by_batches(learnt: Any) -> tuple[Any, bool]:
+    """Saved sums with a layer as it is now, and whether it was another: then `begin` is due.
+
+    Files from before its VAWs learnt by batches hold them as `runs`; the sums say as much.
+    """
+    tree = dict(learnt) if isinstance(learnt, dict) else {}
+    pairs = [pair for pair in tree.get("of", ()) if isinstance(pair, list) and len(pair) == 2]
+    for pair in pairs:
+        if pair[0] == "last" and isinstance(pair[1], dict) and "runs" in pair[1]:
+            last = {name: value for name, value in pair[1].items() if name != "runs"}
+            room = {"root": np.zeros_like(last.get("A")), "along": np.zeros_like(last.get("b"))}
+            rest = [one for one in pairs if one[0] != "last"]
+            return {**tree, "of": [*rest, ["last", {**last, **room}]]}, True
+    return learnt, False
 
 
 class LayerWords(NamedTuple):
@@ -116,8 +141,8 @@ def layer_words(last: Layer) -> LayerWords:
 @kernel
 def know(labels: Past, errors: Past, out: Floats) -> None:
     """Write what the past says now, in the units of the label; NaN where it says nothing yet."""
-    inputs(labels, out[:INPUTS])
-    inputs(errors, out[INPUTS:])
+    inputs_part(labels, out[:INPUTS])
+    inputs_part(errors, out[INPUTS:])
 
 
 def noted(last: Layer) -> tuple[Floats, Indices]:
@@ -139,69 +164,74 @@ def recalled(past: Floats, told: Indices) -> Floats:
     array([ 1., nan,  1.,  1.,  1., nan, nan, nan, nan, nan])
     """
     known = np.array(past)
-    for part, many in zip((known[:INPUTS], known[INPUTS:]), told.tolist(), strict=True):
-        part[many:LABELS] = np.nan
-        part[LABELS:] = part[LABELS:] if many else np.nan
+    for half, many in zip((known[:INPUTS], known[INPUTS:]), told.tolist(), strict=True):
+        half[many:LABELS] = np.nan
+        half[LABELS:] = half[LABELS:] if many else np.nan
     return known
 
 
 @kernel
 def begin(last: Layer, variance: float) -> None:
-    """Start the VAWs anew from the sums, when labels have this variance.
+    """Learn what the sums know by now, when labels have this variance.
 
     The ridge is one round of the constant, and one label that shows an input at the size of the
     labels' standard deviation. Before labels differ there is nothing to guess.
     """
-    spread, runs, places = last.spread, last.runs, len(last.b)
+    A, b, spread, places = last.A, last.b, last.spread, len(last.b)
     if places == 0:
         return
     last.unit[ONLY] = math.sqrt(spread[SQUARES] / max(spread[ROUNDS], 1.0))
-    for e in range(len(runs.size)):
-        v = 0 if not variance > 0.0 else 2 + len(last.kinks) if e == 0 else places
-        runs.size[e] = v
-        A, b, unit = np.empty((v, v)), np.empty(v), np.empty(v)
-        for i in range(v):
-            runs.place[e, i] = i
-            unit[i] = 1.0 if i == CONSTANT else 1.0 / math.sqrt(variance)
-            for j in range(i + 1):
-                A[i, j] = last.A[i, j] * unit[i] * unit[j]
-            A[i, i] += 1.0
-            b[i] = last.b[i] * unit[i]
-        start_from(runs, e, A, b, unit)
+    ridge = np.full(places, variance)
+    ridge[CONSTANT] = 1.0
+    if not (variance > 0.0 and inverse_root(A, ridge, b, last.root, last.along)):
+        last.root[:] = 0.0
+        last.along[:] = 0.0
 
 
-@inner
+@part
 def _guess(
     kinks: Floats,
     unit: float,
-    runs: Ensemble,
+    root: Floats,
+    along: Floats,
     prediction: float,
     centre: float,
     past: Floats,
     x: Floats,
+    z: Floats,
     guesses: Floats,
 ) -> None:
     # It takes what it needs and no more: arrays that come along cost time.
-    h, g = len(kinks), prediction - centre
+    h, g, places = len(kinks), prediction - centre, len(x)
     x[CONSTANT], x[PREDICTION] = 1.0, g
     for i in range(h):
         x[2 + i] = abs(g - kinks[i] * unit)
-    for i in range(len(x) - 2 - h):
+    for i in range(places - 2 - h):
         value = past[i] - centre if i < INPUTS else past[i]
         x[2 + h + i] = 0.0 if np.isnan(value) else value
-    guess(runs, x, guesses[BENT:])
-    for e in range(len(runs.size)):
-        guesses[BENT + e] += prediction
-        if not np.isfinite(guesses[BENT + e]):  # labels whose squares leave no room
-            guesses[BENT + e] = prediction
+    z[:] = 0.0
+    for j in range(places):
+        row, value = root[j], x[j]
+        for i in range(j, places):
+            z[i] += value * row[i]
+    sum, s, first = 0.0, 1.0, 0
     guesses[AS_IT_IS] = prediction
+    for e in range(BENT, len(guesses) - 1):
+        stop = 2 + h if e == BENT else places
+        for i in range(first, stop):
+            s += z[i] * z[i]
+            sum += z[i] * along[i]
+        first, guesses[e] = stop, prediction + sum / s
+        if not np.isfinite(guesses[e]):  # labels whose squares leave no room
+            guesses[e] = prediction
 
 
 @kernel
 def foresee(last: Layer, prediction: float, centre: float, past: Floats) -> float:
     """What to predict instead, given what the past said when the ticket was asked."""
-    x, guesses = np.empty(len(last.b)), np.empty(len(last.judge.losses))
-    _guess(last.kinks, last.unit[ONLY], last.runs, prediction, centre, past, x, guesses)
+    x, z, guesses = np.empty(len(last.b)), np.empty(len(last.b)), np.empty(len(last.judge.losses))
+    unit = last.unit[ONLY]
+    _guess(last.kinks, unit, last.root, last.along, prediction, centre, past, x, z, guesses)
     return float(judge_of(last.judge, guesses))
 
 
@@ -216,25 +246,23 @@ def correct(
     label tells the range, is a part of the past, and is no one's fault: all guesses count as right.
     """
     kinks, A, b, spread, unit = last.kinks, last.A, last.b, last.spread, last.unit[ONLY]
-    labels, errors, runs, judge, places = last.labels, last.errors, last.runs, last.judge, len(b)
-    looks_back = places > 2 + len(kinks)
-    x, guesses, past = np.empty(places), np.empty(len(judge.losses)), np.empty(PAST)
-    for t in range(len(y)):
-        if np.isnan(centre):
-            guesses[:] = y[t]
-            charge(judge, guesses, y[t])
-            remember(labels, y[t])
-            centre = y[t]
-            continue
+    root, along, labels, errors, places = last.root, last.along, last.labels, last.errors, len(b)
+    looks_back, n, first = places > 2 + len(kinks), len(y), 0
+    x, z, past = np.empty(places), np.empty(places), np.empty(PAST)
+    guesses = np.empty((n, len(last.judge.losses)))
+    if np.isnan(centre) and n > 0:
+        guesses[0] = centre = y[0]
+        charge(last.judge, guesses[0], y[0])
+        remember_part(labels, y[0])
+        first = 1
+    for t in range(first, n):
         if len(pasts) > 0:
             past[:] = pasts[t]
         elif looks_back:
-            know(labels, errors, past)
-        _guess(kinks, unit, runs, predictions[t], centre, past, x, guesses)
+            inputs_part(labels, past[:INPUTS])
+            inputs_part(errors, past[INPUTS:])
+        _guess(kinks, unit, root, along, predictions[t], centre, past, x, z, guesses[t])
         missed = y[t] - predictions[t]
-        predictions[t] = judge_of(judge, guesses)
-        charge(judge, guesses, y[t])
-        learn(runs, missed)
         spread[SQUARES] += x[PREDICTION] * x[PREDICTION]
         spread[ROUNDS] += 1.0
         for i in range(places):
@@ -243,5 +271,6 @@ def correct(
             for j in range(i + 1):
                 row[j] = fade * row[j] + xi * x[j]
         if looks_back:
-            remember(labels, y[t])
-            remember(errors, missed)
+            remember_part(labels, y[t])
+            remember_part(errors, missed)
+    step_rows(last.judge, guesses[first:], y[first:], predictions[first:])

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Holds
 from keyhole.problem import Floats, ProblemError
 
@@ -124,9 +124,8 @@ NOTHING = 100.0  # a lag: exp(-50) of the best is below the last bit of any sum 
 ANEW = 1e-6  # the chance per round that the rate of change itself is drawn again
 
 
-@kernel
-def predict(mixture: Mixture, guesses: Floats) -> float:
-    """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""
+@part
+def _aggregate(mixture: Mixture, guesses: Floats) -> float:
     E, low, high = len(mixture.recent), mixture.span[LOW], mixture.span[HIGH]
     if np.isnan(low):
         guesses[:] = 0.0
@@ -158,34 +157,7 @@ def predict(mixture: Mixture, guesses: Floats) -> float:
     return float(middle + 0.5 * Y * (math.log(above) - math.log(below)))
 
 
-@kernel
-def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
-    """Charge every expert for its guess (as `predict` left it), and widen the range."""
-    if np.isnan(mixture.span[LOW]):  # the first label tells the units, and is no one's fault
-        mixture.span[:] = y
-        return
-    E, fade = len(mixture.recent), 1.0 - 1.0 / WINDOW
-    for e in range(E):
-        loss = (y - guesses[e]) * (y - guesses[e])
-        mixture.losses[e] += loss
-        mixture.recent[e] = fade * mixture.recent[e] + loss
-    loss = (y - guesses[E]) * (y - guesses[E])
-    mixture.losses[E] += loss
-    mixture.span[LOW] = min(mixture.span[LOW], y)
-    mixture.span[HIGH] = max(mixture.span[HIGH], y)
-    # A window that grows with time: after it is full, the old rounds are weighted down a little.
-    noise = mixture.noise
-    noise[WEIGHT] += 1.0
-    noise[LOSS] += loss
-    most = max(WINDOW, SHARE * noise[ROUNDS])
-    noise[ROUNDS] += 1.0
-    if noise[WEIGHT] > most:
-        noise[LOSS] *= most / noise[WEIGHT]
-        noise[WEIGHT] = most
-    _believe(mixture, guesses, y)
-
-
-@inner
+@part
 def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
     # Bayes' rule, then the chance of a change: from every expert to one drawn from the prior.
     belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
@@ -215,3 +187,52 @@ def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
         fresh = (move + ANEW / len(RATES)) / (1.0 - prior[E])
         for e in range(E):
             belief[r, e] = stay * belief[r, e] + fresh * prior[e]
+
+
+@part
+def _charge(mixture: Mixture, guesses: Floats, y: float) -> None:
+    if np.isnan(mixture.span[LOW]):  # the first label tells the units, and is no one's fault
+        mixture.span[:] = y
+        return
+    E, fade = len(mixture.recent), 1.0 - 1.0 / WINDOW
+    for e in range(E):
+        loss = (y - guesses[e]) * (y - guesses[e])
+        mixture.losses[e] += loss
+        mixture.recent[e] = fade * mixture.recent[e] + loss
+    loss = (y - guesses[E]) * (y - guesses[E])
+    mixture.losses[E] += loss
+    mixture.span[LOW] = min(mixture.span[LOW], y)
+    mixture.span[HIGH] = max(mixture.span[HIGH], y)
+    # A window that grows with time: after it is full, the old rounds are weighted down a little.
+    noise = mixture.noise
+    noise[WEIGHT] += 1.0
+    noise[LOSS] += loss
+    most = max(WINDOW, SHARE * noise[ROUNDS])
+    noise[ROUNDS] += 1.0
+    if noise[WEIGHT] > most:
+        noise[LOSS] *= most / noise[WEIGHT]
+        noise[WEIGHT] = most
+    _believe(mixture, guesses, y)
+
+
+@kernel
+def predict(mixture: Mixture, guesses: Floats) -> float:
+    """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""
+    return _aggregate(mixture, guesses)
+
+
+@kernel
+def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
+    """Charge every expert for its guess (as `predict` left it), and widen the range."""
+    _charge(mixture, guesses, y)
+
+
+@kernel
+def step_rows(mixture: Mixture, guesses: Floats, y: Floats, predictions: Floats) -> None:
+    """Predict from each row of guesses, which has room for the bold one, then learn its label.
+
+    A call for many rows: the arrays of a mixture take as long to hand over as a round of it.
+    """
+    for t in range(len(y)):
+        predictions[t] = _aggregate(mixture, guesses[t])
+        _charge(mixture, guesses[t], y[t])

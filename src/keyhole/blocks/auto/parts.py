@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.problem import Problem, ProblemError, positive_number, real_number, whole_number
+from keyhole.errors import shortened
+from keyhole.problem import (
+    DataError,
+    Problem,
+    ProblemError,
+    positive_number,
+    real_number,
+    real_numbers,
+    whole_number,
+)
+
+FARTHEST = 100.0  # a kink: predictions are never so far out, and squares must not overflow
 
 
 class Sizes(NamedTuple):
@@ -54,7 +65,8 @@ class AutoParts:
         The prior weight of the bold average; the experts share the rest.
     kinks
         Where the last layer may bend a prediction, in units of how far predictions are from the
-        mean label as a rule. (): a straight line; None: predictions are left as they are.
+        mean label as a rule, from -100 to 100. (): a straight line; None: predictions are left as
+        they are.
     layer_memory
         How many rounds the last layer looks back.
 
@@ -104,6 +116,12 @@ class AutoParts:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
+    def memory(self, problem: Problem) -> float:
+        """About how many bytes the memories, a batch and the last layer take."""
+        layer = 0 if self.kinks is None else len(self.kinks)
+        batch = float(self.longest) * (problem.budget + 1)
+        return 8.0 * (len(self.taus) * (problem.d + 1.0) ** 2 + batch + 3.0 * layer**2)
+
     def sizes(self, problem: Problem) -> Sizes:
         """Who gets how much of a budget: what is given, and what follows from the rest.
 
@@ -143,16 +161,22 @@ class AutoParts:
         return Sizes(pool, slots, net, threshold)
 
 
-def _taus(taus: Sequence[float]) -> tuple[float, ...]:
+def _numbers(values: Sequence[float]) -> tuple[float, ...]:
+    """A list of numbers as floats; (nan,) for anything else."""
     try:
-        spans = tuple(float(tau) for tau in taus)
-    except (TypeError, ValueError):
-        spans = ()
+        array = real_numbers("parts", values)
+    except DataError:
+        return (math.nan,)
+    return tuple(array.tolist()) if array.ndim == 1 else (math.nan,)
+
+
+def _taus(taus: Sequence[float]) -> tuple[float, ...]:
+    spans = _numbers(taus)
     falling = all(a > b for a, b in itertools.pairwise(spans))
     if not (spans and falling and spans[-1] > 0.0):
         raise ProblemError(
             "taus must be positive numbers of rounds, the longest first and no two alike, "
-            f"got {taus!r}"
+            f"got {shortened(taus)}"
         )
     return spans
 
@@ -168,12 +192,12 @@ def _kinds(experts: Sequence[ExpertKind]) -> tuple[ExpertKind, ...]:
 
 
 def _kinks(kinks: Sequence[float]) -> tuple[float, ...]:
-    try:
-        places = tuple(float(kink) for kink in kinks)
-    except (TypeError, ValueError):
-        places = (math.nan,)
-    if not all(math.isfinite(kink) for kink in places):
-        raise ProblemError(f"kinks must be finite numbers, or None for no layer, got {kinks!r}")
+    places = _numbers(kinks)
+    if not all(abs(kink) <= FARTHEST for kink in places):
+        raise ProblemError(
+            f"kinks must be numbers from -{FARTHEST:g} to {FARTHEST:g}, or None for no layer, "
+            f"got {shortened(kinks)}"
+        )
     return places
 
 

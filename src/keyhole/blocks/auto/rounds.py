@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto.choose import choose
-from keyhole.blocks.auto.layer import correct, foresee
-from keyhole.blocks.auto.mixture import HIGH, LOW, Mixture
+from keyhole.blocks.auto.layer import Layer, correct, foresee
+from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
-from keyhole.blocks.auto.state import ONLY, Batch, Clock, Settings, State, batch_size
+from keyhole.blocks.auto.state import (
+    LONGEST_MEMORY,
+    ONLY,
+    Batch,
+    Clock,
+    Settings,
+    State,
+    batch_size,
+)
 from keyhole.blocks.draw.reading import Block, taken
-from keyhole.blocks.fit.ensemble import Ensemble, guess, learn
+from keyhole.blocks.fit.ensemble import guess, guess_part, learn_part
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
 from keyhole.blocks.greedy.minibatch import first_oversized
-from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.sums.memories import fold, products
+from keyhole.blocks.jit.decorators import inner, kernel, part
+from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
 from keyhole.problem import Floats, Indices
+
+DOUBT = 256.0  # rounds after which history that does not lead counts a third
 
 _size = kernel(batch_size)
 
 
-@inner
+@part
 def _gather(
     X: NDArray[np.floating],
     t: int,
@@ -62,44 +74,74 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
 
 
 @inner
-def _predict(mixture: Mixture, runs: Ensemble, label: float, x: Floats, guesses: Floats) -> float:
-    # From all experts. It takes what it needs and no more: arrays that come along cost time.
-    guess(runs, x, guesses)
-    if not np.isnan(label):
-        for e in range(len(runs.size)):
-            guesses[e] += label
-    return mix(mixture, guesses)
-
-
-@inner
-def _play_properly(s: Settings, state: State, batch: Batch) -> float:
+def _play_properly(s: Settings, state: State, batch: Batch, label: float, along: Floats) -> float:
     # The best k of the leading memory, weighted by all memories: a linear model fixed before x.
-    value, shares = batch.label[ONLY], np.empty(len(batch.runs.size))
+    value, shares = label, np.empty(len(along))
     played_shares(s, state, batch, shares)
     for e in range(len(shares)):
-        value += shares[e] * batch.runs.along[e]
+        value += shares[e] * along[e]
     return float(min(max(value, state.mixture.span[LOW]), state.mixture.span[HIGH]))
 
 
 @kernel
-def predict_row(s: Settings, state: State, batch: Batch, values: Floats, past: Floats) -> float:
+def predict_row(
+    s: Settings, state: State, last: Layer, batch: Batch, values: Floats, past: Floats
+) -> float:
     """The prediction for the values of S, given what the past said then; nothing is learnt."""
     X, columns = values.reshape(1, -1), np.arange(len(values))
     x, guesses = np.empty(len(values) + 1), np.empty(len(state.mixture.losses))
     _gather(X, 0, columns, batch.centre, batch.peak, s.far, x)
-    middle, last = batch.label[ONLY], state.last
-    prediction = _predict(state.mixture, batch.runs, middle, x, guesses)
+    middle = batch.label[ONLY]
+    guess(batch.runs, x, guesses)
+    if not np.isnan(middle):
+        for e in range(len(batch.runs.size)):
+            guesses[e] += middle
+    prediction = mix(state.mixture, guesses)
     if np.isnan(middle):
         return prediction
     if s.proper:
-        prediction = _play_properly(s, state, batch)
+        prediction = _play_properly(s, state, batch, middle, batch.runs.along)
     return foresee(last, prediction, middle, past) if len(last.b) > 0 else prediction
+
+
+@inner
+def _guess_rows(
+    far: float,
+    batch: Batch,
+    X: NDArray[np.floating],
+    y: Floats,
+    columns: Indices,
+    guesses: Floats,
+    along: Floats,
+) -> None:
+    # All rows through the experts, which learn row by row and do not hang on what is predicted.
+    b, runs, values, centre, peak = len(batch.S), batch.runs, batch.values, batch.centre, batch.peak
+    x, label = np.empty(b + 1), batch.label[ONLY]
+    for t in range(len(y)):
+        _gather(X, t, columns, centre, peak, far, x)
+        guess_part(runs, x, guesses[t])
+        for e in range(len(runs.size)):
+            along[t, e] = runs.along[e]
+            if not np.isnan(label):
+                guesses[t, e] += label
+        if np.isnan(label):
+            label = batch.label[ONLY] = y[t]
+        row = batch.rows[ONLY]
+        for a in range(b):
+            value = taken(np.float64(X[t, columns[a]]))
+            values[row, a] = value
+            if np.isnan(centre[a]):
+                centre[a] = value
+        batch.labels[row] = y[t]
+        batch.rows[ONLY] = row + 1
+        learn_part(runs, y[t] - label)
 
 
 @kernel
 def learn_rows(
     s: Settings,
     state: State,
+    last: Layer,
     batch: Batch,
     X: NDArray[np.floating],
     y: Floats,
@@ -111,29 +153,20 @@ def learn_rows(
 
     `pasts` is what the past said when each row was asked; without rows, it is what it says now.
     """
-    b, runs, mixture, far = len(batch.S), batch.runs, state.mixture, s.far
-    offset, peak, values, middle = batch.centre, batch.peak, batch.values, batch.label
-    x, guesses = np.empty(b + 1), np.empty(len(mixture.losses))
-    centre_before = middle[ONLY]
-    for t in range(len(y)):
-        _gather(X, t, columns, offset, peak, far, x)
-        predictions[t] = _predict(mixture, runs, middle[ONLY], x, guesses)
-        if s.proper and not np.isnan(middle[ONLY]):
-            predictions[t] = _play_properly(s, state, batch)
-        charge(mixture, guesses, y[t])
-        row = batch.rows[ONLY]
-        if np.isnan(middle[ONLY]):
-            middle[ONLY] = y[t]
-        for a in range(b):
-            value = taken(np.float64(X[t, columns[a]]))
-            values[row, a] = value
-            if np.isnan(offset[a]):
-                offset[a] = value
-        batch.labels[row] = y[t]
-        batch.rows[ONLY] = row + 1
-        learn(runs, y[t] - middle[ONLY])
-    if len(state.last.b) > 0:  # after all rows, which do not hang on it
-        correct(state.last, s.fade, centre_before, pasts, y, predictions)
+    n, mixture, before = len(y), state.mixture, batch.label[ONLY]
+    guesses, along = np.empty((n, len(mixture.losses))), np.empty((n, len(mixture.recent)))
+    _guess_rows(s.far, batch, X, y, columns, guesses, along)
+    if s.proper:
+        for t in range(n):
+            predictions[t] = mix(mixture, guesses[t])
+            label = batch.label[ONLY] if t > 0 else before
+            if not np.isnan(label):
+                predictions[t] = _play_properly(s, state, batch, label, along[t])
+            charge(mixture, guesses[t], y[t])
+    else:
+        step_rows(mixture, guesses, y, predictions)
+    if len(last.b) > 0:
+        correct(last, s.fade, before, pasts, y, predictions)
 
 
 @kernel
@@ -156,6 +189,9 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
+    if state.studied[ONLY] > 0 and state.lead[0] != LONGEST_MEMORY:
+        # History that others predict better without is forgotten: it may mislead.
+        forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
     if s.slots > 0:
@@ -180,7 +216,9 @@ def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: in
 
 
 @kernel
-def play(s: Settings, state: State, batch: Batch, clock: Clock, block: Block) -> tuple[int, Clock]:
+def play(
+    s: Settings, state: State, last: Layer, batch: Batch, clock: Clock, block: Block
+) -> tuple[int, Clock]:
     """Rounds of a block, batch by batch; how many were played before one too large, and the clock.
 
     The current batch is gone on with, and taken into the sums once all its rounds are closed. If
@@ -193,13 +231,13 @@ def play(s: Settings, state: State, batch: Batch, clock: Clock, block: Block) ->
         if asked == size:
             number += 1
             size, asked, closed = _size(s, round), 0, 0
-            choose(s, state, batch, number)
+            choose(s, state, last, batch, number)
         many = min(n - t, size - asked)
         fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
         played = many if fault < 0 else fault
         stop = t + played
         now = np.empty((0, 0))
-        learn_rows(s, state, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop], now)
+        learn_rows(s, state, last, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop], now)
         for i in range(t, stop):
             for a in range(len(batch.S)):
                 bought[i, a] = batch.S[a]

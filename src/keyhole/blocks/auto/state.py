@@ -83,7 +83,7 @@ def settings(
         parts.far,
         parts.shortest,
         parts.longest,
-        parts.growth,
+        min(parts.growth, 1 << 62),  # no game gets there, and compiled code takes no more
         proper,
         np.uint64(seed),
         table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),
@@ -123,8 +123,11 @@ class Space(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
-    feature, and the range of the labels in the mixture. `studied`: rows of history.
+    """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
+    feature, and the range of the labels in the mixture. `studied`: how many rows of history.
+    `lead`: the memory that leads, and how many labels were told when it took the lead.
+
+    The last layer stands beside it, because arrays that come along cost time in every call.
     """
 
     kept: Memories
@@ -133,8 +136,8 @@ class State(NamedTuple):
     peaks: Annotated[Floats, AT_LEAST_0]
     mixture: Mixture
     net: Net
-    last: Layer
     studied: Indices
+    lead: Annotated[Indices, Holds(shape=(2,))]
     space: Space
 
 
@@ -196,10 +199,16 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
-    # What proper mode plays stays a linear model: nothing bends it.
-    kinks = parts.kinks if not s.proper else () if s.past else None
     learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
-    return State(*learnt, layer(kinks, past=s.past), np.zeros(1, dtype=np.int64), space)
+    return State(*learnt, np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), space)
+
+
+def new_layer(s: Settings, parts: AutoParts) -> Layer:
+    """A last layer that has seen nothing.
+
+    What proper mode plays stays a linear model: nothing bends it.
+    """
+    return layer(parts.kinks if not s.proper else () if s.past else None, past=s.past)
 
 
 def new_batch(s: Settings) -> Batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.blocks.auto.choose import choose
+from keyhole.blocks.auto.layer import Layer
 from keyhole.blocks.auto.rounds import learn_rows
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
 from keyhole.blocks.jit.decorators import inner, kernel
@@ -16,7 +17,9 @@ FIRST = 2**40  # batches of history are numbered from here on: their draws are n
 
 
 @kernel
-def study_rows(s: Settings, state: State, batch: Batch, X: Floats, y: Floats, keep: float) -> None:
+def study_rows(
+    s: Settings, state: State, last: Layer, batch: Batch, X: Floats, y: Floats, keep: float
+) -> None:
     """Take in complete rows, one after the other; before each, older sums count `keep` times.
 
     Each row is first played as a round of its own would be: so experts, their mixture and the last
@@ -30,14 +33,14 @@ def study_rows(s: Settings, state: State, batch: Batch, X: Floats, y: Floats, ke
     columns, now = np.arange(s.budget), np.empty((0, 0))
     values, label, prediction = np.empty((1, s.budget)), np.empty(1), np.empty(1)
     for t in range(len(y)):
-        losses, judged = state.mixture.losses.copy(), state.last.judge.losses.copy()
-        choose(s, state, batch, FIRST + state.studied[ONLY])
+        losses, judged = state.mixture.losses.copy(), last.judge.losses.copy()
+        choose(s, state, last, batch, FIRST + state.studied[ONLY])
         for a in range(s.budget):
             values[0, a] = X[t, batch.S[a]]
         label[0] = y[t]
-        learn_rows(s, state, batch, values, label, columns, prediction, now)
+        learn_rows(s, state, last, batch, values, label, columns, prediction, now)
         state.mixture.losses[:] = losses
-        state.last.judge.losses[:] = judged
+        last.judge.losses[:] = judged
         _take_in(s, state, X[t], y[t], keep)
 
 

@@ -177,8 +177,8 @@ def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Flo
     diagonal = np.diag(G)
     if (diagonal < 0.0).any():
         raise ProblemError("G must be positive semidefinite, it has a negative diagonal entry")
-    unit = np.sqrt(np.outer(diagonal, diagonal))
-    if (np.abs(G - G.T) > 1e-8 * unit).any():
+    root = np.sqrt(diagonal)  # first, or products of squares overflow
+    if (np.abs(G - G.T) > 1e-8 * np.outer(root, root)).any():
         raise ProblemError("G must be symmetric")
     return (G + G.T) / 2.0, c, yy, sparsity(k, len(c))
 

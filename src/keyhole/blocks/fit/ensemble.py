@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.blocks.sums.memories import Memories
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
@@ -134,9 +134,9 @@ def start_from(runs: Ensemble, e: int, A: Floats, b: Floats, unit: Floats) -> No
         runs.theta[e, i] = total * unit[i]
 
 
-@kernel
-def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
-    """VAW's prediction of every run: theta.x / (1 + x'Px)."""
+@part
+def guess_part(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """`guess`, as a part of a kernel."""
     for e in range(len(runs.size)):
         v, along, s = runs.size[e], 0.0, 1.0
         place, theta, Px = runs.place[e], runs.theta[e], runs.Px[e]
@@ -149,13 +149,27 @@ def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
         for i in range(v):
             s += x[place[i]] * Px[i]
             along += theta[i] * x[place[i]]
+        if not 1.0 <= s < np.inf:
+            s = 1.0
+            for i in range(v):
+                Px[i] = 0.0
         runs.along[e], runs.s[e] = along, s
         guesses[e] = along / s
 
 
 @kernel
-def learn(runs: Ensemble, y: float) -> None:
-    """The rank-1 update of every run with the label of the x it guessed last."""
+def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
+    """VAW's prediction of every run: theta.x / (1 + x'Px).
+
+    Where rounding has left x'Px < 0, or it overflows, P says nothing about x: it counts as 0, and
+    the label of x is not learnt. Otherwise P would grow beyond all bounds.
+    """
+    guess_part(runs, x, guesses)
+
+
+@part
+def learn_part(runs: Ensemble, y: float) -> None:
+    """`learn`, as a part of a kernel."""
     for e in range(len(runs.size)):
         v, s = runs.size[e], runs.s[e]
         P, Px, theta = runs.P[e], runs.Px[e], runs.theta[e]
@@ -165,3 +179,9 @@ def learn(runs: Ensemble, y: float) -> None:
             part = Px[i] / s
             for j in range(v):
                 P[i, j] -= part * Px[j]
+
+
+@kernel
+def learn(runs: Ensemble, y: float) -> None:
+    """The rank-1 update of every run with the label of the x it guessed last."""
+    learn_part(runs, y)

@@ -95,7 +95,7 @@ def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats,
 
 
 @inner
-def _forget(kept: Memories, i: int, share: float) -> float:
+def forget(kept: Memories, i: int, share: float) -> float:
     """Let memory i keep this share of all it has; returns what a new sum is multiplied by."""
     scale = kept.scale[i] * share
     if scale < _SMALL:
@@ -114,7 +114,7 @@ def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: f
 
     z: centred values, 0 where absent, and 1 in the last place; seen: 1 where there is one.
     """
-    more = _forget(kept, i, share)
+    more = forget(kept, i, share)
     G, c, n = kept.G[i], kept.c[i], kept.n[i]
     kept.yy[i] += y * y * more
     for a in range(len(z)):
@@ -133,7 +133,7 @@ def fold(
     """Let every memory forget `rows` rounds and add the products of a batch."""
     m, d = len(features), kept.G.shape[1] - 1
     for i in range(len(kept.tau)):
-        more = _forget(kept, i, math.exp(-rows / kept.tau[i]))
+        more = forget(kept, i, math.exp(-rows / kept.tau[i]))
         kept.yy[i] += yy * more
         all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
         for a in range(m + 1):

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
@@ -49,9 +49,9 @@ def no_past() -> Past:
     return Past(np.zeros(LABELS), np.zeros(many), np.zeros(many), np.zeros(1, dtype=np.int64))
 
 
-@kernel
-def inputs(past: Past, out: Floats) -> None:
-    """Write the last labels and the faded means, in the units of the label; NaN where unknown."""
+@part
+def inputs_part(past: Past, out: Floats) -> None:
+    """`inputs`, as a part of a kernel."""
     for i in range(LABELS):
         out[i] = past.last[i] if i < past.told[ONLY] else np.nan
     for i in range(len(past.faded)):
@@ -59,9 +59,9 @@ def inputs(past: Past, out: Floats) -> None:
         out[LABELS + i] = past.faded[i] / past.weight[i] if known else np.nan
 
 
-@kernel
-def remember(past: Past, y: float) -> None:
-    """Take in a label."""
+@part
+def remember_part(past: Past, y: float) -> None:
+    """`remember`, as a part of a kernel."""
     for i in range(LABELS - 1, 0, -1):
         past.last[i] = past.last[i - 1]
     past.last[0] = y
@@ -69,3 +69,15 @@ def remember(past: Past, y: float) -> None:
     for i in range(len(past.faded)):
         past.faded[i] = FADES[i] * past.faded[i] + y
         past.weight[i] = FADES[i] * past.weight[i] + 1.0
+
+
+@kernel
+def inputs(past: Past, out: Floats) -> None:
+    """Write the last labels and the faded means, in the units of the label; NaN where unknown."""
+    inputs_part(past, out)
+
+
+@kernel
+def remember(past: Past, y: float) -> None:
+    """Take in a label."""
+    remember_part(past, y)

@@ -111,17 +111,15 @@ class PastSums:
         products[d:-1][flat], products[:, flat] = 0.0, 0.0
         if not intercept:
             products += n * np.outer(means, mean_p)
-        if not (np.isfinite(products).all() and np.isfinite(squares.G).all()):
-            raise DataError(
-                "features or labels are too large for sums of their squares, which overflow: "
-                "divide large columns, or the label, by their size"
-            )
+        _refuse_overflow(products, squares.G)
         B, A, b = products[:d], products[d:-1], products[-1]
         np.fill_diagonal(A, np.maximum(np.diag(A), 0.0))
         kept, whiten = _independent(A)
-        V, u = whiten @ B[:, kept].T, whiten @ b[kept]
         alone, slopes = np.zeros(INPUTS), np.zeros((INPUTS, d))
-        alone[kept], slopes[kept] = whiten.T @ u, whiten.T @ V
+        with np.errstate(over="ignore", invalid="ignore"):
+            V, u = whiten @ B[:, kept].T, whiten @ b[kept]
+            alone[kept], slopes[kept] = whiten.T @ u, whiten.T @ V
+        _refuse_overflow(V, u, alone, slopes)
         G, c, yy = squares.G - V.T @ V, squares.c - V.T @ u, squares.yy - float(u @ u)
         # Sums are off by shares of what was added up: the larger the slopes, the more that is.
         sizes = np.sqrt(np.diag(A))
@@ -160,6 +158,15 @@ def _past_rows(past: Past, y: Floats, out: Floats) -> None:
     for t in range(len(y)):
         inputs(past, out[t])
         remember(past, y[t])
+
+
+def _refuse_overflow(*arrays: Floats) -> None:
+    """DataError unless all numbers are finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise DataError(
+            "features or labels are too large for sums of their squares, which overflow: "
+            "divide large columns, or the label, by their size"
+        )
 
 
 def _semidefinite(G: Floats) -> Floats:

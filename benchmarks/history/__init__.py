@@ -1,0 +1,1 @@
+"""What complete rows of history are worth."""
