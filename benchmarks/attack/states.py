@@ -47,7 +47,7 @@ def cases() -> Iterator[Case]:
 
 
 def suffer(case: Case) -> str:
-    """Load it, tell its open tickets, play 50 rounds, in turn as a block and singly."""
+    """Load it, tell its open tickets, play 50 rounds as a block and singly, and study a little."""
     try:
         learner: Any = from_bytes(forged(case))
     except kh.StateError:
@@ -57,7 +57,7 @@ def suffer(case: Case) -> str:
 
 
 def play_on(learner: Any) -> None:
-    """The open tickets told, then 50 rounds; finite predictions throughout."""
+    """The open tickets told, 50 rounds, then history; finite predictions throughout."""
     rng, d = np.random.default_rng(5), learner.problem.d
     for i, ticket in enumerate(learner._desk.open):
         seen = ticket.fill(rng.normal(size=len(ticket.features)))
@@ -76,7 +76,13 @@ def play_on(learner: Any) -> None:
         finite(learner.predict(seen))
         learner.tell(seen, float(y[t]))
     if hasattr(learner, "explain"):
-        learner.explain()
+        str(learner.explain())
+    if hasattr(learner, "advice"):
+        str(learner.advice())
+    if learner.STUDIES:
+        learner.study(kh.streams.ArrayStream(X[:5], y[:5]))
+        ticket = learner.ask()
+        finite(learner.predict(ticket.fill(X[5][ticket.features])))
     with contextlib.suppress(kh.StateError):  # what was forged may grow beyond all bounds
         from_bytes(to_bytes(learner))
 

@@ -1,10 +1,12 @@
-"""Who is attacked: every learner by its name, and AutoLearner as its arguments make it."""
+"""Who is attacked: every learner by its name, AutoLearner as arguments and history make it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 import keyhole as kh
 from keyhole.learners.registry import LEARNERS, make_learner
@@ -27,11 +29,17 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "auto, a straight line": {"parts": kh.AutoParts(kinks=(), layer_memory=5.0)},
     "auto, restless": {"parts": _RESTLESS},
 }
-NAMES = (*LEARNERS, *VARIANTS)
+STUDIED = "auto, after history"
+NAMES = (*LEARNERS, *VARIANTS, STUDIED)
 
 
 def make(name: str, problem: kh.Problem, seed: int) -> Any:
     """A learner by the name it has here."""
     if name in VARIANTS:
         return kh.AutoLearner(problem, seed=seed, **VARIANTS[name])
+    if name == STUDIED:
+        learner, rng = kh.AutoLearner(problem, seed=seed), np.random.default_rng(seed)
+        X = rng.normal(size=(50, problem.d))
+        learner.study(kh.streams.ArrayStream(X, X[:, 0] + 0.1 * rng.normal(size=len(X))))
+        return learner
     return make_learner(name, problem, seed)

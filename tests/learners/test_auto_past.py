@@ -196,8 +196,8 @@ def test_a_file_whose_tickets_remember_no_past_is_refused() -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"kinks": (0.0, np.nan)}, "kinks must be finite numbers"),
-        ({"kinks": "ab"}, "kinks must be finite numbers"),
+        ({"kinks": (0.0, np.nan)}, "kinks must be numbers from -100 to 100"),
+        ({"kinks": "ab"}, "kinks must be numbers from -100 to 100"),
         ({"layer_memory": 0.0}, "layer_memory must be positive"),
     ],
 )

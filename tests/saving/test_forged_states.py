@@ -74,3 +74,21 @@ def test_what_cannot_be_is_named(name: str, leaf: str, value: Any) -> None:
     assert from_bytes(encode(states.genuine(name, 0, "late"), "test"))
     with pytest.raises(kh.StateError, match=leaf.split(".")[-2 if "values" in leaf else -1]):
         from_bytes(forged(name, "late", leaf, value))
+
+
+@pytest.mark.parametrize(
+    ("leaf", "most", "beyond"),
+    [
+        # Of 50 rows of history, and three memories.
+        ("studied", [50], [[51], [-1], [2**62]]),
+        ("lead", [2, 50], [[3, 0], [0, 51], [-1, 0], [0, -1], [2**62, 0]]),
+    ],
+)
+def test_no_more_was_studied_than_labels_were_told(
+    leaf: str, most: list[int], beyond: list[list[int]]
+) -> None:
+    learner = from_bytes(forged("auto, after history", "new", f"parts.{leaf}", most))
+    states.play_on(learner)
+    for value in beyond:
+        with pytest.raises(kh.StateError, match=leaf):
+            from_bytes(forged("auto, after history", "new", f"parts.{leaf}", value))

@@ -336,6 +336,15 @@ class AutoLearner(LearnerBase):
 
     def _resume(self) -> None:
         self._batches.refuse_unless_of(self._desk, lambda batch: batch.S)
+        studied, (lead, since) = int(self._state.studied[ONLY]), self._state.lead.tolist()
+        labels, memories = float(self._state.label.reads[ONLY]), len(self.parts.taus)
+        if studied > labels:
+            raise StateError(f"studied must be at most {labels:g}, the labels, got {studied}")
+        if lead >= memories or since > labels:
+            raise StateError(
+                f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
+                f"{lead} and {since}"
+            )
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
                 raise StateError(

@@ -111,46 +111,86 @@ def test_the_past_of_a_row_is_what_it_is_told_to_be() -> None:
     assert last.errors.last.tolist() == [2.0, 1.0]
 
 
-@pytest.mark.parametrize("broken", [0, 1])
+@pytest.mark.parametrize("broken", [0, 2])  # a place of both guesses, one of the past alone
 def test_a_guess_that_is_no_number_becomes_the_prediction(broken: int) -> None:
     last = layer((), past=True)
     begin(last, 1.0)
     last.judge.span[:] = -1.0, 1.0
     assert foresee(last, 0.25, 0.0, np.full(PAST, np.nan)) == pytest.approx(0.25)
-    last.runs.theta[broken] = np.inf
+    last.along[broken] = 1.0
+    assert abs(foresee(last, 0.25, 0.0, np.ones(PAST)) - 0.25) > 0.01
+    last.along[broken] = np.inf
     assert foresee(last, 0.25, 0.0, np.full(PAST, np.nan)) == pytest.approx(0.25)
+    assert foresee(last, 0.25, 0.0, np.ones(PAST)) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(
-    ("kinks", "past", "places", "runs"),
-    [(None, False, 0, 0), ((), False, 2, 1), (None, True, 12, 2), ((), True, 12, 2),
-     (KINKS, False, 4, 1), (KINKS, True, 14, 2)],
+    ("kinks", "past", "places", "guesses"),
+    [(None, False, 0, 1), ((), False, 2, 2), (None, True, 12, 3), ((), True, 12, 3),
+     (KINKS, False, 4, 2), (KINKS, True, 14, 3)],
 )  # fmt: skip
 def test_the_room_a_layer_takes(
-    kinks: tuple[float, ...] | None, past: bool, places: int, runs: int
+    kinks: tuple[float, ...] | None, past: bool, places: int, guesses: int
 ) -> None:
     last = layer(kinks, past=past)
     assert last.there == (places > 0)
     assert last.kinks.tolist() == list(kinks or ())
     assert (last.A.shape, last.b.shape) == ((places, places), (places,))
+    assert (last.root.shape, last.along.shape) == ((places, places), (places,))
     assert (last.spread.shape, last.unit.shape) == ((2,), (1,))
-    assert last.runs.place.shape == (runs, places)
-    assert last.judge.prior.tolist() == pytest.approx([0.5 / (1 + runs)] * (1 + runs) + [0.5])
+    assert last.judge.prior.tolist() == pytest.approx([0.5 / guesses] * guesses + [0.5])
+    for part in (last.A, last.b, last.spread, last.unit, last.root, last.along):
+        assert not part.any()
+
+
+def test_the_ridge_is_one_round_of_the_constant_and_the_variance_of_the_labels() -> None:
+    last, half = layer((0.5,), past=False), [1.0, 0.5, 0.5]
+    last.b[:] = 3.0
+    begin(last, 4.0)
+    assert last.root.tolist() == np.diag(half).tolist()
+    assert last.along.tolist() == [3.0, 1.5, 1.5]
+    last.A[1, 1], last.A[2, 1] = 12.0, 4.0  # with the ridge: 16 and 4 below
+    begin(last, 4.0)
+    inverse = np.linalg.inv(
+        np.linalg.cholesky([[1.0, 0.0, 0.0], [0.0, 16.0, 4.0], [0.0, 4.0, 4.0]])
+    )
+    assert last.root.ravel() == pytest.approx(inverse.T.ravel())
+    assert last.along == pytest.approx(inverse @ last.b)
+
+
+@pytest.mark.parametrize(("variance", "more"), [(0.0, 1.0), (np.nan, 1.0), (0.7, np.inf)])
+def test_without_a_variance_or_sums_nothing_is_guessed(variance: float, more: float) -> None:
+    last, known = played(), np.arange(1.0 * PAST)
+    begin(last, 0.7)
+    assert last.along.all()
+    assert abs(foresee(last, 6.0, 5.5, known) - 6.0) > 1e-3
+    last.A[3, :4] += more
+    begin(last, variance)
+    assert not last.root.any()
+    assert not last.along.any()
+    assert foresee(last, 6.0, 5.5, known) == pytest.approx(6.0)
+
+
+def test_the_unit_is_the_root_mean_square_of_predictions() -> None:
+    last = layer(KINKS, past=False)
     begin(last, 1.0)
-    assert last.runs.size.tolist() == [2 + len(kinks or ()), places][:runs]
-    begin(last, 0.0)
-    assert last.runs.size.tolist() == [0] * runs
+    assert last.unit[0] == 0.0
+    last.spread[:] = 36.0, 4.0
+    begin(last, 0.0)  # whatever labels do
+    assert last.unit[0] == 3.0
 
 
 def test_what_the_past_adds_by_name() -> None:
     last = played()
+    begin(last, 0.7)
     added, part = past_weights(last), shares(last.judge)[WITH_PAST]
     assert 0.0 < part < 1.0
     assert list(added) == list(PAST_NAMES)
-    assert list(added.values()) == pytest.approx((part * last.runs.theta[1, 4:]).tolist())
+    sums = last.A + np.tril(last.A, -1).T + np.diag([1.0, *[0.7] * (len(last.b) - 1)])
+    theta = np.linalg.solve(sums, last.b)
+    assert list(added.values()) == pytest.approx((part * theta[4:]).tolist())
     assert all(added.values())
     begin(last, 0.0)
-    assert last.runs.theta[1, 4:].all()  # left from before
     assert list(past_weights(last).values()) == [0.0] * PAST
     assert past_weights(played(past=False)) == {}
 
