@@ -39,11 +39,16 @@ class Memory:
         self.n_j = fade * self.n_j + arrived.sum(axis=0)
         self.n, self.Y = fade * self.n + len(y), fade * self.Y + float(y @ y)
 
+    def fade(self, keep: float) -> None:
+        """Everything there is counts `keep` times."""
+        self.G, self.c, self.n_j = keep * self.G, keep * self.c, keep * self.n_j
+        self.n, self.Y = keep * self.n, keep * self.Y
+
     def study(self, z: Floats, arrived: Floats, y: float, keep: float) -> None:
         """One complete row; what was there before counts `keep` times."""
-        self.G, self.c = keep * self.G + np.outer(z, z), keep * self.c + y * z
-        self.n_j = keep * self.n_j + arrived
-        self.n, self.Y = keep * self.n + 1.0, keep * self.Y + y * y
+        self.fade(keep)
+        self.G, self.c, self.n_j = self.G + np.outer(z, z), self.c + y * z, self.n_j + arrived
+        self.n, self.Y = self.n + 1.0, self.Y + y * y
 
 
 @dataclass

@@ -14,6 +14,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.blocks.auto.rounds import DOUBT
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
@@ -44,6 +45,7 @@ STUDY_BUGS = (
     "the leader is not kept first",
     "older rows do not fade",
     "rows of history are rounds",
+    "history that does not lead is not doubted",
 )
 
 
@@ -122,7 +124,7 @@ class Transcription:
         self.mixture = Mixture(heard_by, parts.bold)
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
-        self.t = self.b = self.studied = 0
+        self.t = self.b = self.studied = self.lead = 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
@@ -180,7 +182,7 @@ class Transcription:
         late = self.mixture.R[self.judges]
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
-        lead = order[0]
+        self.lead = lead = order[0]
         most = self._most(number)
         found = [
             select(memory, most, self._threshold(memory.tau), theirs)
@@ -340,6 +342,8 @@ class Transcription:
         arrived[:, batch.S] = ~np.isnan(X)
         y = y - centre_of(self.labels)
         self.peak = np.maximum(self.peak, np.abs(Z[:, :-1]).max(axis=0))
+        if self.studied > 0 and self.lead != 0 and self.bug != STUDY_BUGS[5]:
+            self.memories[0].fade(math.exp(-rows / DOUBT))
         for memory in self.memories:
             memory.add(Z, arrived, y)
         for i in range(self.slots):
