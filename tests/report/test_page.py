@@ -65,6 +65,7 @@ def test_the_page_is_well_formed_and_has_every_part(text: str) -> None:
         "Which features were bought when",
         "Life lines of the model",
         "Weights",
+        "Advice",
         "The model in numbers",
         "Diagnosis",
         "To repeat it",
@@ -194,3 +195,32 @@ def test_the_curve_that_sizes_were_chosen_from(run: Run) -> None:
     assert "How many features to buy" in text
     assert curve.recommendation in text
     assert "How many features to buy" not in page(run)
+
+
+def test_advice_is_a_table_with_bars_and_sentences(text: str, run: Run) -> None:
+    assert run.advice is not None
+    section = text[text.index("<h2>Advice</h2>") :].split("</section>")[0]
+    found = outline(section)
+    assert found.tags.count("tr") == 1 + len(run.advice.kept) > 1
+    for worth in run.advice.kept:
+        assert worth.name in found.text
+        assert f"{100.0 * worth.lost:.1f} %" in found.text
+    for sentence in run.advice.sentences:
+        assert sentence in found.text
+    widths = [float(w) for w in re.findall(r"width: ([\d.]+)%", section)]
+    ends = [
+        float(a) + float(b) for a, b in re.findall(r"left: ([\d.]+)%; width: ([\d.]+)", section)
+    ]
+    assert len(widths) == 2 * len(ends) == 2 * len(run.advice.kept)
+    assert max(ends) == pytest.approx(100.0, abs=0.11)
+
+
+def test_who_does_not_advise_has_no_such_section(run: Run) -> None:
+    assert "<h2>Advice</h2>" not in page(replace(run, advice=None))
+
+
+def test_advice_without_anything_kept_is_a_sentence(run: Run) -> None:
+    nothing = kh.AutoLearner(kh.Problem(8, 2, 4)).advice()
+    section = page(replace(run, advice=nothing)).split("<h2>Advice</h2>")[1].split("</section>")[0]
+    assert "Nothing is known to be useful yet, so no advice." in section
+    assert "<table" not in section

@@ -17,7 +17,8 @@ class Joint(NamedTuple):
     """A least-squares fit of m features, all in shares of the label's variance.
 
     `weights` are in the units of the features. `R`, `r` are the correlations of the features and
-    with the label, `left` the share of the variance that is left. For each feature: `chance` is
+    with the label, `left` the share of the variance that is left, `noise` the same but for what is
+    fitted to chance. For each feature: `chance` is
     what it seems to explain by chance, in the mean; `per` is one over the rounds it was read in;
     `tail` what its largest value alone adds to its fourth moment, `label_tail` the same of the
     label.
@@ -27,6 +28,7 @@ class Joint(NamedTuple):
     R: Floats
     r: Floats
     left: float
+    noise: float
     chance: Floats
     per: Floats
     tail: Floats
@@ -71,7 +73,7 @@ def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, rea
         tail = np.minimum((peaks[V] / spread[:m]) ** 4, 1e300) / rounds
         label_tail = min((reach / spread[m]) ** 4, 1e300) / total
     weights = b * spread[m] / spread[:m]
-    return Joint(weights, R, r, left, chance, 1.0 / rounds, tail, float(label_tail))
+    return Joint(weights, R, r, left, noise, chance, 1.0 / rounds, tail, float(label_tail))
 
 
 def _correlations(
@@ -129,8 +131,8 @@ def lost_without(fit: Joint, dropped: Sequence[int]) -> tuple[float, float]:
     lost = _left(fit, others) - fit.left - float(fit.chance[D].sum())
     lost = float(np.clip(lost, 0.0, 1.0))
     chance, per = float(fit.chance[D].mean()), float(fit.per[D].mean())
-    whole = min(fit.left, 1.0 - lost)
-    normal = 4.0 * lost * max(chance + lost * (1.0 - lost - 2.0 * whole) * per, 0.0)
+    noise = min(fit.noise, 1.0 - lost)
+    normal = 4.0 * lost * max(chance + lost * (1.0 - lost - 2.0 * noise) * per, 0.0)
     part = fit.r[D] ** 2
     part = part**2 / max(float(part.sum()) ** 2, 1e-300)
     far = lost * lost * (float((part * fit.tail[D]).sum()) + fit.label_tail) * per
