@@ -28,8 +28,8 @@ def rows(n: int, d: int = 6, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 2.0 * X[:, 0] + (X[:, 1] if d > 1 else 0.0) + rng.standard_normal(n)
 
 
-def played(n: int = 400, d: int = 6, budget: int = 4, **how: bool) -> kh.AutoLearner:
-    learner = kh.AutoLearner(kh.Problem(d, min(2, budget), budget), seed=0, **how)
+def played(n: int = 400, d: int = 6, budget: int = 4, *, proper: bool = False) -> kh.AutoLearner:
+    learner = kh.AutoLearner(kh.Problem(d, min(2, budget), budget), seed=0, proper=proper)
     learner.advance(*rows(n, d))
     return learner
 
@@ -64,7 +64,8 @@ def statements(name: str, seeds: int, n: int) -> list[Statement]:
         V = np.array([int(one[1:]) for one in names])
         fit = joint_fit(state.kept, learner._leader(), V, state.peaks, 1.0)
         fit = fit._replace(chance=np.zeros(len(V)))
-        said = [((worth.name,), worth.lost, worth.error) for worth in advice.kept]
+        said = list[tuple[tuple[str, ...], float, float]]()
+        said += [((worth.name,), worth.lost, worth.error) for worth in advice.kept]
         for fewer in advice.fewer[1:]:
             gone = tuple(one for one in names if one not in fewer.features)
             said.append((gone, advice.fewer[0].explained - fewer.explained, fewer.error))

@@ -105,6 +105,9 @@ def test_the_summary_is_json(run: Run) -> None:
     assert list(summary["hindsight_with_past"]["past"])[:2] == ["last label", "label before last"]
     assert "past" not in summary["hindsight"]
     assert replace(run, best_with_past=None).summary()["hindsight_with_past"] is None
+    assert run.advice is not None
+    assert summary["advice"] == json.loads(json.dumps(run.advice.as_json()))
+    assert replace(run, advice=None).summary()["advice"] is None
     assert summary["versions"]["keyhole"] == kh.__version__
     endless = replace(run.best, loss=kh.Interval(0.0, float("inf"), "not searched"))
     assert replace(run, best=endless).summary()["regret"] == {
@@ -151,3 +154,12 @@ def test_one_round_is_a_run() -> None:
     run = record(kh.RandomSubset(kh.Problem(2, 1, 1)), stream)
     assert run.ends.tolist() == [1]
     assert run.problem.names == ("a", "b")
+
+
+def test_only_who_advises_is_asked() -> None:
+    stream, _ = kh.streams.realizable(d=5, k=1, n=60, seed=0)
+    problem = kh.Problem(d=5, k=1, budget=3)
+    quiet = {"diagnosed": False, "full": False, "seconds": 1.0}
+    assert record(kh.RandomSubset(problem), stream, **quiet).advice is None  # type: ignore[arg-type]
+    learner = kh.AutoLearner(problem)
+    assert record(learner, stream, **quiet).advice == learner.advice()  # type: ignore[arg-type]
