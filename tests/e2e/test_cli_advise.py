@@ -57,6 +57,15 @@ def test_a_saved_learner_that_does_not_advise(cli: Cli, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_auto_advises_the_same_here_and_there(cli: Cli, clinic: Path, tmp_path: Path) -> None:
+    path, sizes = tmp_path / "state.npz", ("-b", 8, "-k", 4)
+    ran = answer(cli("run", clinic, "-t", "days", *sizes, "--save", path, "--json"))
+    advice = kh.load(path, kh.AutoLearner).advice()
+    assert cli("advise", path).stdout == f"{advice}\n"
+    assert answer(cli("advise", path, "--json")) == {"state": str(path), **ran["advice"]}
+    assert [worth["name"] for worth in ran["advice"]["kept"]] == [w.name for w in advice.kept]
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_saved_learner_that_advises(
     as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

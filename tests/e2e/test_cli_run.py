@@ -67,6 +67,7 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "How often each feature was bought",
         "and 30 more",
         "bought for every example",
+        "\nAdvice\nafter 900 rounds:\n  without crp_mg_l",
     ):
         assert words in done.stdout
 

@@ -105,6 +105,9 @@ def test_the_summary_is_json(run: Run) -> None:
     assert list(summary["hindsight_with_past"]["past"])[:2] == ["last label", "label before last"]
     assert "past" not in summary["hindsight"]
     assert replace(run, best_with_past=None).summary()["hindsight_with_past"] is None
+    assert run.advice is not None
+    assert summary["advice"] == json.loads(json.dumps(run.advice.as_json()))
+    assert replace(run, advice=None).summary()["advice"] is None
     assert summary["versions"]["keyhole"] == kh.__version__
     endless = replace(run.best, loss=kh.Interval(0.0, float("inf"), "not searched"))
     assert replace(run, best=endless).summary()["regret"] == {
@@ -165,3 +168,13 @@ def test_a_run_after_history_says_so_and_counts_nothing_of_it() -> None:
     assert any("studied history" in note for note in run.notes)
     plain = record(kh.RunningMean(kh.Problem(8, 2, 4)), new, full=False, diagnosed=False)
     assert (plain.history, plain.notes) == (0, ())
+
+
+def test_only_who_advises_is_asked() -> None:
+    stream, _ = kh.streams.realizable(d=5, k=1, n=60, seed=0)
+    problem = kh.Problem(d=5, k=1, budget=3)
+    quiet = record(kh.RandomSubset(problem), stream, diagnosed=False, full=False)
+    assert quiet.advice is None
+    learner = kh.AutoLearner(problem)
+    told = record(learner, stream, diagnosed=False, full=False)
+    assert told.advice == learner.advice()

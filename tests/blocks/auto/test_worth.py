@@ -60,9 +60,11 @@ def test_complete_rows_are_plain_least_squares() -> None:
         variance += 2.0 * len(dropped) * (noise / N) ** 2
         calm = fit._replace(tail=np.zeros(4), label_tail=0.0)
         assert lost_without(calm, dropped)[1] == pytest.approx(math.sqrt(variance), rel=1e-5)
-        # The largest of 500 values that are nearly normal adds little to that: (3.2^4 + 3.2^4) /
-        # 500 = 0.4, to be compared with 2 for the square of a normal value.
-        assert math.sqrt(variance) < error < 1.2 * math.sqrt(variance)
+        part = fit.r[dropped] ** 4 / (fit.r[dropped] ** 2).sum() ** 2
+        far = float(part @ fit.tail[dropped]) + fit.label_tail
+        variance += lost**2 * (1.0 - lost) * far / N
+        assert error == pytest.approx(math.sqrt(variance), rel=1e-5)
+        assert far < 0.5  # of 500 values that are nearly normal: 3.2^4 / 500 = 0.2 each
 
 
 def test_all_at_once_is_the_classical_error_of_r2() -> None:
