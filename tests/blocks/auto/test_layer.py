@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,5 +239,6 @@ def test_sums_from_before_batches_get_room_for_what_is_derived() -> None:
     assert last["A"] is A
     assert last["b"] is b
     assert (last["root"].tolist(), last["along"].tolist()) == ([[0.0] * 2] * 2, [0.0] * 2)
-    for nothing in (None, 3, [], {}, {"of": [["last"], ["last", 1]]}):
+    nothings: list[Any] = [None, 3, [], {}, {"of": [["last"], ["last", 1]]}]
+    for nothing in nothings:
         assert by_batches(nothing) == (nothing, False)
