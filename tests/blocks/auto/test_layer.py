@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from keyhole.blocks.auto.layer import (
     Layer,
     LayerWords,
     begin,
+    by_batches,
     correct,
     foresee,
     know,
@@ -222,3 +224,21 @@ def test_a_ticket_notes_what_is_known() -> None:
         assert np.nan_to_num(recalled(past, told)).tolist() == past.tolist()
         correct(last, 1.0, math.nan if t == 0 else 4.0, NOW, np.array([y]), np.array([5.0]))
         know(last.labels, last.errors, expected)
+
+
+def test_sums_from_before_batches_get_room_for_what_is_derived() -> None:
+    A, b, others = np.eye(2), np.ones(2), ["kept", {"runs": 3}]
+    now = {"of": [others, ["last", {"A": A, "b": b, "root": A, "along": b}]]}
+    assert by_batches(now) == (now, False)
+    before = {"kind": "dict", "of": [others, ["last", {"A": A, "runs": {"P": A}, "b": b}], "odd"]}
+    tree, other = by_batches(before)
+    assert other
+    assert (tree["kind"], tree["of"][0]) == ("dict", others)
+    [[name, last]] = tree["of"][1:]
+    assert (name, sorted(last)) == ("last", ["A", "along", "b", "root"])
+    assert last["A"] is A
+    assert last["b"] is b
+    assert (last["root"].tolist(), last["along"].tolist()) == ([[0.0] * 2] * 2, [0.0] * 2)
+    nothings: list[Any] = [None, 3, [], {}, {"of": [["last"], ["last", 1]]}]
+    for nothing in nothings:
+        assert by_batches(nothing) == (nothing, False)
