@@ -13,7 +13,7 @@ import numpy as np
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto import study as studying
-from keyhole.blocks.auto.advice import Advice, Fewer, Worth, worths
+from keyhole.blocks.auto.advice import Advice
 from keyhole.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -46,11 +46,10 @@ from keyhole.blocks.auto.state import (
     settings,
     tidy,
 )
-from keyhole.blocks.auto.worth import joint_fit
+from keyhole.blocks.auto.telling import bought_lines, valued
 from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.fit.forward import select
 from keyhole.blocks.sums.past import LABELS
-from keyhole.blocks.sums.running import centre, spread
+from keyhole.blocks.sums.running import spread
 from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
@@ -246,27 +245,14 @@ class AutoLearner(LearnerBase):
 
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
-        state, lines = self._state, list[Line]()
-        if self._batches.current is not None and state.label.reads[ONLY] > 0:
-            batch, weights = self._batches.current.content, self.weights
-            lead = self._leader()
-            threshold = float(self._settings.thresholds[lead])
-            found = select(state.kept, lead, self._settings.pool, threshold)
-            whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gain = np.nan_to_num(found.r**2 / found.D, posinf=0.0)
-                gain[found.chosen] = found.gains
-                spread = np.nan_to_num(found.noise / found.counts, posinf=whole)
-            error = np.where(gain > 0.0, 2.0 * np.sqrt(gain * spread), spread)
-            for a, j in enumerate(batch.S.tolist()):
-                why = ("kept", "safety net", "explored")[batch.why[a]]
-                share, doubt = float(gain[j]) / whole, float(error[j]) / whole
-                reads = int(state.values.reads[j])
-                lines.append(Line(self._name(j), why, float(weights[j]), share, doubt, reads))
+        state, lines, current = self._state, tuple[Line, ...](), self._batches.current
+        if current is not None and state.label.reads[ONLY] > 0:
+            now = self._leader(), current.content, self.weights
+            lines = bought_lines(self._settings, state, *now, self._name)
         names = [expert.name for expert in self._experts]
         named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
         layer = layer_words(self._last)
-        return Explanation(self.round, tuple(lines), named, self.bound(), *layer)
+        return Explanation(self.round, lines, named, self.bound(), *layer)
 
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.
@@ -275,19 +261,12 @@ class AutoLearner(LearnerBase):
         bring cannot be told from what was bought: `kh.budget_curve` and `keyhole advise FILE` tell
         it from examples that are known in full.
         """
-        state, current, s = self._state, self._batches.current, self._settings
-        lead, kept, fewer = self._leader(), tuple[Worth, ...](), tuple[Fewer, ...]()
-        source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
-        chosen = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
-        if len(chosen):
-            middle = centre(state.label, ONLY)
-            reach = float(np.abs(state.mixture.span - middle).max())
-            fit = joint_fit(state.kept, source, chosen, state.peaks, reach)
-            kept, fewer = worths(fit, [self._name(j) for j in chosen.tolist()])
+        state, current, lead = self._state, self._batches.current, self._leader()
+        chosen, kept, fewer = valued(self._settings, state, lead, self._name)
         searching = 0 if current is None else int((~np.isin(current.content.S, chosen)).sum())
         labels, studied = int(state.label.reads[ONLY]), int(state.studied[ONLY])
         since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
-        recent = state.mixture.recent[s.experts.judges]
+        recent = state.mixture.recent[self._settings.experts.judges]
         behind = float(recent[LONGEST_MEMORY] - recent[lead])
         oldest = [self.round - ticket.round for ticket in self._desk.open[:1]]
         return Advice(
