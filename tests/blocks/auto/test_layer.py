@@ -113,6 +113,14 @@ def test_the_past_of_a_row_is_what_it_is_told_to_be() -> None:
     assert last.errors.last.tolist() == [2.0, 1.0]
 
 
+def test_without_rows_nothing_is_learnt() -> None:
+    last, nothing = layer(KINKS, past=True), np.empty(0)
+    for centre in (math.nan, 3.0):
+        correct(last, 0.5, centre, NOW, nothing, nothing)
+    assert np.isnan(last.judge.span).all()
+    assert (last.labels.told[0], last.errors.told[0], *last.spread) == (0, 0, 0.0, 0.0)
+
+
 @pytest.mark.parametrize("broken", [0, 2])  # a place of both guesses, one of the past alone
 def test_a_guess_that_is_no_number_becomes_the_prediction(broken: int) -> None:
     last = layer((), past=True)
