@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats, Problem
@@ -35,16 +36,17 @@ class Statement(NamedTuple):
     truth: float
 
 
-def simulated(name: str, seed: int) -> tuple[Problem, Floats, Floats]:
+def simulated(name: str, seed: int) -> tuple[Problem, NDArray[np.floating], Floats]:
     """A problem, and rows to play it with."""
     if name == "clinic":
         return (Problem(42, 4, 8), *collect(kh.streams.clinic(ROWS, seed=seed).stream))
-    case = {**AGNOSTIC_SUITE, **REALIZABLE_SUITE}[name]
+    suite: dict[str, Any] = {**AGNOSTIC_SUITE, **REALIZABLE_SUITE}
+    case = suite[name]
     rows = ROWS if case.problem.d <= 100 else ROWS // 2
     return (case.problem, *collect(case.simulate(rows, seed).stream))
 
 
-def explained(X: Floats, y: Floats, features: list[int]) -> float:
+def explained(X: NDArray[np.floating], y: Floats, features: list[int]) -> float:
     """The share of the variance that features explain by least squares; absent values are means."""
     Z = X[:, features] - np.nanmean(X[:, features], axis=0)
     Z[np.isnan(Z)] = 0.0
