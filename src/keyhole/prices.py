@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,12 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.errors import ProblemError, nearest, shortened
 
 Money: TypeAlias = float | int | str | Decimal
-PriceList: TypeAlias = Mapping[str, Money] | Sequence[Money] | NDArray[Any]
+PriceList: TypeAlias = Mapping[str, Money] | Mapping[int, Money] | Sequence[Money] | NDArray[Any]
 Panels: TypeAlias = Mapping[str, tuple[Money, Sequence[str | int]]]
-Derived: TypeAlias = Mapping[str | int, Sequence[str | int]]
+Derived: TypeAlias = Mapping[str, Sequence[str | int]] | Mapping[int, Sequence[str | int]]
 
 DECIMALS = 9  # of a price at most
-MOST = 2**53  # of the smallest unit, for all items together: exact as a float too
+MOST = 10**15  # of the smallest unit, for all items together: a float tells any two amounts apart
+
+__all__ = ["Derived", "Money", "Panels", "PriceList", "Prices", "money", "price_list"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,21 @@ class Prices:
     units: tuple[int, ...]
     needs: tuple[tuple[int, ...], ...]
     decimals: int
+
+    def __post_init__(self) -> None:
+        """ProblemError for what `price_list` cannot have made: a file may have been forged."""
+        whole = [self.decimals, *self.units, *(i for need in self.needs for i in need)]
+        if (
+            any(type(number) is not int or number < 0 for number in whole)
+            or any(type(item) is not str for item in self.items)
+            or len(self.items) != len(self.units)
+            or 0 in self.units
+            or self.decimals > DECIMALS
+            or sum(self.units) > MOST
+            or any(list(need) != sorted({*need}) for need in self.needs)
+            or any(need[-1] >= len(self.units) for need in self.needs if need)
+        ):
+            raise ProblemError("prices: the items, what they cost and who needs them do not fit")
 
     def count(self, features: Iterable[int]) -> int:
         """What features cost together, in units; every item is paid once."""
@@ -91,8 +108,11 @@ class Prices:
     def affordable(self, limit: int) -> int:
         """How many features can be had for `limit` units, whichever they are.
 
-        From what each costs alone, dearest first: what they share makes them cheaper still.
+        All, if all together cost no more. Else from what each costs alone, dearest first: what
+        they share makes them cheaper still.
         """
+        if self.count(range(len(self.needs))) <= limit:
+            return len(self.needs)
         return _how_many(
             sorted((self.count([j]) for j in range(len(self.needs))), reverse=True), limit
         )
@@ -130,11 +150,16 @@ def money(what: str, value: Money) -> Decimal:
     try:
         odd = isinstance(value, bool | complex)
         amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
-    except InvalidOperation:
+    except ArithmeticError:
         amount = Decimal("nan")
-    if not (amount.is_finite() and amount >= 0):
-        raise ProblemError(f"{what} must be an amount of at least 0, got {shortened(value)}")
-    exponent = amount.as_tuple().exponent
+    if not (amount.is_finite() and 0 <= amount <= MOST):
+        raise ProblemError(
+            f"{what} must be an amount of at least 0, and at most {MOST:.0e}, "
+            f"got {shortened(value)}"
+        )
+    digits, exponent = amount.as_tuple()[1:]
+    if len(digits) > 15:
+        raise ProblemError(f"{what} has more than 15 digits, got {shortened(value)}: round it")
     if isinstance(exponent, int) and -exponent > DECIMALS:
         raise ProblemError(
             f"{what} has more than {DECIMALS} decimals, got {shortened(value)}: round it"
@@ -188,16 +213,16 @@ def price_list(
                 needs[j].add(len(items))
             items.append(str(name))
             amounts.append(fee)
-    for j, of in sources.items():
-        for m in of:
-            needs[j] |= needs[m]
+    for _ in sources:  # as often as a chain of them can be long
+        for j, of in sources.items():
+            needs[j] = needs[j].union(*(needs[m] for m in of))
     decimals = max((-int(a.as_tuple().exponent) for a in amounts), default=0)
     decimals = max(decimals, 0)
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
     if sum(units) > MOST:
         raise ProblemError(
-            f"all items together cost {sum(amounts):g} in units of 1e-{decimals}, too much to count "
-            "exactly: use fewer decimals"
+            f"all items together cost {sum(amounts):g} in units of 1e-{decimals}, too much to "
+            "count exactly: use fewer decimals"
         )
     return Prices(tuple(items), units, tuple(tuple(sorted(need)) for need in needs), decimals)
 
@@ -255,7 +280,7 @@ def _own_prices(
                 "0 if it is free"
             )
         return [given.get(j, Decimal(0)) for j in range(d)]
-    if isinstance(prices, str) or np.ndim(prices) != 1 or len(prices) != d:
+    if isinstance(prices, str) or np.ndim(np.asarray(prices)) != 1 or len(prices) != d:
         raise ProblemError(f"prices must be one per feature, {d} of them, got {shortened(prices)}")
     return [
         money(f"the price of {f'feature {j}' if names is None else repr(names[j])}", p)

@@ -6,7 +6,7 @@ The rest of the package imports them from here, and this file imports nothing of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
 
 import numpy as np
@@ -104,10 +104,10 @@ class Problem:
     >>> Problem(d=3, k=1, budget=4)
     Traceback (most recent call last):
     keyhole.errors.ProblemError: budget must be at most d = 3, got 4
-    >>> priced = Problem(d=3, k=1, budget=4.5, names=("age", "crp", "alb"),
+    >>> priced = Problem(d=3, k=1, budget=4, names=("age", "crp", "alb"),
     ...                  prices={"age": 0, "crp": 0.5}, panels={"blood": (4, ["crp", "alb"])})
-    >>> priced.cost([0, 1, 2]), priced.reads, priced.width
-    (4.5, 1, 3)
+    >>> priced.cost([0, 2]), priced.cost([0, 1, 2]), priced.affords([0, 2]), priced.width
+    (4.0, 4.5, True, 2)
     """
 
     d: int
@@ -115,6 +115,8 @@ class Problem:
     budget: float
     names: tuple[str, ...] | None = None
     prices: Prices | None = None
+    _reads: int = field(default=0, compare=False)
+    _width: int = field(default=0, compare=False)
 
     def __init__(
         self,
@@ -138,6 +140,11 @@ class Problem:
             whole = prices
             if not isinstance(whole, Prices):
                 whole = price_list(d, known, whole, panels, derived)
+            elif type(whole) is not Prices or len(whole.needs) != d or panels or derived:
+                raise ProblemError(
+                    f"prices of another problem fit if it has d = {d} features, and panels and "
+                    f"derived come with them; got those of {len(whole.needs)}: give a price list"
+                )
             object.__setattr__(self, "prices", whole)
             self._pay(cast(Money, budget))
 
@@ -151,15 +158,20 @@ class Problem:
                 f"k must be at most budget = {many}, got {self.k}: a model of {self.k} features "
                 f"cannot be used when only {many} are read"
             )
-        object.__setattr__(self, "budget", many)
+        for name in ("budget", "_reads", "_width"):
+            object.__setattr__(self, name, many)
 
     def _pay(self, budget: Money) -> None:
         """Take a budget of money."""
+        prices = cast(Prices, self.prices)
         object.__setattr__(self, "budget", float(money("budget", budget)))
+        limit = prices.limit(self.budget)
+        object.__setattr__(self, "_reads", prices.affordable(limit))
+        object.__setattr__(self, "_width", prices.widest(limit))
         if self.k > self.width:
             raise ProblemError(
-                f"k must be at most {self.width}, what a budget of {self.budget:g} can buy at these "
-                f"prices, got {self.k}"
+                f"k must be at most {self.width}, what a budget of {self.budget:g} can buy at "
+                f"these prices, got {self.k}"
             )
 
     def __repr__(self) -> str:
@@ -173,16 +185,12 @@ class Problem:
         Without prices that is the budget. With prices it is what is left to a learner that knows
         nothing of them; 0 if one feature alone costs more than the budget.
         """
-        if self.prices is None:
-            return int(self.budget)
-        return self.prices.affordable(self.prices.limit(self.budget))
+        return self._reads
 
     @property
     def width(self) -> int:
         """At least as many as any set of features that the budget can buy."""
-        if self.prices is None:
-            return int(self.budget)
-        return self.prices.widest(self.prices.limit(self.budget))
+        return self._width
 
     def cost(self, features: ArrayLike) -> float:
         """What reading these features of one example costs: their number, if there are no prices.
@@ -207,6 +215,14 @@ class Problem:
         for name in changes.keys() - {*known, "prices", "panels", "derived"}:
             raise ProblemError(f"a problem has no {name!r}{nearest(name, [*known, 'prices'])}")
         return Problem(**{**known, "prices": self.prices, **changes})
+
+    def whole(self) -> Problem:
+        """The same problem with a budget that buys all features.
+
+        >>> Problem(d=3, k=1, budget=2).whole().budget
+        3
+        """
+        return self.replace(budget=self.d if self.prices is None else self.cost(range(self.d)))
 
     @property
     def exploration(self) -> int:
@@ -322,7 +338,7 @@ class BlockLearner(Learner, Protocol):
 
         The transcript is the one that single rounds would give, bit for bit, and a row of X is
         read at the bought features only. A row that cannot be played is a DataError, and the
-        rounds before it stand, as they would in single rounds. `bought`, of shape (len(y), budget),
+        rounds before it stand, as they would in single rounds. `bought`, of shape (len(y), width),
         receives what was bought: ascending indices, then -1; that is what the referee audits.
         """
 

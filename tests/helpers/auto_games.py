@@ -61,7 +61,7 @@ def first_difference(case: Case, bug: str = "") -> str:
         kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
         for _ in range(2)
     )
-    bought = np.empty((len(y), problem.budget), dtype=np.int32)
+    bought = np.empty((len(y), problem.width), dtype=np.int32)
     predictions = fast.advance(X, y, bought)
     rules = Transcription(problem, case.parts, 3, case.proper, case.past, bug)
     t = 0
