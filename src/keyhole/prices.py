@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.errors import ProblemError, nearest, shortened
 
 Money: TypeAlias = float | int | str | Decimal
-PriceList: TypeAlias = Mapping[str, Money] | Mapping[int, Money] | Sequence[Money] | NDArray[Any]
+PriceList: TypeAlias = Mapping[Any, Money] | Sequence[Money] | NDArray[Any]
 Panels: TypeAlias = Mapping[str, tuple[Money, Sequence[str | int]]]
-Derived: TypeAlias = Mapping[str, Sequence[str | int]] | Mapping[int, Sequence[str | int]]
+Derived: TypeAlias = Mapping[Any, Sequence[str | int]]
 
 DECIMALS = 9  # of a price at most
 MOST = 10**15  # of the smallest unit, for all items together: a float tells any two amounts apart

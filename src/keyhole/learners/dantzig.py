@@ -176,7 +176,6 @@ class DantzigLearner(LearnerBase):
         clip: bool = False,
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
-        refuse_prices(problem, "Algorithm 1 as it is printed")
         d, k = problem.d, problem.k
         if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
             raise ProblemError(
@@ -234,6 +233,7 @@ class DantzigLearner(LearnerBase):
         ('paper', 1.0, 56)
         """
         T = whole_number("horizon", horizon, 1)
+        refuse_prices(problem, "Algorithm 1 as it is printed")
         burn_in = math.ceil(problem.k * math.log(problem.d) * math.log(T))
         return cls(
             problem,
