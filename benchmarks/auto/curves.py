@@ -17,7 +17,7 @@ def run_curve(name: str, seed: int, n: int) -> Row:
     X, y = collect(case.simulate(n, seed).stream)
     found = kh.hindsight_curve(ArrayStream(X, y), case.problem.k, ends)
     best, at = np.array([model.loss.high for model in found]), np.array(ends) - 1
-    peer = (y - grammix(X, y, case.problem.budget, seed=seed)) ** 2
+    peer = (y - grammix(X, y, case.problem.reads, seed=seed)) ** 2
     return {
         "stream": name,
         "seed": seed,

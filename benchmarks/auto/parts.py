@@ -66,8 +66,8 @@ def instance(name: str, n: int, seed: int) -> tuple[Any, Floats, kh.Problem, flo
 def run_ten(name: str, seed: int, n: int) -> Row:
     """Regret of everyone on one instance."""
     X, y, problem, best = instance(name, n, seed)
-    plain = float(((y - grammix(X, y, problem.budget, seed=seed)) ** 2).sum())
-    bare = float(((y - grammix(X, y, problem.budget, net=False, seed=seed)) ** 2).sum())
+    plain = float(((y - grammix(X, y, problem.reads, seed=seed)) ** 2).sum())
+    bare = float(((y - grammix(X, y, problem.reads, net=False, seed=seed)) ** 2).sum())
     return {
         "stream": name,
         "seed": seed,

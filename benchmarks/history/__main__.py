@@ -34,7 +34,7 @@ def _sources(folder: Path | None) -> list[tuple[Path | str, int, int, bool, int]
     found.append(("clinic", 4, 8, False, LONGEST))
     for name in STREAMS:
         problem = AGNOSTIC_SUITE[name].problem
-        found.append((name, problem.k, problem.budget, False, 2**14))
+        found.append((name, problem.k, problem.reads, False, 2**14))
     return found
 
 

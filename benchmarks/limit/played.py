@@ -50,7 +50,7 @@ def play(name: str, n: int, seed: int) -> Played:
     case = AGNOSTIC_SUITE[name]
     stream, truth = case.simulate(n, seed)
     X, y = collect(stream)
-    bought = np.empty((n, case.problem.budget), dtype=np.int32)
+    bought = np.empty((n, case.problem.width), dtype=np.int32)
     y_hat = kh.AutoLearner(case.problem, seed=seed).advance(X, y, bought)
     return Played(
         name, seed, np.asarray(X, dtype=np.float64), y, bought.astype(np.int64), y_hat, truth

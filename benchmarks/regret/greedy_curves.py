@@ -39,7 +39,7 @@ def printed(parts: Parts) -> Maker:
         problem,
         seed=seed,
         batch_size=50,
-        slots=max(problem.k, min(3 * problem.k, problem.budget // 2)),
+        slots=max(problem.k, min(3 * problem.k, problem.reads // 2)),
         horizon=n,
         parts=parts,
     )

@@ -123,7 +123,7 @@ GROWING = (("agnostic", "iid"), ("realizable", "S2"), ("realizable", "S6"), ("re
 
 def _agnostic() -> list[Setting]:
     return [
-        Setting(name, "agnostic", "agnostic", {"name": name}, p.d, p.k, p.budget, ROUNDS)
+        Setting(name, "agnostic", "agnostic", {"name": name}, p.d, p.k, p.reads, ROUNDS)
         for name, p in ((name, case.problem) for name, case in AGNOSTIC_SUITE.items())
     ]
 
@@ -137,7 +137,7 @@ def _realizable() -> list[Setting]:
             {"name": name},
             p.d,
             p.k,
-            p.budget,
+            p.reads,
             FEWER if p.d > WIDE else ROUNDS,
             units="standard" if name in UNLIKE_UNIT_SIZE else "own",
         )

@@ -98,7 +98,7 @@ PEERS: dict[str, Callable[[Floats, Floats, int], Play]] = {  # by the names of t
 
 def by_block(player: BlockLearner, X: Floats, y: Floats) -> Play:
     """Play n rounds as a block; what is buffered is added too, which play leaves for later."""
-    bought = np.empty((len(y), player.problem.budget), dtype=np.int32)
+    bought = np.empty((len(y), player.problem.width), dtype=np.int32)
 
     def play(n: int) -> None:
         player.advance(X[:n], y[:n], bought[:n])

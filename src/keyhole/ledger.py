@@ -41,9 +41,9 @@ class Checkpoint:
 class Ledger:
     """The books of one game, kept by the referee and never shown to the learner.
 
-    Sums: `rounds`, `loss`, `reads` (how often each feature was bought), `seconds` (that the learner
-    took). Maximum: `most_reads`. Lists: `predictions`, `checkpoints`. All of them add, so ledgers
-    of consecutive parts do.
+    Sums: `rounds`, `loss`, `reads` (how often each feature was bought), `spent` (money, exact),
+    `seconds` (that the learner took). Maxima: `most_reads`, `most_spent`. Lists: `predictions`,
+    `checkpoints`. All of them add, so ledgers of consecutive parts do.
 
     Parameters
     ----------
@@ -73,6 +73,7 @@ class Ledger:
         self.most_reads = 0
         self.reads: Indices = np.zeros(problem.d, dtype=np.int64)
         self.checkpoints: list[Checkpoint] = []
+        self._spent = self._most_spent = 0  # in the smallest unit of the prices
         self._predictions = array("d")
 
     @property
@@ -89,6 +90,18 @@ class Ledger:
     def mean_reads(self) -> float:
         """Features read per example."""
         return int(self.reads.sum()) / self.rounds if self.rounds else math.nan
+
+    @property
+    def spent(self) -> float:
+        """What all examples cost together; without prices, how many features were read."""
+        prices = self.problem.prices
+        return float(self.reads.sum()) if prices is None else prices.money(self._spent)
+
+    @property
+    def most_spent(self) -> float:
+        """What the dearest example cost; without prices, the most features read of one."""
+        prices = self.problem.prices
+        return float(self.most_reads) if prices is None else prices.money(self._most_spent)
 
     @property
     def predictions(self) -> Floats:
@@ -108,6 +121,10 @@ class Ledger:
         self.loss += played.loss
         self.reads[played.features] += 1
         self.most_reads = max(self.most_reads, len(played.features))
+        if self.problem.prices is not None:
+            cost = self.problem.prices.count(played.features.tolist())
+            self._spent += cost
+            self._most_spent = max(self._most_spent, cost)
         if self.keep_predictions:
             self._predictions.append(played.y_hat)
 
@@ -125,6 +142,10 @@ class Ledger:
         real = bought >= 0
         self.reads += np.bincount(bought[real], minlength=self.problem.d)
         self.most_reads = max(self.most_reads, int(real.sum(axis=1).max(initial=0)))
+        if self.problem.prices is not None:
+            costs = self.problem.prices.count_rows(bought)
+            self._spent += sum(costs.tolist())  # whole numbers of any size
+            self._most_spent = max(self._most_spent, int(costs.max(initial=0)))
         if self.keep_predictions:
             self._predictions.frombytes(np.ascontiguousarray(y_hat, dtype=np.float64).tobytes())
 
@@ -151,6 +172,8 @@ class Ledger:
         both.seconds = self.seconds + later.seconds
         both.most_reads = max(self.most_reads, later.most_reads)
         both.reads = self.reads + later.reads
+        both._spent = self._spent + later._spent
+        both._most_spent = max(self._most_spent, later._most_spent)
         both.checkpoints = self.checkpoints + [
             Checkpoint(c.round, self.loss + c.loss, self.reads + c.reads, c.support)
             for c in later.checkpoints

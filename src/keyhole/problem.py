@@ -6,11 +6,11 @@ The rest of the package imports them from here, and this file imports nothing of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol, SupportsIndex, TypeGuard
+from dataclasses import dataclass, field
+from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import (
     BudgetError,
@@ -33,6 +33,7 @@ from keyhole.errors import (
     sparsity,
     whole_number,
 )
+from keyhole.prices import Derived, Money, Panels, PriceList, Prices, money, price_list
 from keyhole.ticket import Floats, Indices, Observation, Ticket
 
 __all__ = [
@@ -74,7 +75,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, init=False)
 class Problem:
-    """What may be read and what is compared with: d features, sparsity k, budget.
+    """What may be read and what is compared with: d features, sparsity k, budget, prices.
 
     Parameters
     ----------
@@ -83,9 +84,18 @@ class Problem:
     k
         Sparsity of the linear models the learner is compared with.
     budget
-        How many features may be read of one example, everything included: the paper's k0 + k.
+        How many features may be read of one example, everything included: the paper's k0 + k. With
+        prices it is money: what may be spent on one example.
     names
         One name per feature; None for features known by number only.
+    prices
+        What each feature costs, one number per feature or by name; 0 is free. None: every feature
+        costs 1, and `budget` counts them. Amounts are kept as they are written, to the last cent.
+    panels
+        Features that are bought together: by name, a fee that is paid once and the features that
+        need it, which cost their own price beside it, if they have one.
+    derived
+        Features that are computed from others: by feature, those it needs.
 
     Examples
     --------
@@ -94,33 +104,125 @@ class Problem:
     >>> Problem(d=3, k=1, budget=4)
     Traceback (most recent call last):
     keyhole.errors.ProblemError: budget must be at most d = 3, got 4
+    >>> priced = Problem(d=3, k=1, budget=4, names=("age", "crp", "alb"),
+    ...                  prices={"age": 0, "crp": 0.5}, panels={"blood": (4, ["crp", "alb"])})
+    >>> priced.cost([0, 2]), priced.cost([0, 1, 2]), priced.affords([0, 2]), priced.width
+    (4.0, 4.5, True, 2)
     """
 
     d: int
     k: int
-    budget: int
+    budget: float
     names: tuple[str, ...] | None = None
+    prices: Prices | None = None
+    _reads: int = field(default=0, compare=False)
+    _width: int = field(default=0, compare=False)
 
     def __init__(
         self,
         d: SupportsIndex,
         k: SupportsIndex,
-        budget: SupportsIndex,
+        budget: SupportsIndex | Money,
         names: Sequence[str] | None = None,
+        prices: PriceList | Prices | None = None,
+        panels: Panels | None = None,
+        derived: Derived | None = None,
     ) -> None:
         d = whole_number("d", d, 1)
         k = whole_number("k", k, 1)
-        budget = whole_number("budget", budget, 1)
-        if budget > d:
-            raise ProblemError(f"budget must be at most d = {d}, got {budget}")
-        if k > budget:
-            raise ProblemError(
-                f"k must be at most budget = {budget}, got {k}: a model of {k} features cannot be "
-                f"used when only {budget} are read"
-            )
-        for name, value in (("d", d), ("k", k), ("budget", budget)):
+        known = feature_names(names, d)
+        for name, value in (("d", d), ("k", k), ("names", known)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "names", feature_names(names, d))
+        if prices is None and panels is None and derived is None:
+            object.__setattr__(self, "prices", None)
+            self._count(cast(SupportsIndex, budget))
+        else:
+            whole = prices
+            if not isinstance(whole, Prices):
+                whole = price_list(d, known, whole, panels, derived)
+            elif type(whole) is not Prices or len(whole.needs) != d or panels or derived:
+                raise ProblemError(
+                    f"prices of another problem fit if it has d = {d} features, and panels and "
+                    f"derived come with them; got those of {len(whole.needs)}: give a price list"
+                )
+            object.__setattr__(self, "prices", whole)
+            self._pay(cast(Money, budget))
+
+    def _count(self, budget: SupportsIndex) -> None:
+        """Take a budget that counts features."""
+        many = whole_number("budget", budget, 1)
+        if many > self.d:
+            raise ProblemError(f"budget must be at most d = {self.d}, got {many}")
+        if self.k > many:
+            raise ProblemError(
+                f"k must be at most budget = {many}, got {self.k}: a model of {self.k} features "
+                f"cannot be used when only {many} are read"
+            )
+        for name in ("budget", "_reads", "_width"):
+            object.__setattr__(self, name, many)
+
+    def _pay(self, budget: Money) -> None:
+        """Take a budget of money."""
+        prices = cast(Prices, self.prices)
+        object.__setattr__(self, "budget", float(money("budget", budget)))
+        limit = prices.limit(self.budget)
+        object.__setattr__(self, "_reads", prices.affordable(limit))
+        object.__setattr__(self, "_width", prices.widest(limit))
+        if self.k > self.width:
+            raise ProblemError(
+                f"k must be at most {self.width}, what a budget of {self.budget:g} can buy at "
+                f"these prices, got {self.k}"
+            )
+
+    def __repr__(self) -> str:
+        about = f"d={self.d}, k={self.k}, budget={self.budget}, names={self.names}"
+        return f"Problem({about})" if self.prices is None else f"Problem({about}, prices=...)"
+
+    @property
+    def reads(self) -> int:
+        """How many features may be read of an example, whichever they are.
+
+        Without prices that is the budget. With prices it is what is left to a learner that knows
+        nothing of them; 0 if one feature alone costs more than the budget.
+        """
+        return self._reads
+
+    @property
+    def width(self) -> int:
+        """At least as many as any set of features that the budget can buy."""
+        return self._width
+
+    def cost(self, features: ArrayLike) -> float:
+        """What reading these features of one example costs: their number, if there are no prices.
+
+        >>> Problem(d=3, k=1, budget=2).cost([0, 2])
+        2.0
+        """
+        if self.prices is None:
+            return float(np.size(np.asarray(features)))
+        return self.prices.cost(features)
+
+    def affords(self, features: ArrayLike) -> bool:
+        """Whether the budget buys these features of one example: exactly, to the last cent."""
+        if self.prices is None:
+            return np.size(np.asarray(features)) <= self.budget
+        wanted = np.asarray(features, dtype=np.int64).tolist()
+        return self.prices.count(wanted) <= self.prices.limit(self.budget)
+
+    def replace(self, **changes: Any) -> Problem:
+        """The same problem with other numbers or names: `problem.replace(budget=12)`."""
+        known = {"d": self.d, "k": self.k, "budget": self.budget, "names": self.names}
+        for name in changes.keys() - {*known, "prices", "panels", "derived"}:
+            raise ProblemError(f"a problem has no {name!r}{nearest(name, [*known, 'prices'])}")
+        return Problem(**{**known, "prices": self.prices, **changes})
+
+    def whole(self) -> Problem:
+        """The same problem with a budget that buys all features.
+
+        >>> Problem(d=3, k=1, budget=2).whole().budget
+        3
+        """
+        return self.replace(budget=self.d if self.prices is None else self.cost(range(self.d)))
 
     @property
     def exploration(self) -> int:
@@ -128,7 +230,7 @@ class Problem:
 
         With budget = d everything is read anyway, and all d features explore.
         """
-        return self.d if self.budget == self.d else self.budget - self.k
+        return self.d if self.reads == self.d else self.reads - self.k
 
     def label(self, feature: int) -> str:
         """What to call a feature in front of a person: its name, or 'feature 7'."""
@@ -236,7 +338,7 @@ class BlockLearner(Learner, Protocol):
 
         The transcript is the one that single rounds would give, bit for bit, and a row of X is
         read at the bought features only. A row that cannot be played is a DataError, and the
-        rounds before it stand, as they would in single rounds. `bought`, of shape (len(y), budget),
+        rounds before it stand, as they would in single rounds. `bought`, of shape (len(y), width),
         receives what was bought: ascending indices, then -1; that is what the referee audits.
         """
 

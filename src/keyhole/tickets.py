@@ -132,7 +132,7 @@ class Desk:
             if number > round or number <= last:
                 raise TicketError(f"a ticket of round {number} cannot be open in round {round}")
             within = (features >= 0) & (features < self.problem.d)
-            if len(features) > self.problem.budget or not within.all():
+            if not within.all() or not self.problem.affords(features):
                 raise BudgetError(f"the ticket of round {number} is not one of {self.problem}")
             issued[number] = self._ticket(number, features, memo)
             last = number

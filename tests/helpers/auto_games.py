@@ -70,7 +70,7 @@ def first_difference(case: Case, bug: str = "") -> str:
         rules.study(X[i], float(y[i]), keep, word_of(slow))
         slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
     X, y = X[before:], y[before:]
-    bought = np.empty((len(y), problem.budget), dtype=np.int32)
+    bought = np.empty((len(y), problem.width), dtype=np.int32)
     predictions = fast.advance(X, y, bought)
     t = 0
     while t < len(y):

@@ -100,7 +100,7 @@ class Transcription:
         past: bool,
         bug: str = "",
     ) -> None:
-        self.d, self.k, self.budget = problem.d, problem.k, problem.budget
+        self.d, self.k, self.budget = problem.d, problem.k, problem.reads
         self.parts, self.seed, self.proper, self.bug = parts, seed, proper, bug
         self._share()
         self.values: list[list[float]] = [[] for _ in range(self.d)]

@@ -82,7 +82,7 @@ def _game(learner: kh.Learner, X: Floats, y: Floats) -> list[object]:
     """Half of the rows in one block, half round by round; everything that comes of them."""
     half, log = len(y) // 2, []
     if plays_blocks(learner):
-        bought = np.full((half, learner.problem.budget), -1, dtype=np.int32)
+        bought = np.full((half, learner.problem.width), -1, dtype=np.int32)
         log += [learner.advance(X[:half], y[:half], bought), bought]
         X, y = X[half:], y[half:]
     for played in kh.rounds(learner, kh.streams.ArrayStream(X, y)):

@@ -69,7 +69,7 @@ def test_rounds_are_those_of_a_plain_transcription(
     problem: kh.Problem, schedule: str, radius: float | None
 ) -> None:
     """60 rounds against NumPy that is told what was read and works out everything else."""
-    d, k, budget = problem.d, problem.k, problem.budget
+    d, k, budget = problem.d, problem.k, problem.reads
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (60, d))
     y = X[:, 2] - 0.5 * X[:, 5] + 0.1 * rng.standard_normal(60)

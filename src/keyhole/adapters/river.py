@@ -251,7 +251,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
             stop = min(stop, at + _power(self.n_rounds + 1) - self.n_rounds)
         many = stop - at
         grown = self._grown(player, self._waiting, self.n_rounds + many)
-        bought = np.full((many, player.learner.problem.budget), -1, dtype=np.int32)
+        bought = np.full((many, player.learner.problem.width), -1, dtype=np.int32)
         before = player.learner.round
         present = np.array([*(name in frame.names for name in player.known), False])  # -1: none
         try:

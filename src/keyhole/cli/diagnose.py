@@ -28,7 +28,7 @@ def diagnose(
     source = open_source(file, reading)
     sizes = choose_sizes(source, size)
     problem = sizes.problem
-    found = kh.diagnose(source.stream, problem.k, problem.budget)
+    found = kh.diagnose(source.stream, problem.k, problem.reads)
     if as_json:
         told = {"source": source.title, "target": source.target, **plain(found)}
         emit({**told, "sizes": sizes.as_json()})

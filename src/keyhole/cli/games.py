@@ -26,7 +26,7 @@ class Game:
     """What one learner with one budget and one seed read, lost and took."""
 
     learner: str
-    budget: int
+    budget: float
     seed: int
     loss: float
     reads: float
@@ -80,7 +80,7 @@ class LeftOut:
     """A learner that cannot play with a budget, and why."""
 
     learner: str
-    budget: int
+    budget: float
     reason: str
 
 
@@ -98,7 +98,7 @@ def entries(
         own: Sequence[Problem] = problems
         if learner_row(name).reads_everything:
             p = problems[0]
-            own = [Problem(p.d, p.k, p.d, p.names)]
+            own = [p.whole()]
             reason = f"it reads all {p.d} features"
             left_out += [LeftOut(name, q.budget, reason) for q in problems if q.budget != p.d]
         can, cannot = _playable(name, own)

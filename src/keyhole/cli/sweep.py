@@ -28,7 +28,7 @@ class Cell:
     """What a learner lost per round with a budget: over its games the mean, and the worst."""
 
     learner: str
-    budget: int
+    budget: float
     games: int
     mean: float
     error: float
@@ -56,7 +56,7 @@ class Sweep:
         """One for every learner and every budget it plays, played or not."""
         return [self._cell(name, problem.budget) for name, problem in self.entries]
 
-    def _cell(self, learner: str, budget: int) -> Cell:
+    def _cell(self, learner: str, budget: float) -> Cell:
         own = [g for g in self.played.games if (g.learner, g.budget) == (learner, budget)]
         found = scores(own, self.by)
         return Cell(

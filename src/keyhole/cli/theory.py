@@ -57,7 +57,7 @@ def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
     from keyhole.problem import Problem
 
     T, problem = given.rounds, Problem(given.features, given.sparsity, given.budget)
-    d, k, k0, budget = problem.d, problem.k, problem.exploration, problem.budget
+    d, k, k0, budget = problem.d, problem.k, problem.exploration, problem.reads
     realizable = _realizable(given, k0)
     sizes = bounds.agnostic_parameters(T, d, k, budget, kappa=given.kappa)
     B, k1 = max(1, math.ceil(sizes.batch_size)), max(1, math.ceil(sizes.slots))

@@ -180,7 +180,7 @@ def _views(problem: Problem, rounds: int) -> tuple[float, int | None]:
         return rounds * float(inclusion_uniform(problem.d, k0).pair(0, 1))
 
     enough = (b for b in range(problem.k, problem.d + 1) if times(b) >= VIEWS)
-    return times(problem.budget), next(enough, None)
+    return times(problem.reads), next(enough, None)
 
 
 def _fit(facts: Facts, kept: Indices, seconds: float) -> Fit | None:
@@ -227,7 +227,7 @@ def _agnostic(facts: Facts, condition: Interval) -> Guarantee:
         return Guarantee(name, label, "fails", why)
     partial = not facts.centred.complete
     kappa = min(condition.low, 1e6)  # an estimated matrix may even look singular
-    found = theory.agnostic_parameters(facts.rounds, p.d, p.k, p.budget, kappa=kappa)
+    found = theory.agnostic_parameters(facts.rounds, p.d, p.k, p.reads, kappa=kappa)
     if found.usable:
         why = (
             f"It would take batches of {found.batch_size:.0f} rounds and {found.slots:.0f} played "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.game.referee import real_prediction
+from keyhole.game.referee import overspent, real_prediction
 from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
 
 
@@ -33,7 +33,7 @@ def play_rounds(
     name, n = type(learner).__name__, len(y)
     last = first + n - 1
     rows, labels = np.array(X, order="C"), y.copy()
-    bought = np.full((n, problem.budget), -1, dtype=np.int32)
+    bought = np.full((n, problem.width), -1, dtype=np.int32)
     began = time.perf_counter()
     predicted = learner.advance(rows, labels, bought)
     seconds = time.perf_counter() - began
@@ -41,7 +41,7 @@ def play_rounds(
         raise BudgetError(f"rounds {first} to {last}: {name}.advance changed the labels")
     y_hat = _predictions(learner, first, n, predicted)
     written = np.array(bought)
-    if written.shape != (n, problem.budget) or written.dtype != np.int32:
+    if written.shape != (n, problem.width) or written.dtype != np.int32:
         raise BudgetError(f"rounds {first} to {last}: {name}.advance changed the shape of `bought`")
     _check_purchases(problem, first, written)
     if learner.round != last:
@@ -70,7 +70,7 @@ def _predictions(learner: BlockLearner, first: int, n: int, predicted: object) -
 
 
 def _check_purchases(problem: Problem, first: int, bought: NDArray[np.int32]) -> None:
-    """Every row of `bought` must be ascending feature indices within range, then -1."""
+    """Every row of `bought`: ascending feature indices within range, then -1; within the budget."""
     before, after = bought[:, :-1], bought[:, 1:]
     in_order = (after == -1) | ((before >= 0) & (after > before))
     wrong = ((bought >= problem.d) | (bought < -1)).any(axis=1) | ~in_order.all(axis=1)
@@ -80,3 +80,8 @@ def _check_purchases(problem: Problem, first: int, bought: NDArray[np.int32]) ->
             f"round {first + at}: block play bought {bought[at].tolist()}; "
             f"features run from 0 to {problem.d - 1}, ascending, each once, then -1"
         )
+    if problem.prices is not None:
+        limit = problem.prices.limit(problem.budget)
+        for at in np.flatnonzero(problem.prices.count_rows(bought) > limit)[:1].tolist():
+            features = bought[at][bought[at] >= 0].astype(np.int64)
+            raise BudgetError(overspent(problem, first + at, features))

@@ -195,7 +195,7 @@ class Game:
         rows, labels = rows_and_labels(X, y, self.problem.d)
         labels = labels.copy()  # the referee's own
         n, start = len(labels), 0
-        bought = np.full((n, self.problem.budget), -1, dtype=np.int32)
+        bought = np.full((n, self.problem.width), -1, dtype=np.int32)
         played = PlayedBlock(self._round + 1, rows, labels, np.zeros(n), bought)
         told = [0 for _ in self._observers]  # how many of these rounds each knows of
         due = [_due(observer, 0, n) for observer in self._observers]  # when it has to know more

@@ -32,7 +32,7 @@ def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observati
     Raises
     ------
     BudgetError
-        The ticket asks for more features than the budget, for one twice, or for one out of range.
+        The ticket asks for more than the budget buys, for a feature twice, or for one out of range.
     """
     features = _ordered(problem, ticket)
     return _observed(ticket, _row(problem, x), features)
@@ -43,7 +43,8 @@ def _ordered(problem: Problem, ticket: Ticket) -> Indices:
     if not isinstance(ticket, Ticket):
         raise BudgetError(f"ask must return a Ticket, got {shortened(ticket)}")
     features = np.array(ticket.features, dtype=np.int64, ndmin=1)
-    if features.shape != (features.size,) or features.size > problem.budget:
+    prices = problem.prices
+    if features.shape != (features.size,) or (prices is None and features.size > problem.budget):
         raise BudgetError(
             f"round {ticket.round}: the ticket asks for {features.size} features, "
             f"the budget is {problem.budget} per example"
@@ -59,7 +60,18 @@ def _ordered(problem: Problem, ticket: Ticket) -> Indices:
                 f"round {ticket.round}: a ticket lists features in ascending order and each once, "
                 f"got {features.tolist()}"
             )
+    if prices is not None and not problem.affords(features):
+        raise BudgetError(overspent(problem, ticket.round, features))
     return features
+
+
+def overspent(problem: Problem, number: int, features: Indices) -> str:
+    """What to say of features that cost more than the budget."""
+    names = [problem.label(j) for j in features.tolist()]
+    return (
+        f"round {number}: {shortened(names)} cost {problem.cost(features)}, "
+        f"the budget is {problem.budget} per example"
+    )
 
 
 def _row(problem: Problem, x: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -117,7 +129,7 @@ def problem_of(learner: Learner) -> Problem:
             "learner must be a learner, such as kh.AutoLearner(kh.Problem(d, k, budget)), "
             f"got {shortened(learner)}"
         )
-    return Problem(problem.d, problem.k, problem.budget, problem.names)
+    return Problem.replace(problem)  # not its own, should it be of another class
 
 
 def refuse_another_problem(problem: Problem, learner: Learner) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.blocks.literature.attribute_efficient import draws
 from keyhole.learners.attribute_efficient import AttributeEfficient
+from keyhole.learners.base import refuse_prices
 from keyhole.problem import Problem, positive_number, whole_number
 
 
@@ -24,7 +25,8 @@ def theorem_rate(
     0.0055
     """
     T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
-    m = max(draws(problem.d, problem.k, problem.budget)[0], 1)
+    refuse_prices(problem, "the theorem's rate")
+    m = max(draws(problem.d, problem.k, problem.reads)[0], 1)
     known = np.ones(problem.d) if second_moments is None else np.asarray(second_moments)
     total = float(known.sum())
     return math.sqrt(math.log(2.0 * problem.d) / (5.0 * T * (total / m + 1.0))) / (2.0 * B)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.blocks.literature.attribute_efficient import draws
 from keyhole.learners.attribute_efficient import AttributeEfficient
+from keyhole.learners.base import refuse_prices
 from keyhole.problem import Problem, positive_number, whole_number
 
 
@@ -24,7 +25,8 @@ def theorem_rate(
     0.01
     """
     T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
-    m = max(draws(problem.d, problem.k, problem.budget)[0], 1)
+    refuse_prices(problem, "the theorem's rate")
+    m = max(draws(problem.d, problem.k, problem.reads)[0], 1)
     if second_moments is None:
         return 2.0 * B / math.sqrt(8.0 * B * B * problem.d / m * T)
     roots = float(np.sqrt(np.asarray(second_moments, dtype=np.float64)).sum())

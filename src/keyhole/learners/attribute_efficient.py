@@ -49,7 +49,7 @@ class AttributeEfficient(LearnerBase):
         self.radius = positive_number("radius", radius)
         self.data_dependent = true_or_false("data_dependent", data_dependent)
         self.rate = None if rate is None else positive_number("rate", rate)
-        sizes, kind = (problem.k, problem.budget), (self.LASSO, self.data_dependent)
+        sizes, kind = (problem.k, problem.reads), (self.LASSO, self.data_dependent)
         self._rule = Rule(*sizes, *kind, self.radius, self.rate or 0.0)
         self._iterate = new_iterate(problem.d)
 

@@ -87,8 +87,11 @@ class LearnerBase(OneAtATime, ABC):
                         f"{cls.__name__} needs a problem, kh.Problem(d=..., k=..., budget=...), "
                         f"got {shortened(first)}"
                     )
+                if cls.BLIND:
+                    refuse_unaffordable(first)
         return super().__new__(cls)
 
+    BLIND: ClassVar[bool] = True  # buys `problem.reads` features, whichever, for it knows no prices
     BYTES_PER_PAIR: ClassVar[float] = 0.0
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
@@ -166,22 +169,28 @@ class LearnerBase(OneAtATime, ABC):
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
         """Play len(y) rounds at once, compiled."""
-        d, budget = self.problem.d, self.problem.budget
+        d, width = self.problem.d, self.problem.width
+        reads = self.problem.reads if self.BLIND else width
         X, y = rows_and_labels(X, y, d)
         refuse_labels(y)
         # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
-            bought = np.empty((len(y), budget), dtype=np.int32)
+            bought = np.empty((len(y), width), dtype=np.int32)
         predictions, start = np.empty(len(y)), 0
         while start < len(y):
             t = self.round + 1
             self._before_round(t)
             rows = slice(start, min(len(y), start + self._rounds_alike(t)))
             key = (np.uint64(self.seed), t)
-            out = (bought[rows], predictions[rows])
+            some = bought[rows]
+            if reads < width:  # what kernels are handed is as wide as what they buy
+                some = np.empty((rows.stop - start, reads), dtype=np.int32)
+            out = (some, predictions[rows])
             played = self._play(Block(*key, X[rows], y[rows], *out, workspace(d)))
             told = slice(start, start + played)
+            if reads < width:
+                bought[told, :reads], bought[told, reads:] = some[:played], -1
             if self.clip:
                 self._desk.labels.cut_off_rounds(predictions[told], y[told])
             else:
@@ -275,7 +284,7 @@ class LearnerBase(OneAtATime, ABC):
 
     def _sizes(self) -> dict[str, int]:
         """The sizes that `Holds` may name."""
-        return {"d": self.problem.d, "k": self.problem.k, "budget": self.problem.budget}
+        return {"d": self.problem.d, "k": self.problem.k, "budget": self.problem.reads}
 
     def _resume(self) -> None:
         """Work out what is derived from the state, which is sound."""
@@ -284,8 +293,29 @@ class LearnerBase(OneAtATime, ABC):
 
 def refuse_less_than_everything(problem: Problem, what: str) -> None:
     """ProblemError unless all features may be read."""
-    if problem.budget < problem.d:
+    if problem.reads < problem.d:
+        whole = problem.whole().budget
+        cost = "" if problem.prices is None else f" for {whole}"
         raise ProblemError(
-            f"{what} reads all {problem.d} features, the budget is {problem.budget}: "
-            f"make the problem with budget={problem.d}"
+            f"{what} reads all {problem.d} features{cost}, the budget is {problem.budget}: "
+            f"make the problem with budget={whole}"
+        )
+
+
+def refuse_unaffordable(problem: Problem) -> None:
+    """ProblemError if some k features cost more than the budget, for a learner without prices."""
+    if problem.reads < problem.k:
+        raise ProblemError(
+            f"the budget of {problem.budget} buys no set of k = {problem.k} features whichever "
+            f"they are: this learner knows no prices, and any {problem.reads} are all it may "
+            "read; use a larger budget or a smaller k"
+        )
+
+
+def refuse_prices(problem: Problem, what: str) -> None:
+    """ProblemError for a problem with prices."""
+    if problem.prices is not None:
+        raise ProblemError(
+            f"{what} is for features that all cost the same: leave prices out, "
+            f"Problem(d={problem.d}, k={problem.k}, budget=...)"
         )

@@ -72,6 +72,7 @@ class FixedSubset(LearnerBase):
     """
 
     SAVED = ("_desk", "_vaw", "_sums", "_counts")
+    BLIND = False  # its support is affordable, or it is refused
     STUDIES = True
     BYTES_PER_PAIR = 40.0  # of features that are bought
 
@@ -95,13 +96,18 @@ class FixedSubset(LearnerBase):
         if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
             raise ProblemError(f"support must be a flat list of feature indices, got {support!r}")
         features = np.unique(features).astype(np.int64)
-        if len(features) > problem.budget:
+        if problem.prices is None and len(features) > problem.budget:
             raise ProblemError(
                 f"support has {len(features)} features, the budget is {problem.budget}"
             )
         if len(features) and not 0 <= features[0] <= features[-1] < problem.d:
             raise ProblemError(
                 f"support must lie between 0 and {problem.d - 1}, got {features.tolist()}"
+            )
+        if not problem.affords(features):
+            raise ProblemError(
+                f"support costs {problem.cost(features)}, the budget is {problem.budget}: "
+                "choose cheaper features or a larger budget"
             )
         super().__init__(problem, seed=seed, clip=clip)
         positive_number("ridge", ridge)
@@ -170,15 +176,17 @@ class FixedSubset(LearnerBase):
 class RandomSubset(FixedSubset):
     """Buys one random subset of `budget` features every round: spending without choosing."""
 
+    BLIND = True
+
     @classmethod
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs at most."""
-        return cls.BYTES_PER_PAIR * float(problem.budget) ** 2
+        return cls.BYTES_PER_PAIR * float(problem.reads) ** 2
 
     def __init__(
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
     ) -> None:
-        support = uniform_subset(seed, 1, problem.d, problem.budget)
+        support = uniform_subset(seed, 1, problem.d, problem.reads)
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:

@@ -122,9 +122,9 @@ class DSOSLRCLearner(DSLearner):
         threshold_scale: float = 0.05,
         **options: Unpack[Options],
     ) -> None:
-        if problem.budget < min(2, problem.d):
+        if problem.reads < min(2, problem.d):
             raise ProblemError(
-                f"budget must be at least 2, got {problem.budget}: with one feature no pair is "
+                f"budget must be at least 2, got {problem.reads}: with one feature no pair is "
                 "ever seen together"
             )
         super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
@@ -223,7 +223,7 @@ class DSOSLRCLearner(DSLearner):
         refuse_another_model(self._desk, "number", self._number, self._exploit.support)
 
     def _derive(self) -> None:
-        w, budget = self._fit.w, self.problem.budget
+        w, budget = self._fit.w, self.problem.reads
         self._explore = mixed_scheme(w, [], budget)
         S = top_k(w, self.problem.k)
         self._exploit = mixed_scheme(w, S, budget - len(S))

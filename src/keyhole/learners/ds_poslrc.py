@@ -103,10 +103,10 @@ class DSPOSLRCLearner(DSLearner):
         growth: float = 1.2,
         **options: Unpack[Options],
     ) -> None:
-        if problem.budget < min(problem.k + 2, problem.d):
+        if problem.reads < min(problem.k + 2, problem.d):
             raise ProblemError(
                 f"budget must be at least k + 2 = {problem.k + 2}, or d = {problem.d}, got "
-                f"{problem.budget}: with fewer than two features to explore with, no pair of them "
+                f"{problem.reads}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
         super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
@@ -158,5 +158,5 @@ class DSPOSLRCLearner(DSLearner):
         S = top_k(w, problem.k)
         self._played: Floats = np.zeros(problem.d)
         self._played[S] = self._fit.weights[S]
-        self._scheme = mixed_scheme(w, S, problem.budget - len(S))
+        self._scheme = mixed_scheme(w, S, problem.reads - len(S))
         self._arrays = self._scheme.arrays()

@@ -111,7 +111,7 @@ class DualAveragingLearner(DrawLearner):
         self.schedule = one_of("schedule", schedule, SCHEDULES)
         hint = "; None measures it"
         self.radius = None if radius is None else positive_number("radius", radius, hint)
-        d, k, budget = problem.d, problem.k, problem.budget
+        d, k, budget = problem.d, problem.k, problem.reads
         # With budget = k the rounds that explore do so with all of it.
         k0, rest = (budget - k, d - k) if budget > k else (budget, d)
         if GRADIENTS[gradient] and k0 == 1 < rest:
@@ -133,7 +133,7 @@ class DualAveragingLearner(DrawLearner):
         return played
 
     def _choose(self, t: int) -> Draw:
-        room, space = room_for(self.problem.budget), workspace(self.problem.d)
+        room, space = room_for(self.problem.reads), workspace(self.problem.d)
         n = kernels.choose(np.uint64(self.seed), t, self._rule, self._dual, room, space)
         return first(room, n)
 
@@ -141,4 +141,4 @@ class DualAveragingLearner(DrawLearner):
         kernels.learn(self._dual, Draw(**draw), values, y)
 
     def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._dual, room_for(self.problem.budget))
+        return kernels.play(block, self._rule, self._dual, room_for(self.problem.reads))

@@ -90,7 +90,7 @@ class EpsilonGreedyLearner(MomentLearner):
 
     def ask(self) -> Ticket:
         """A ticket for `budget` features: those on top, or any."""
-        features = np.empty(self.problem.budget, dtype=np.int64)
+        features = np.empty(self.problem.reads, dtype=np.int64)
         key, out = (np.uint64(self.seed), self.round + 1), (features, workspace(self.problem.d))
         kernels.choose(*key, self._rule, self._arrays(), *out)
         return self._desk.issue(features)

@@ -105,12 +105,12 @@ class ExploreThenCommitLearner(MomentLearner):
         200
         """
         # Roots are a hair too large or too small: the cubic root of 8,000,000 is not exactly 200.
-        root = math.pow(T * T * self.problem.d / self.problem.budget, 1 / 3)
+        root = math.pow(T * T * self.problem.d / self.problem.reads, 1 / 3)
         return min(T, math.ceil(round(root, 6)))
 
     def _plan(self, t: int) -> Plan:
         first, last, exploration = self._epoch(t)
-        commits, budget = first + exploration, self.problem.budget
+        commits, budget = first + exploration, self.problem.reads
         if t < commits:
             return Plan(np.empty(0, dtype=np.int64), budget, commits - t)
         if t == commits or not len(self._support):

@@ -134,7 +134,7 @@ class HardThresholdingLearner(DrawLearner):
         self.step_size = (
             None if step_size is None else positive_number("step_size", step_size, hint)
         )
-        sizes = (problem.k, problem.budget)
+        sizes = (problem.k, problem.reads)
         self._rule = Rule(*sizes, self.hybrid, self.step_size or 0.0, self.growth)
         self._search = nothing_found(problem.d, problem.k, self.batch_size)
 
@@ -149,7 +149,7 @@ class HardThresholdingLearner(DrawLearner):
         return int(self._search.whole[STEPS])
 
     def _choose(self, t: int) -> Draw:
-        room, space = room_for(self.problem.budget), workspace(self.problem.d)
+        room, space = room_for(self.problem.reads), workspace(self.problem.d)
         n = kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
         return first(room, n)
 
@@ -158,7 +158,7 @@ class HardThresholdingLearner(DrawLearner):
         kernels.learn(np.uint64(self.seed), self._rule, self._search, *told)
 
     def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._search, room_for(self.problem.budget))
+        return kernels.play(block, self._rule, self._search, room_for(self.problem.reads))
 
     def _resume(self) -> None:
         """StateError unless support and order are the features, each once: kernels trust them."""

@@ -67,7 +67,7 @@ class MomentLearner(LearnerBase):
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(2)
         self._support = np.empty(0, dtype=np.int64)
-        self._planned = Plan(self._support, problem.budget, sys.maxsize)
+        self._planned = Plan(self._support, problem.reads, sys.maxsize)
 
     @property
     def weights(self) -> Floats:

@@ -12,6 +12,8 @@ from keyhole.problem import Floats, Observation, Problem, Ticket
 class Zero(LearnerBase):
     """Reads nothing and predicts 0."""
 
+    BLIND = False
+
     @property
     def weights(self) -> Floats:
         """All zero."""

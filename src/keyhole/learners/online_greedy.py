@@ -17,7 +17,7 @@ from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_
 from keyhole.blocks.greedy.schemes import Draw
 from keyhole.errors import shortened
 from keyhole.fields import Holds
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import LearnerBase, refuse_prices
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import (
     Floats,
@@ -39,13 +39,14 @@ def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[in
     >>> theorem_parameters(Problem(d=100, k=5, budget=50), kappa=1.2, horizon=100_000)
     (20, 28)
     """
-    B, k1 = theorem_sizes(problem.d, problem.k, problem.budget, kappa, horizon)
+    refuse_prices(problem, "the theorem")
+    B, k1 = theorem_sizes(problem.d, problem.k, problem.reads, kappa, horizon)
     return max(1, math.ceil(B)), max(1, math.ceil(k1))
 
 
 def default_slots(problem: Problem) -> int:
     """3 k, but at most half the budget and at least k."""
-    return max(problem.k, min(3 * problem.k, problem.budget // 2))
+    return max(problem.k, min(3 * problem.k, problem.reads // 2))
 
 
 class Memo(NamedTuple):
@@ -153,7 +154,7 @@ class OnlineGreedyLearner(LearnerBase):
         clip: bool = False,
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
-        d, budget = problem.d, problem.budget
+        d, budget = problem.d, problem.reads
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
         if horizon is not None and None in (batch_size, slots):

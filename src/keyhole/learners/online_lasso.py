@@ -70,6 +70,7 @@ class OnlineLassoLearner(LearnerBase):
 
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
     SETTINGS = ("scale", "clip")
+    BLIND = False  # reads everything, or is refused
     STUDIES = True
     BYTES_PER_PAIR = 48.0  # sums, covariances, correlations
 

@@ -53,6 +53,7 @@ class OnlineOMPLearner(MomentLearner):
 
     SAVED = ("_desk", "_sums", "_limits", "_support", "_next")
     SETTINGS = ("ridge",)
+    BLIND = False  # reads everything, or is refused
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         refuse_less_than_everything(problem, "online OMP")

@@ -148,7 +148,7 @@ class PracticalDantzig(DantzigLearner):
         if problem.exploration < 1:
             raise ProblemError(
                 f"budget must leave something to explore with: k = {problem.k} features are "
-                f"played, got budget = {problem.budget}; make it at least {problem.k + 1}"
+                f"played, got budget = {problem.reads}; make it at least {problem.k + 1}"
             )
         if not isinstance(parts, Parts):
             raise ProblemError(f"parts must be a Parts, such as PRACTICAL, got {shortened(parts)}")
@@ -357,5 +357,5 @@ class PracticalDantzig(DantzigLearner):
         """From now on read the played support, these besides, and uniformly drawn others."""
         self._fixed = np.union1d(self._played.support, extra)
         self._avoid = self._fixed if self.parts.played else self._fixed[:0]
-        free = self.problem.budget - len(self._fixed)
+        free = self.problem.reads - len(self._fixed)
         self._explore = free if self.parts.played else self.problem.exploration

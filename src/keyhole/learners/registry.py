@@ -316,7 +316,7 @@ def make_learner(name: str, problem: Problem, seed: int) -> Learner:
     """A learner by name. One that reads everything gets the budget it needs: all features."""
     row = learner_row(name)
     if row.reads_everything:
-        problem = Problem(problem.d, problem.k, problem.d, problem.names)
+        problem = problem.whole()
     return row(problem, seed=seed)
 
 

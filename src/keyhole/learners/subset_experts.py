@@ -115,7 +115,7 @@ class SubsetExpertsLearner(LearnerBase):
         if m < 2 and m < d:
             raise ProblemError(
                 f"budget must be at least k + 2 = {k + 2}, or all d = {d}, to see pairs of "
-                f"features, got {problem.budget}"
+                f"features, got {problem.reads}"
             )
         n = math.comb(d, k)
         if n > MOST:

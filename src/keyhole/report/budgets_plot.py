@@ -40,7 +40,7 @@ class Line:
     """
 
     name: str
-    budgets: Sequence[int]
+    budgets: Sequence[float]
     means: Sequence[float]
     errors: Sequence[float]
     level: bool = False
@@ -49,7 +49,7 @@ class Line:
 def loss_by_budget(
     lines: Sequence[Line],
     *,
-    budgets: Sequence[int],
+    budgets: Sequence[float],
     hindsight: tuple[str, float],
     mean: tuple[str, float],
     features: int,

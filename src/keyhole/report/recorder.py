@@ -186,7 +186,7 @@ class Recorder:
 
     def _diagnose(self, sums: StreamSums) -> Diagnosis:
         p = self._learner.problem
-        problem = Problem(p.d, p.k, p.budget, self._stream.names)
+        problem = p.replace(names=self._stream.names)
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
 
     def _run(
@@ -268,7 +268,7 @@ class Recorder:
 def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:
     """A learner that reads everything; None where that is known to take too long."""
     most_rounds = FULL_WORK // float(problem.d) ** 2
-    everything = Problem(problem.d, problem.k, problem.d, problem.names)
+    everything = problem.whole()
     too_long = rounds is not None and rounds > most_rounds
     if too_long or not fits(FullInformation.memory(everything)):
         return None
@@ -311,4 +311,4 @@ def _narrower(one: Hindsight, other: Hindsight) -> Hindsight:
 def _named(problem: Problem, stream: BlockStream) -> Problem:
     if problem.names is not None or stream.names is None:
         return problem
-    return Problem(problem.d, problem.k, problem.budget, stream.names)
+    return problem.replace(names=stream.names)

@@ -12,11 +12,13 @@ import io
 import json
 import math
 import zipfile
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.prices import Prices
 from keyhole.problem import Problem, StateError
 from keyhole.saving.serialize import Tree
 from keyhole.saving.snapshot import State
@@ -41,6 +43,7 @@ def encode(state: State, version: str) -> bytes:
             "k": problem.k,
             "budget": problem.budget,
             "names": None if problem.names is None else list(problem.names),
+            **({} if problem.prices is None else {"prices": asdict(problem.prices)}),
         },
         "round": state.round,
         "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
@@ -72,7 +75,7 @@ def decode(data: bytes) -> State:
             members = {name: archive.read(name) for name in _stored(archive, len(data))}
         header = json.loads(members["header.json"])
         _refuse_format(header)
-        problem = Problem(**header["problem"])
+        problem = _problem(**header["problem"])
         return State(
             _text(header["learner"]),
             problem,
@@ -85,6 +88,15 @@ def decode(data: bytes) -> State:
     except Exception as error:  # the checksum is right: made by hand, or by something else
         what = f"{type(error).__name__}: {error}"
         raise StateError(f"the file is not what keyhole.save writes ({what})") from None
+
+
+def _problem(prices: dict[str, Any] | None = None, **sizes: Any) -> Problem:
+    """The problem of a header; its prices are not made from a list, they are what was saved."""
+    if prices is None:
+        return Problem(**sizes)
+    needs = tuple(map(tuple, prices.pop("needs")))
+    items, units = tuple(prices.pop("items")), tuple(prices.pop("units"))
+    return Problem(**sizes, prices=Prices(items=items, units=units, needs=needs, **prices))
 
 
 def _refuse_format(header: dict[str, Any]) -> None:

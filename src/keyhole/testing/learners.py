@@ -314,7 +314,7 @@ def sees_only_what_it_bought_in_blocks(factory: LearnerMaker) -> None:
         if not plays_blocks(learner):
             return
         X, y = _data(shape[0], 200)
-        bought = np.full((200, learner.problem.budget), -1, dtype=np.int32)
+        bought = np.full((200, learner.problem.width), -1, dtype=np.int32)
         first = learner.advance(X, y, bought)
         for poison in (None, np.random.default_rng(shape)):
             twin, again = _make(factory, shape), np.full_like(bought, -1)

@@ -119,7 +119,7 @@ class AutoParts:
     def memory(self, problem: Problem) -> float:
         """About how many bytes the memories, a batch and the last layer take."""
         layer = 0 if self.kinks is None else len(self.kinks)
-        batch = float(self.longest) * (problem.budget + 1)
+        batch = float(self.longest) * (problem.reads + 1)
         return 8.0 * (len(self.taus) * (problem.d + 1.0) ** 2 + batch + 3.0 * layer**2)
 
     def sizes(self, problem: Problem) -> Sizes:
@@ -134,7 +134,7 @@ class AutoParts:
         >>> AutoParts().sizes(Problem(d=6, k=1, budget=6))[:3]
         (6, 1, 6)
         """
-        d, budget = problem.d, problem.budget
+        d, budget = problem.d, problem.reads
         slots, net, pool, threshold = self.slots, self.net, self.pool, self.threshold
         if slots is None:
             usual = max(1, budget // 12) if budget >= 6 else 0

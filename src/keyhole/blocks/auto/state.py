@@ -74,7 +74,7 @@ def settings(
     return Settings(
         problem.d,
         problem.k,
-        problem.budget,
+        problem.reads,
         pool,
         slots,
         net,

@@ -1,0 +1,288 @@
+"""Prices: what features cost, exactly, when some are bought together.
+
+Items have prices, and a feature needs a set of items: none if it is free, one of its own as a rule,
+that of a panel if one fee buys several features, or all those of the features it is computed from.
+An item is paid once, whichever features need it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.errors import ProblemError, nearest, shortened
+
+Money: TypeAlias = float | int | str | Decimal
+PriceList: TypeAlias = Mapping[Any, Money] | Sequence[Money] | NDArray[Any]
+Panels: TypeAlias = Mapping[str, tuple[Money, Sequence[str | int]]]
+Derived: TypeAlias = Mapping[Any, Sequence[str | int]]
+
+DECIMALS = 9  # of a price at most
+MOST = 10**15  # of the smallest unit, for all items together: a float tells any two amounts apart
+
+__all__ = ["Derived", "Money", "Panels", "PriceList", "Prices", "money", "price_list"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Items with prices in whole units of 10**-decimals, and the items that each feature needs.
+
+    Examples
+    --------
+    >>> prices = price_list(3, ("age", "crp", "alb"), {"age": 0, "crp": "2.50"},
+    ...                     {"blood": (4, ["crp", "alb"])})
+    >>> prices.items, prices.cost([0]), prices.cost([1, 2]), prices.cost([2])
+    (('crp', 'blood'), 0.0, 6.5, 4.0)
+    >>> prices.paid_for([1]).tolist()  # the panel is paid for, so alb comes with it
+    [0, 1, 2]
+    """
+
+    items: tuple[str, ...]
+    units: tuple[int, ...]
+    needs: tuple[tuple[int, ...], ...]
+    decimals: int
+
+    def __post_init__(self) -> None:
+        """ProblemError for what `price_list` cannot have made: a file may have been forged."""
+        whole = [self.decimals, *self.units, *(i for need in self.needs for i in need)]
+        if (
+            any(type(number) is not int or number < 0 for number in whole)
+            or any(type(item) is not str for item in self.items)
+            or len(self.items) != len(self.units)
+            or 0 in self.units
+            or self.decimals > DECIMALS
+            or sum(self.units) > MOST
+            or any(list(need) != sorted({*need}) for need in self.needs)
+            or any(need[-1] >= len(self.units) for need in self.needs if need)
+        ):
+            raise ProblemError("prices: the items, what they cost and who needs them do not fit")
+
+    def count(self, features: Iterable[int]) -> int:
+        """What features cost together, in units; every item is paid once."""
+        return sum(self.units[i] for i in {i for j in features for i in self.needs[int(j)]})
+
+    def count_rows(self, bought: NDArray[np.integer]) -> NDArray[np.int64]:
+        """What each row of features costs; -1 stands for none."""
+        every, used = (
+            np.array(self.units, dtype=np.int64),
+            np.zeros((len(bought), len(self.units)), dtype=bool),
+        )
+        for j in np.unique(bought[bought >= 0]).tolist():
+            if self.needs[j]:
+                rows = (bought == j).any(axis=1)
+                used[np.ix_(rows, self.needs[j])] = True
+        return used @ every
+
+    def cost(self, features: ArrayLike) -> float:
+        """What features cost together, as money."""
+        return self.money(self.count(np.asarray(features, dtype=np.int64).tolist()))
+
+    def money(self, units: int) -> float:
+        """Units as money.
+
+        >>> price_list(1, None, ["0.10"], None).money(30)
+        3.0
+        """
+        return float(Decimal(int(units)).scaleb(-self.decimals))
+
+    def limit(self, budget: Money) -> int:
+        """The units that a budget buys: what is not a whole unit buys nothing."""
+        return math.floor(money("budget", budget).scaleb(self.decimals))
+
+    def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
+        """All features whose items are paid for when these are bought, the free ones included."""
+        paid = {i for j in features for i in self.needs[int(j)]}
+        return np.array([j for j, need in enumerate(self.needs) if paid.issuperset(need)], np.int64)
+
+    def to_order(self, features: Iterable[int]) -> tuple[str, ...]:
+        """The items to order for these features: a panel is one of them, not its members."""
+        wanted = {i for j in features for i in self.needs[int(j)]}
+        return tuple(self.items[i] for i in sorted(wanted))
+
+    def affordable(self, limit: int) -> int:
+        """How many features can be had for `limit` units, whichever they are.
+
+        All, if all together cost no more. Else from what each costs alone, dearest first: what
+        they share makes them cheaper still.
+        """
+        if self.count(range(len(self.needs))) <= limit:
+            return len(self.needs)
+        return _how_many(
+            sorted((self.count([j]) for j in range(len(self.needs))), reverse=True), limit
+        )
+
+    def widest(self, limit: int) -> int:
+        """At least as many as the largest set of features that costs at most `limit` units.
+
+        Every item's price is split among the features that need it: no set costs less than the sum
+        of those parts.
+        """
+        sharing = [0] * len(self.units)
+        for need in self.needs:
+            for i in need:
+                sharing[i] += 1
+        whole = math.lcm(*(share for share in sharing if share), 1)
+        parts = [sum(self.units[i] * (whole // sharing[i]) for i in need) for need in self.needs]
+        return _how_many(sorted(parts), limit * whole)
+
+
+def _how_many(costs: list[int], limit: int) -> int:
+    total = 0
+    for many, cost in enumerate(costs):
+        total += cost
+        if total > limit:
+            return many
+    return len(costs)
+
+
+def money(what: str, value: Money) -> Decimal:
+    """An amount as it was written, or a ProblemError that names what it is the price of.
+
+    >>> money("budget", 0.1), money("budget", "22.780")
+    (Decimal('0.1'), Decimal('22.78'))
+    """
+    try:
+        odd = isinstance(value, bool | complex)
+        amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
+    except ArithmeticError:
+        amount = Decimal("nan")
+    if not (amount.is_finite() and 0 <= amount <= MOST):
+        raise ProblemError(
+            f"{what} must be an amount of at least 0, and at most {MOST:.0e}, "
+            f"got {shortened(value)}"
+        )
+    digits, exponent = amount.as_tuple()[1:]
+    if len(digits) > 15:
+        raise ProblemError(f"{what} has more than 15 digits, got {shortened(value)}: round it")
+    if isinstance(exponent, int) and -exponent > DECIMALS:
+        raise ProblemError(
+            f"{what} has more than {DECIMALS} decimals, got {shortened(value)}: round it"
+        )
+    return abs(amount)  # never -0
+
+
+def price_list(
+    d: int,
+    names: tuple[str, ...] | None,
+    prices: PriceList | None,
+    panels: Panels | None,
+    derived: Derived | None = None,
+) -> Prices:
+    """The prices of d features, or a ProblemError that names what is wrong with them.
+
+    Parameters
+    ----------
+    d, names
+        The features.
+    prices
+        One per feature, or by name; 0 is free. By name, members of panels and derived features
+        may be left out: they cost nothing of their own. None: 1 each, but nothing for those.
+    panels
+        By name, a fee and the features that need it.
+    derived
+        By feature, the features that it is computed from: it needs all their items.
+    """
+    find = _finder(d, names)
+    named = {
+        name: [find(m, f"panel {name!r}") for m in panel[1]] for name, panel in _panels(panels)
+    }
+    sources = {
+        find(j, "derived"): [find(m, "derived") for m in of] for j, of in (derived or {}).items()
+    }
+    joint = {j for members in named.values() for j in members} | set(sources)
+    own = _own_prices(d, names, prices, joint, find)
+    items, amounts = list[str](), list[Decimal]()
+    needs: list[set[int]] = [set() for _ in range(d)]
+    for j, amount in enumerate(own):
+        if amount > 0:
+            needs[j].add(len(items))
+            items.append(f"feature {j}" if names is None else names[j])
+            amounts.append(amount)
+    for name, panel in _panels(panels):
+        fee = money(f"the price of panel {name!r}", panel[0])
+        if not named[name]:
+            raise ProblemError(f"panel {name!r} has no members: name the features it buys")
+        if fee > 0:
+            for j in named[name]:
+                needs[j].add(len(items))
+            items.append(str(name))
+            amounts.append(fee)
+    for _ in sources:  # as often as a chain of them can be long
+        for j, of in sources.items():
+            needs[j] = needs[j].union(*(needs[m] for m in of))
+    decimals = max((-int(a.as_tuple().exponent) for a in amounts), default=0)
+    decimals = max(decimals, 0)
+    units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
+    if sum(units) > MOST:
+        raise ProblemError(
+            f"all items together cost {sum(amounts):g} in units of 1e-{decimals}, too much to "
+            "count exactly: use fewer decimals"
+        )
+    return Prices(tuple(items), units, tuple(tuple(sorted(need)) for need in needs), decimals)
+
+
+def _panels(panels: Panels | None) -> list[tuple[str, tuple[Money, Sequence[str | int]]]]:
+    found = []
+    for name, panel in (panels or {}).items():
+        if not (isinstance(panel, tuple | list) and len(panel) == 2) or isinstance(panel[1], str):
+            raise ProblemError(
+                f"panel {name!r} must be a price and its features, such as (12.5, ['crp', 'alb']), "
+                f"got {shortened(panel)}"
+            )
+        found.append((str(name), (panel[0], panel[1])))
+    return found
+
+
+def _finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, str], int]:
+    """What makes a feature's number of its name or number, or a ProblemError."""
+    places = {name: j for j, name in enumerate(names or ())}
+
+    def find(feature: object, where: str) -> int:
+        if isinstance(feature, str):
+            if feature not in places:
+                hint = nearest(feature, names or ()) or (
+                    ": features have no names" if not names else ""
+                )
+                raise ProblemError(f"{where}: there is no feature {feature!r}{hint}")
+            return places[feature]
+        if not isinstance(feature, int | np.integer) or not 0 <= int(feature) < d:
+            raise ProblemError(f"{where}: features run from 0 to {d - 1}, got {shortened(feature)}")
+        return int(feature)
+
+    return find
+
+
+def _own_prices(
+    d: int,
+    names: tuple[str, ...] | None,
+    prices: PriceList | None,
+    joint: set[int],
+    find: Callable[[object, str], int],
+) -> list[Decimal]:
+    """The price of each feature by itself."""
+    if prices is None:
+        return [Decimal(0 if j in joint else 1) for j in range(d)]
+    if isinstance(prices, Mapping):
+        given = {
+            find(name, "prices"): money(f"the price of {name!r}", p) for name, p in prices.items()
+        }
+        missing = [j for j in range(d) if j not in given and j not in joint]
+        if missing:
+            name = f"feature {missing[0]}" if names is None else repr(names[missing[0]])
+            raise ProblemError(
+                f"prices: {name} has none, and {len(missing) - 1} others: give every feature one, "
+                "0 if it is free"
+            )
+        return [given.get(j, Decimal(0)) for j in range(d)]
+    if isinstance(prices, str) or np.ndim(np.asarray(prices)) != 1 or len(prices) != d:
+        raise ProblemError(f"prices must be one per feature, {d} of them, got {shortened(prices)}")
+    return [
+        money(f"the price of {f'feature {j}' if names is None else repr(names[j])}", p)
+        for j, p in enumerate(list(prices))
+    ]
