@@ -62,7 +62,7 @@ def test_complete_rows_are_plain_least_squares() -> None:
         assert lost_without(calm, dropped)[1] == pytest.approx(math.sqrt(variance), rel=1e-5)
         part = fit.r[dropped] ** 4 / (fit.r[dropped] ** 2).sum() ** 2
         far = float(part @ fit.tail[dropped]) + fit.label_tail
-        variance += lost**2 * (1.0 - lost) * far / N
+        variance += lost**2 * far / N
         assert error == pytest.approx(math.sqrt(variance), rel=1e-5)
         assert far < 0.5  # of 500 values that are nearly normal: 3.2^4 / 500 = 0.2 each
 

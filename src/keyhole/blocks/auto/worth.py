@@ -119,10 +119,10 @@ def lost_without(fit: Joint, dropped: Sequence[int]) -> tuple[float, float]:
     term alone is the error of theta^2: values and label vary, too.) Divided by n, with `chance` in
     place of s/n; for small l, 2 chance^2 for each feature comes to it. Values far out make a mean
     square vary by more: by the sum of fourth powers, of which the largest value is part. One of a
-    dropped feature is in e'^2 and in y^2, and counts 1 - l times in their difference, squared; one
-    that the label has from elsewhere is in y^2 alone, l times, and has the share 1 - l of it. So
+    dropped feature is in e'^2, one of the label in y^2; both count in full, although much of one
+    may be the other, because the largest value so far says too little of those to come. So
 
-        l^2 (1 - l) (tail of the features + tail of the label) / n
+        l^2 (tail of the features + tail of the label) / n
 
     comes to it as well, tail = (largest / spread)^4 / n: little for normal values, a lot for heavy
     tails.
@@ -138,7 +138,7 @@ def lost_without(fit: Joint, dropped: Sequence[int]) -> tuple[float, float]:
     normal = 4.0 * lost * max(chance + lost * (1.0 - lost - 2.0 * noise) * per, 0.0)
     part = fit.r[D] ** 2
     part = part**2 / max(float(part.sum()) ** 2, 1e-300)
-    far = lost * lost * (1.0 - lost) * (float((part * fit.tail[D]).sum()) + fit.label_tail) * per
+    far = lost * lost * (float((part * fit.tail[D]).sum()) + fit.label_tail) * per
     small = 2.0 * float((fit.chance[D] ** 2).sum())
     return lost, float(min(np.sqrt(normal + far + small), 1.0))
 
