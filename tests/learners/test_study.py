@@ -206,7 +206,7 @@ def test_a_forged_number_of_rows_is_refused(bad: Any) -> None:
         from_bytes(encode(replace(state, parts={**state.parts, "studied": value}), "1"))
 
 
-@pytest.mark.parametrize("many", [0, 1, 2**53])
+@pytest.mark.parametrize("many", [0, 1, 8])
 def test_a_forged_number_that_could_be_is_harmless(many: int) -> None:
     learner = kh.AutoLearner(kh.Problem(8, 1, 6), seed=0)
     learner.study(ArrayStream(np.eye(8), np.arange(8.0)))
