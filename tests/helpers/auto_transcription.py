@@ -14,7 +14,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.auto.rounds import DOUBT
+from keyhole.blocks.auto.rounds import DOUBT, MISLED
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
@@ -45,7 +45,7 @@ STUDY_BUGS = (
     "the leader is not kept first",
     "older rows do not fade",
     "rows of history are rounds",
-    "history that does not lead is not doubted",
+    "history that misleads is not doubted",
 )
 
 
@@ -124,7 +124,7 @@ class Transcription:
         self.mixture = Mixture(heard_by, parts.bold)
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
-        self.t = self.b = self.studied = self.lead = 0
+        self.t = self.b = self.studied = 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
@@ -182,7 +182,7 @@ class Transcription:
         late = self.mixture.R[self.judges]
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
-        self.lead = lead = order[0]
+        lead = order[0]
         most = self._most(number)
         found = [
             select(memory, most, self._threshold(memory.tau), theirs)
@@ -342,7 +342,9 @@ class Transcription:
         arrived[:, batch.S] = ~np.isnan(X)
         y = y - centre_of(self.labels)
         self.peak = np.maximum(self.peak, np.abs(Z[:, :-1]).max(axis=0))
-        if self.studied > 0 and self.lead != 0 and self.bug != STUDY_BUGS[5]:
+        late = self.mixture.R[self.judges]
+        misled = late[0] > MISLED * late.min() and self.bug != STUDY_BUGS[5]
+        if self.studied > 0 and misled:
             self.memories[0].fade(math.exp(-rows / DOUBT))
         for memory in self.memories:
             memory.add(Z, arrived, y)

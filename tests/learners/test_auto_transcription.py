@@ -62,6 +62,7 @@ CASES = {
     "after history, budget 1": Case((7, 1, 1), 200, past=False, history=40),
     "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
+    "after history that misleads": Case((20, 2, 10), 320, "switch", history=160),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 
@@ -86,5 +87,8 @@ def test_a_mistake_is_noticed(bug: str) -> None:
 
 @pytest.mark.parametrize("bug", STUDY_BUGS)
 def test_a_mistake_about_history_is_noticed(bug: str) -> None:
-    names = ("after history that fades", "after history, memories part")
+    names = (
+        *("after history that fades", "after history, memories part"),
+        "after history that misleads",
+    )
     assert any(first_difference(CASES[name], bug) != "" for name in names)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.auto.choose import choose
+from keyhole.blocks.auto.choose import choose, leader
 from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
@@ -31,7 +31,8 @@ from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
 from keyhole.problem import Floats, Indices
 
-DOUBT = 256.0  # rounds after which history that does not lead counts a third
+DOUBT = 256.0  # rounds after which history that misleads counts a third
+MISLED = 1.5  # times the loss of late of the memory that leads: so much shows that it misleads
 
 _size = kernel(batch_size)
 
@@ -189,8 +190,10 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
-    if state.studied[ONLY] > 0 and state.lead[0] != LONGEST_MEMORY:
-        # History that others predict better without is forgotten: it may mislead.
+    late, judges = state.mixture.recent, s.experts.judges
+    least = late[judges[leader(judges, late)]]
+    if state.studied[ONLY] > 0 and late[judges[LONGEST_MEMORY]] > MISLED * least:
+        # History that others predict much better without is forgotten.
         forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
