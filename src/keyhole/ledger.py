@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.problem import DataError, Floats, Indices, Problem, Round
+from keyhole.problem import DataError, Floats, Indices, Problem, Round, positive_number
 
 CHECKPOINTS_PER_DOUBLING = 8
 
@@ -74,6 +74,8 @@ class Ledger:
         self.reads: Indices = np.zeros(problem.d, dtype=np.int64)
         self.checkpoints: list[Checkpoint] = []
         self._spent = self._most_spent = 0  # in the smallest unit of the prices
+        items = 0 if problem.prices is None else len(problem.prices.items)
+        self._orders: Indices = np.zeros(items, dtype=np.int64)
         self._predictions = array("d")
 
     @property
@@ -104,6 +106,31 @@ class Ledger:
         return float(self.most_reads) if prices is None else prices.money(self._most_spent)
 
     @property
+    def full_cost(self) -> float:
+        """What it would have cost to read every feature of every example."""
+        prices = self.problem.prices
+        if prices is None:
+            return float(self.rounds * self.problem.d)
+        return prices.money(self.rounds * prices.count(range(self.problem.d)))
+
+    @property
+    def saved(self) -> float:
+        """The share of `full_cost` that was not spent."""
+        return 1.0 - self.spent / self.full_cost if self.full_cost > 0 else 0.0
+
+    @property
+    def orders(self) -> dict[str, int]:
+        """How often each item was ordered; without prices, how often each feature was read."""
+        prices, counts = self.problem.prices, self.reads
+        if prices is not None:
+            counts = self._orders
+        return {self.problem.item(i): many for i, many in enumerate(counts.tolist())}
+
+    def total(self, worth: float) -> float:
+        """What the game cost in money where one unit of squared error is worth that much."""
+        return positive_number("worth", worth) * self.loss + self.spent
+
+    @property
     def predictions(self) -> Floats:
         """Every prediction, in order."""
         return np.array(self._predictions, dtype=np.float64)
@@ -122,7 +149,9 @@ class Ledger:
         self.reads[played.features] += 1
         self.most_reads = max(self.most_reads, len(played.features))
         if self.problem.prices is not None:
-            cost = self.problem.prices.count(played.features.tolist())
+            ordered = self.problem.prices.ordered(played.features[np.newaxis])
+            cost = int(self.problem.prices.worth(ordered)[0])
+            self._orders += ordered[0]
             self._spent += cost
             self._most_spent = max(self._most_spent, cost)
         if self.keep_predictions:
@@ -143,7 +172,9 @@ class Ledger:
         self.reads += np.bincount(bought[real], minlength=self.problem.d)
         self.most_reads = max(self.most_reads, int(real.sum(axis=1).max(initial=0)))
         if self.problem.prices is not None:
-            costs = self.problem.prices.count_rows(bought)
+            ordered = self.problem.prices.ordered(bought)
+            costs = self.problem.prices.worth(ordered)
+            self._orders += ordered.sum(axis=0)
             self._spent += sum(costs.tolist())  # whole numbers of any size
             self._most_spent = max(self._most_spent, int(costs.max(initial=0)))
         if self.keep_predictions:
@@ -174,6 +205,7 @@ class Ledger:
         both.reads = self.reads + later.reads
         both._spent = self._spent + later._spent
         both._most_spent = max(self._most_spent, later._most_spent)
+        both._orders = self._orders + later._orders
         both.checkpoints = self.checkpoints + [
             Checkpoint(c.round, self.loss + c.loss, self.reads + c.reads, c.support)
             for c in later.checkpoints
@@ -186,11 +218,13 @@ class Ledger:
         d = self.problem.d
         if not self.rounds:
             return "no rounds yet"
-        saved = 1 - self.mean_reads / d
-        return (
+        said = (
             f"{self.rounds:,} rounds, mean squared loss {self.mean_loss:.6g}, "
-            f"{self.mean_reads:.1f} of {d} features read per example ({saved:.0%} saved)"
+            f"{self.mean_reads:.1f} of {d} features read per example"
         )
+        if self.problem.prices is not None:
+            said += f" for {self.spent / self.rounds:.6g} of {self.full_cost / self.rounds:.6g}"
+        return f"{said} ({self.saved:.0%} saved)"
 
     def _follow(self, round: int) -> None:
         if self.rounds == 0:

@@ -67,17 +67,22 @@ class Prices:
         """What features cost together, in units; every item is paid once."""
         return sum(self.units[i] for i in {i for j in features for i in self.needs[int(j)]})
 
-    def count_rows(self, bought: NDArray[np.integer]) -> NDArray[np.int64]:
-        """What each row of features costs; -1 stands for none."""
-        every, used = (
-            np.array(self.units, dtype=np.int64),
-            np.zeros((len(bought), len(self.units)), dtype=bool),
-        )
+    def ordered(self, bought: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """The items that each row of features needs, a column per item; -1 stands for none."""
+        used = np.zeros((len(bought), len(self.units)), dtype=bool)
         for j in np.unique(bought[bought >= 0]).tolist():
             if self.needs[j]:
                 rows = (bought == j).any(axis=1)
                 used[np.ix_(rows, self.needs[j])] = True
-        return used @ every
+        return used
+
+    def worth(self, ordered: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """What each row of items costs, in units."""
+        return ordered.astype(np.int64) @ np.array(self.units, dtype=np.int64)
+
+    def count_rows(self, bought: NDArray[np.integer]) -> NDArray[np.int64]:
+        """What each row of features costs, in units; -1 stands for none."""
+        return self.worth(self.ordered(bought))
 
     def cost(self, features: ArrayLike) -> float:
         """What features cost together, as money."""

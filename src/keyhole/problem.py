@@ -232,6 +232,10 @@ class Problem:
         """
         return self.d if self.reads == self.d else self.reads - self.k
 
+    def item(self, number: int) -> str:
+        """What to order, by number: an item of the prices, or a feature if there are none."""
+        return self.label(number) if self.prices is None else self.prices.items[number]
+
     def label(self, feature: int) -> str:
         """What to call a feature in front of a person: its name, or 'feature 7'."""
         return f"feature {feature}" if self.names is None else self.names[feature]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -53,6 +54,13 @@ def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+def _written(values: Any) -> Any:
+    """The values of an array as JSON has them: None for NaN, which `np.array` reads as NaN."""
+    if isinstance(values, list):
+        return [_written(value) for value in values]
+    return None if values != values else values
+
+
 def _number_type(name: str) -> np.dtype[Any]:
     """The type of a memo's array; names can stand for types of any size, and few are ours."""
     if name not in ("bool", "int8", "int16", "int32", "int64", "uint32", "uint64", "float64"):
@@ -75,6 +83,10 @@ class Ticket:
     memo
         Arrays the learner will want when the label arrives (exploration set, inclusion
         probabilities, ...). Labels may come late, so nothing else of this round is remembered.
+    cost
+        What these features cost, in money; if it is not said, 1 each.
+    order
+        What to order for them where prices have panels: a panel is one item, not its members.
 
     Examples
     --------
@@ -83,6 +95,8 @@ class Ticket:
     array([61. ,  0.4])
     >>> ticket.fill({"tsh": 0.4}).values
     array([nan, 0.4])
+    >>> ticket.cost, ticket.items
+    (2.0, ('age', 'tsh'))
     >>> Ticket.from_json(ticket.to_json()) == ticket
     True
     """
@@ -91,6 +105,8 @@ class Ticket:
     features: Indices
     names: tuple[str, ...] | None = None
     memo: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    cost: float = math.nan
+    order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -111,6 +127,8 @@ class Ticket:
         object.__setattr__(self, "features", features)
         memo = {key: _frozen(array) for key, array in self.memo.items()}
         object.__setattr__(self, "memo", MappingProxyType(memo))
+        if math.isnan(self.cost):
+            object.__setattr__(self, "cost", float(len(features)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ticket):
@@ -137,24 +155,47 @@ class Ticket:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ticket:
         return self  # nothing in a ticket can change
 
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What to order: items of a price list, or the features themselves where there is none."""
+        if self.order is not None:
+            return self.order
+        if self.names is not None:
+            return self.names
+        return tuple(f"feature {j}" for j in self.features.tolist())
+
+    @property
+    def known(self) -> dict[int, float]:
+        """By feature, values that were in hand when the ticket was asked: they need no buying."""
+        values = self.memo.get("known", np.empty(0)).tolist()
+        pairs = zip(self.features.tolist(), values, strict=False)
+        return {j: value for j, value in pairs if value == value}
+
     def fill(self, values: ArrayLike | Mapping[str, Any] | Mapping[int, Any]) -> Observation:
         """What came back for this ticket, as an Observation.
 
         `values` is an array in ticket order, or a mapping by name or by feature index. NaN, None
-        or a missing key mean that the value was bought and did not arrive.
+        or a missing key mean that the value was bought and did not arrive. What was known when the
+        ticket was asked may be left out: of a mapping, or of an array as NaN.
         """
         if not isinstance(values, np.ndarray) and isinstance(values, Mapping):
-            return Observation(self, self._by_key(values))
+            return self._observed(self._by_key(values))
         try:
             array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
             if array.dtype.kind == "O":
-                return Observation(self, np.array(array, dtype=np.float64))
+                return self._observed(np.array(array, dtype=np.float64))
             if array.dtype.kind in "biuf":  # strings would be converted without a word
-                return Observation(self, np.array(real_numbers("values", array), dtype=np.float64))
+                return self._observed(np.array(real_numbers("values", array), dtype=np.float64))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
         raise DataError(f"values must be numbers, one per feature, got {shortened(values)}")
+
+    def _observed(self, values: Floats) -> Observation:
+        known = self.memo.get("known")
+        if known is not None and values.shape == known.shape:
+            values = np.where(np.isnan(values), known, values)
+        return Observation(self, values)
 
     def _by_key(self, values: Mapping[Any, Any]) -> Floats:
         place: dict[object, int] = {int(j): i for i, j in enumerate(self.features)}
@@ -179,16 +220,19 @@ class Ticket:
 
     def to_json(self) -> str:
         """The whole ticket as one line of JSON, to be kept until the label comes."""
-        memo = {key: {array.dtype.name: array.tolist()} for key, array in self.memo.items()}
+        memo = {
+            key: {array.dtype.name: _written(array.tolist())} for key, array in self.memo.items()
+        }
         parts = {"round": self.round, "features": self.features.tolist(), "names": self.names}
-        return json.dumps({**parts, "memo": memo}, allow_nan=False)
+        paid = {"cost": self.cost, "order": self.order}
+        return json.dumps({**parts, **paid, "memo": memo}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Ticket:
         """The ticket that `to_json` wrote."""
         try:
             parts = json.loads(text)
-            names = parts["names"]
+            names, order = parts["names"], parts.get("order")
             memo = {
                 str(key): np.array(values, dtype=_number_type(dtype))
                 for key, typed in parts["memo"].items()
@@ -199,6 +243,8 @@ class Ticket:
                 features=parts["features"],
                 names=None if names is None else tuple(map(str, names)),
                 memo=memo,
+                cost=float(parts.get("cost", math.nan)),
+                order=None if order is None else tuple(map(str, order)),
             )
         except (
             *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),

@@ -26,6 +26,19 @@ from keyhole.problem import (
 NO_LABELS: Floats = np.empty(0)
 
 
+def _refuse_unless_ordered(problem: Problem, number: int, memo: Mapping[str, NDArray[Any]]) -> None:
+    """BudgetError unless a ticket on terms of its own says what was ordered and paid."""
+    many = problem.d if problem.prices is None else len(problem.prices.items)
+    arrays = [memo["ordered"], memo.get("paid", np.empty(0))]
+    whole = all(array.dtype == np.int64 and array.ndim == 1 for array in arrays)
+    if (
+        not whole
+        or len(arrays[0]) != len(arrays[1])
+        or not all(0 <= item < many for item in arrays[0].tolist())
+    ):
+        raise BudgetError(f"the ticket of round {number} does not say what was ordered")
+
+
 class Desk:
     """Issues tickets in order and closes each of them once. Every learner has one.
 
@@ -132,8 +145,10 @@ class Desk:
             if number > round or number <= last:
                 raise TicketError(f"a ticket of round {number} cannot be open in round {round}")
             within = (features >= 0) & (features < self.problem.d)
-            if not within.all() or not self.problem.affords(features):
+            if not within.all() or not ("ordered" in memo or self.problem.affords(features)):
                 raise BudgetError(f"the ticket of round {number} is not one of {self.problem}")
+            if "ordered" in memo:
+                _refuse_unless_ordered(self.problem, number, memo)
             issued[number] = self._ticket(number, features, memo)
             last = number
         self.round = whole_number("round", round, 0)
@@ -142,6 +157,16 @@ class Desk:
     def _ticket(
         self, round: int, indices: Indices, memo: Mapping[str, NDArray[Any]] | None
     ) -> Ticket:
-        names = self.problem.names
+        names, prices = self.problem.names, self.problem.prices
         bought = None if names is None else tuple(names[j] for j in indices.tolist())
-        return Ticket(round, indices, bought, memo or {})
+        known = memo or {}
+        if "ordered" in known:  # on terms of its own
+            items = known["ordered"].tolist(), known["paid"].tolist()
+            order = tuple(self.problem.item(i) for i in items[0])
+            paid = sum(items[1])
+            cost = float(paid) if prices is None else prices.money(paid)
+        elif prices is None:
+            return Ticket(round, indices, bought, known)
+        else:
+            order, cost = prices.to_order(indices.tolist()), prices.cost(indices)
+        return Ticket(round, indices, bought, known, cost, order)
