@@ -117,7 +117,7 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"panels": {"blood": 3}}, "panel 'blood' must be a price and its features"),
         ({"panels": {"blood": (-3, ["crp"])}}, "the price of panel 'blood' must be an amount"),
         ({"derived": {"mri": [7]}}, "derived: features run from 0 to 3, got 7"),
-        ({"prices": [9, 9, 9, 9]}, "k must be at most 0, what a budget of 5 can buy"),
+        ({"prices": [9, 9, 9, 9]}, "a budget of 5 buys nothing: age is the cheapest and costs 9"),
         ({"prices": [1, 1, 1, 1], "budget": -1}, "budget must be an amount of at least 0"),
         ({"prices": price_list(2, None, None, None)}, "fit if it has d = 4 features"),
     ],

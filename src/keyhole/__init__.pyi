@@ -59,6 +59,8 @@ from keyhole.learners.subset_experts import SubsetExpertsLearner as SubsetExpert
 from keyhole.ledger import Checkpoint as Checkpoint
 from keyhole.ledger import Ledger as Ledger
 from keyhole.model import SparseModel as SparseModel
+from keyhole.price_file import read_prices as read_prices
+from keyhole.price_table import PriceTable as PriceTable
 from keyhole.problem import BlockLearner as BlockLearner
 from keyhole.problem import BlockStream as BlockStream
 from keyhole.problem import Interval as Interval
