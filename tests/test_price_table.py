@@ -113,7 +113,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         (tmp_path / "q.csv", f"there is no file {tmp_path / 'q.csv'} (did you mean 'p.csv'?)"),
         (tmp_path / "no" / "p.csv", "there is no file"),
         (tmp_path, f"{tmp_path} is a directory: name one file"),
-        ("a\0b", "cannot be read"),
+        ("a\0b", "cannot be read: embedded null byte"),
         (7, "a price list is read from the path of a file, got 7"),
     ]
     for path, message in bad:
@@ -165,6 +165,8 @@ def test_the_same_list_in_many_hands(tmp_path: Path, text: str) -> None:
         ("£ 3", "3"),
         ("CHF 3", "3"),
         ("3\xa0kr", None),
+        ("€€3", None),
+        ("x3", None),
         ("1.2.3", None),
         ("1,2,3", None),
         ("٣", None),
@@ -333,12 +335,17 @@ def test_tables_by_hand() -> None:
         ),
         (({}, {"blood": (4, "crp")}), "'blood' needs a list of features by name, at least one"),
         (({"age": 1}, {"age": (4, ["crp"])}), "'age' is a feature with a price and a panel too"),
+        (({}, {"blood": (4, ["crp", 7])}), "'blood' needs a list of features by name"),
         (({"age": 1}, {}, {"crp": []}), "'crp' needs a list of features by name"),
     ]
     for given_parts, message in bad:
         with pytest.raises(kh.ProblemError, match=re.escape(message)):
             kh.PriceTable(*given_parts)
     table = kh.PriceTable({"age": 2, "crp": 3})
+    assert repr(table) == "PriceTable(prices={'age': 2, 'crp': 3}, panels={}, derived={})"
+    nameless: Any = kh.streams.realizable(2, 1, 10).stream
+    with pytest.raises(kh.ProblemError, match="prices: the features have no names to look up"):
+        table.fitted(nameless.names)
     with pytest.raises(kh.ProblemError, match="a price table goes by name: give names"):
         kh.Problem(2, 1, 3, prices=table)
     with pytest.raises(kh.ProblemError, match="a price table has its own panels"):
@@ -368,3 +375,24 @@ def test_a_pipe_is_read_too(tmp_path: Path) -> None:
     os.close(sink)
     assert kh.read_prices(f"/dev/fd/{source}").prices == {"age": 1}
     os.close(source)
+
+
+def test_columns_are_known_by_their_levels_wherever_they_are_named() -> None:
+    names = ["city=a", "city=b", "risk=high", "risk=low"]
+    table = kh.PriceTable({"city=a": 1, "city=b": 2}, {}, {"risk": ["city"]})
+    fitted = table.fitted(names)
+    assert fitted.derived == dict.fromkeys(names[2:], ("city=a", "city=b"))
+    assert kh.Problem(4, 1, 3, names, prices=table).cost([2]) == 3.0
+
+
+def test_a_table_keeps_what_it_was_given() -> None:
+    prices, members = {"age": 1}, ["crp"]
+    table = kh.PriceTable(prices, {"blood": (4, members)})
+    prices["age"] = 99
+    members.append("age")
+    assert table == kh.PriceTable({"age": 1}, {"blood": (4, ("crp",))})
+
+
+def test_lines_are_those_of_an_editor(tmp_path: Path) -> None:
+    with pytest.raises(kh.DataError, match=r"p\.csv, line 3: not UTF-8"):
+        kh.read_prices(_file(tmp_path, b"\nfeature,price\n\xe9,1\n"))
