@@ -41,6 +41,8 @@ def test_a_game_needs_a_learner_and_a_stream(thing: Any) -> None:
 
 BLOCKS = [
     lambda s: kh.hindsight(s, 1),
+    lambda s: kh.hindsight(s, cost=1, prices=kh.Problem(2, 1, 1, prices=[1, 1])),
+    lambda s: kh.frontier(s, prices=kh.Problem(2, 1, 1, prices=[1, 1])),
     lambda s: kh.hindsight_curve(s, 1, [1]),
     lambda s: kh.diagnose(s, 1, 1),
     lambda s: kh.bbrcnp(s, 1, t0=1),

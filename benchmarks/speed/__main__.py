@@ -26,6 +26,7 @@ def parts(options: argparse.Namespace) -> dict[str, Part]:
     if missing := set(play.PEERS) - set(peers):
         print("peers that are not installed:", ", ".join(sorted(missing)), file=sys.stderr)
     cases = [case for case in hindsight.CASES if case[0] <= largest]
+    priced = [case for case in hindsight.PRICED if case[0] <= largest]
     sizes = [(*size, seconds, peers) for size in play.SIZES if size[0] <= largest]
     ends = [(name, min(100, largest), growth.ENDS) for name in growth.PLAYERS]
     features = [d for d in growth.FEATURES if d <= largest]
@@ -35,6 +36,9 @@ def parts(options: argparse.Namespace) -> dict[str, Part]:
         ),
         "hindsight": Part(
             lambda ask: ask(hindsight.run_hindsight, cases, timed=True), tables.table_hindsight
+        ),
+        "prices": Part(
+            lambda ask: ask(hindsight.run_priced, priced, timed=True), tables.table_priced
         ),
         "play": Part(lambda ask: ask(play.run_play, sizes, timed=True), tables.table_play),
         "rounds": Part(lambda ask: ask(growth.run_rounds, ends, timed=True), tables.table_costs),

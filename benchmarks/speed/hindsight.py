@@ -1,4 +1,4 @@
-"""Best k-subset: branch and bound against plain enumeration, on the same moments, in one run.
+"""Best subsets, of k features or for money, by branch and bound; against plain enumeration.
 
 Enumeration is timed on a sample of subsets and scaled up to all of them; it is the only general
 way to an exact answer without a solver.
@@ -14,8 +14,10 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
+from keyhole.blocks.exact.priced import Terms, best_for_money
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram
+from keyhole.prices import Prices, price_list
 from keyhole.problem import Floats
 from keyhole.streams.designs import toeplitz
 
@@ -28,6 +30,17 @@ CASES = [  # d, k, rounds, rho, noise_sd
     (200, 8, 5000, 0.8, 0.3),
     (500, 10, 5000, 0.0, 0.3),
     (500, 10, 1000, 0.8, 1.0),
+]
+PRICED = [  # d, k, rounds, rho, noise_sd, prices, money as a multiple of what the truth costs
+    (60, 6, 5000, 0.0, 0.3, "even", 1.0),
+    (60, 6, 5000, 0.8, 1.0, "even", 2.0),
+    (60, 6, 5000, 0.8, 1.0, "heavy", 1.0),
+    (60, 6, 5000, 0.8, 1.0, "panels", 1.0),
+    (100, 8, 5000, 0.0, 0.3, "even", 2.0),
+    (100, 8, 5000, 0.0, 0.3, "heavy", 2.0),
+    (100, 8, 5000, 0.0, 0.3, "panels", 2.0),
+    (100, 8, 5000, 0.8, 1.0, "even", 1.0),
+    (100, 8, 5000, 0.8, 1.0, "panels", 1.0),
 ]
 
 
@@ -59,6 +72,46 @@ def run_hindsight(d: int, k: int, n: int, rho: float, noise: float) -> Row:
         "noise": noise,
         "seconds": seconds,
         "ratio": enumeration_seconds(problem.G, problem.c, k) / seconds,
+        "exact": bool(best.exact),
+        "gap": (best.rss - best.lower) / problem.yy,
+    }
+
+
+def prices_of(kind: str, d: int) -> Prices:
+    """Prices from 1 to 10; "heavy": from 1 to 500; "panels": six features share a fee, of half."""
+    rng = np.random.default_rng(0)
+    own = [f"{price:.2f}" for price in rng.uniform(1.0, 10.0, d)]
+    order, panels = rng.permutation(d), {}
+    if kind == "heavy":
+        own = [f"{price:.0f}" for price in np.exp(rng.uniform(0.0, np.log(500.0), d))]
+    if kind == "panels":
+        for i in range(d // 12):
+            panels[f"panel {i}"] = (int(rng.integers(5, 30)), order[6 * i : 6 * i + 6].tolist())
+    return price_list(d, None, own, panels)
+
+
+def run_priced(d: int, k: int, n: int, rho: float, noise: float, kind: str, share: float) -> Row:
+    """Seconds of branch and bound for so much money."""
+    best_for_money(np.eye(2), np.ones(2), 4.0, Terms(price_list(2, None, [1, 1], None), 1))
+    stream, truth = kh.streams.realizable(d, k, n, design=toeplitz(rho), noise_sd=noise, seed=0)
+    gram = Gram(d)
+    for X, y in stream.blocks():
+        gram.add(X, y)
+    problem, prices = gram.raw(), prices_of(kind, d)
+    limit = int(share * prices.count(truth.support.tolist()))
+    began = time.perf_counter()
+    best = best_for_money(problem.G, problem.c, problem.yy, Terms(prices, limit), seconds=10)
+    return {
+        "d": d,
+        "k": k,
+        "n": n,
+        "rho": rho,
+        "noise": noise,
+        "prices": kind,
+        "money": share,
+        "seconds": time.perf_counter() - began,
+        "nodes": best.nodes,
+        "features": len(best.support),
         "exact": bool(best.exact),
         "gap": (best.rss - best.lower) / problem.yy,
     }

@@ -28,6 +28,17 @@ def table_hindsight(rows: list[Row]) -> str:
     return markdown([*head, "result"], lines)
 
 
+def table_priced(rows: list[Row]) -> str:
+    """A row per case; money is a multiple of what the true features cost."""
+    keys = ("d", "k", "n", "rho", "noise", "prices", "money", "features", "nodes")
+    lines = []
+    for row in rows:
+        result = "exact" if row["exact"] else f"interval, {row['gap']:.2%} of y'y wide"
+        lines.append([*(str(row[key]) for key in keys), f"{row['seconds']:.3f}", result])
+    head = ["d", "true", "rounds", "rho", "noise", "prices", "money", "bought", "nodes", "s"]
+    return markdown([*head, "result"], lines)
+
+
 def table_play(rows: list[Row]) -> str:
     """Microseconds per round; in brackets: how many times as fast as that block play is."""
     ways = list(dict.fromkeys(way for row in rows for way in row["microseconds"]))

@@ -84,7 +84,12 @@ class Frontier:
 
     def __str__(self) -> str:
         rows = [
-            (f"{point.cost:,.10g}", str(point.loss), f"{point.r2:.4f}", self._listed(point))
+            (
+                f"{point.cost:,.{self.prices.decimals}f}",
+                str(point.loss),
+                f"{point.r2:.4f}",
+                self._listed(point),
+            )
             for point in self.points
         ]
         head = ("cost", "least loss", "R2", "features")

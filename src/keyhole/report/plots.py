@@ -230,8 +230,10 @@ def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figur
     `point` is a learner's (cost per example, loss), marked on it; its loss is over the same rounds.
     """
     costs = np.array([p.cost for p in found.points])
-    last = max(costs[-1], 0.0 if point is None else point[0]) * 1.04 or 1.0
-    edges = np.append(costs, last)
+    flat = flat_from(found)
+    last = 1.04 * min(1.5 * costs[flat], costs[-1])
+    last = max(last, 0.0 if point is None else 1.1 * point[0]) or 1.0
+    edges = np.append(costs, max(last, costs[-1]))
     with _style():
         figure, axes = _figure(3.4)
         ends = [(p.loss.low, p.loss.high) for p in (*found.points, found.points[-1])]
@@ -248,6 +250,10 @@ def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figur
         if point is not None:
             mark = f"the learner: {point[1]:,.6g} lost at {point[0]:,.6g} per example"
             axes.plot([point[0]], [point[1]], color=BLUE, marker="D", ms=8, ls="", label=mark)
+        if last < costs[-1]:
+            less = found.points[flat].loss.high - found.points[-1].loss.high
+            about = f"{less:,.3g} less up to a cost of {costs[-1]:,.6g} is not shown"
+            axes.set_title(about, loc="right")
         axes.set_xlim(-0.01 * last, last)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("money per example")
@@ -255,6 +261,12 @@ def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figur
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=2)
         return figure
+
+
+def flat_from(found: Frontier) -> int:
+    """The first point after which a frontier falls by less than a hundredth of its whole fall."""
+    high = np.array([p.loss.high for p in found.points])
+    return int(np.argmax(high - high[-1] <= 0.01 * (high[0] - high[-1])))
 
 
 def svg(figure: Figure, name: str) -> str:
