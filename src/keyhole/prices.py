@@ -96,9 +96,9 @@ class Prices:
         """
         return float(Decimal(int(units)).scaleb(-self.decimals))
 
-    def limit(self, budget: Money) -> int:
+    def limit(self, budget: Money, what: str = "budget") -> int:
         """The units that a budget buys: what is not a whole unit buys nothing."""
-        return math.floor(money("budget", budget).scaleb(self.decimals))
+        return math.floor(money(what, budget).scaleb(self.decimals))
 
     def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
         """All features whose items are paid for when these are bought, the free ones included."""

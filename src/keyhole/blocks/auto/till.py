@@ -8,7 +8,7 @@ from keyhole.blocks.auto.state import ONLY, State
 from keyhole.blocks.fit.market import Market, market
 from keyhole.blocks.jit.decorators import inner
 from keyhole.errors import shortened
-from keyhole.prices import Money, money
+from keyhole.prices import Money
 from keyhole.problem import Problem, ProblemError, positive_number, whole_number
 
 COMPLETE = 10  # one part in so many of a purse buys complete rows at the beginning,
@@ -57,7 +57,7 @@ def till(problem: Problem, worth: float | None, purse: Money | None, horizon: in
     if purse is None or horizon is None:
         return Till(shop, rate, 0, 0)
     rounds = whole_number("horizon", horizon, 1)
-    full, whole = prices.count(range(problem.d)), prices.limit(purse)
+    full, whole = prices.count(range(problem.d)), purse_units(problem, purse)
     complete = whole // (COMPLETE * full) if 0 < full <= shop.limit else 0
     return Till(shop, rate, rounds, complete if complete >= WORTHWHILE else 0)
 
@@ -66,8 +66,7 @@ def purse_units(problem: Problem, purse: Money | None) -> int:
     """A purse in the smallest unit of the prices; 0 if there is none."""
     if purse is None or problem.prices is None:
         return 0
-    money("purse", purse)
-    return problem.prices.limit(purse)
+    return problem.prices.limit(purse, "purse")
 
 
 @inner
