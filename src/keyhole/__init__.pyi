@@ -29,11 +29,11 @@ from keyhole.game import play as play
 from keyhole.game import rounds as rounds
 from keyhole.game import sell as sell
 from keyhole.hindsight import Hindsight as Hindsight
-from keyhole.hindsight import RegretCurve as RegretCurve
 from keyhole.hindsight import hindsight as hindsight
 from keyhole.hindsight import hindsight_curve as hindsight_curve
-from keyhole.hindsight import regret as regret
-from keyhole.hindsight import regret_curve as regret_curve
+from keyhole.hindsight_frontier import Frontier as Frontier
+from keyhole.hindsight_frontier import FrontierPoint as FrontierPoint
+from keyhole.hindsight_frontier import frontier as frontier
 from keyhole.learners.aelr import AELRLearner as AELRLearner
 from keyhole.learners.aerr import AERRLearner as AERRLearner
 from keyhole.learners.auto import AutoLearner as AutoLearner
@@ -59,6 +59,8 @@ from keyhole.learners.subset_experts import SubsetExpertsLearner as SubsetExpert
 from keyhole.ledger import Checkpoint as Checkpoint
 from keyhole.ledger import Ledger as Ledger
 from keyhole.model import SparseModel as SparseModel
+from keyhole.price_file import read_prices as read_prices
+from keyhole.price_table import PriceTable as PriceTable
 from keyhole.problem import BlockLearner as BlockLearner
 from keyhole.problem import BlockStream as BlockStream
 from keyhole.problem import Interval as Interval
@@ -66,6 +68,9 @@ from keyhole.problem import Learner as Learner
 from keyhole.problem import Problem as Problem
 from keyhole.problem import Round as Round
 from keyhole.problem import Stream as Stream
+from keyhole.regrets import RegretCurve as RegretCurve
+from keyhole.regrets import regret as regret
+from keyhole.regrets import regret_curve as regret_curve
 from keyhole.report import plots as plots
 from keyhole.saving.api import load as load
 from keyhole.saving.api import merge as merge

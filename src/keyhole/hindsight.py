@@ -1,27 +1,30 @@
-"""What could have been: the best k-sparse linear model of a stream, and regret against it."""
+"""What could have been: the best linear model of k features, or of a given cost, of a stream."""
 
 from __future__ import annotations
 
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.exact.priced import best_for_money
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares
 from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
-from keyhole.errors import shortened, true_or_false
-from keyhole.ledger import Ledger
+from keyhole.errors import true_or_false
+from keyhole.hindsight_cost import Deal, deal_of
+from keyhole.prices import Money, Prices
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
     Indices,
     Interval,
+    Problem,
     ProblemError,
     refuse_unless_stream,
     sparsity,
@@ -31,13 +34,18 @@ from keyhole.problem import (
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """The best k-sparse model of a stream that was seen in full.
+    """The best model of a stream that was seen in full: of k features, or for its money.
 
     `loss` is the cumulative squared loss of the best model, an interval when the search was cut
     short; `weights`, `intercept` are a model that attains `loss.high`, together with `past` where
     models may look at earlier labels (None where not). `empty_loss` is the loss without any feature
     and without the past: of the best constant, or of 0 when models have no intercept. So `r2` is a
     share of the same loss with the past and without; what the past alone loses is `past.loss`.
+
+    `cost` is what the model costs per example, None without prices; k is d where any number of
+    features may be bought. With `worth`, the model is the best by worth * loss + money of all
+    rounds: that is `total`, an interval when the search was cut short, and `loss` is that of the
+    model found.
     """
 
     rounds: int
@@ -47,6 +55,9 @@ class Hindsight:
     intercept: float
     empty_loss: float
     past: PastModel | None = None
+    cost: float | None = None
+    worth: float | None = None
+    total: Interval | None = None
 
     @property
     def support(self) -> Indices:
@@ -61,16 +72,21 @@ class Hindsight:
 
 def hindsight(
     stream: BlockStream,
-    k: int,
+    k: int | None = None,
     *,
+    cost: Money | None = None,
+    prices: Problem | Prices | None = None,
+    worth: float | None = None,
     intercept: bool = False,
     past: bool = False,
     seconds: float = 10.0,
 ) -> Hindsight:
-    """The best k-sparse linear model of a whole stream.
+    """The best linear model of a whole stream: of k features, for a cost, or for what it is worth.
 
     min over w with at most k non-zeros of sum_t (y_t - intercept - w.x_t)^2, from one pass over the
-    stream. A cell that is NaN counts as the mean of its column.
+    stream. A cell that is NaN counts as the mean of its column. With prices, w may have non-zeros
+    only at features that cost at most `cost` together, where what is shared is paid once; or, with
+    `worth`, the minimum is that of worth * loss + rounds * cost(w).
 
     With `past`, models add v.p_t, with p_t the last two labels before round t and means of all
     labels before it that fade with half-lives of 3, 20 and 100 rounds; v does not count towards k.
@@ -82,7 +98,14 @@ def hindsight(
     stream
         The stream; read once, O(d^2) memory.
     k
-        Most non-zero weights.
+        Most non-zero weights, those of free features included. With prices it may be left out: then
+        money alone limits models, and free features are always in.
+    cost
+        Most money per example, rounded down to the smallest unit of the prices.
+    prices
+        A `Problem` with prices, or its `.prices`.
+    worth
+        In place of `cost`: the money that one unit of squared error is worth.
     intercept
         Whether models may add a constant, which does not count towards k. Without it the past is
         taken as it is, too, in the units of the label and about 0.
@@ -94,14 +117,16 @@ def hindsight(
     Returns
     -------
     Hindsight
-        `loss` is exact (low == high) when the search finished, otherwise an interval.
+        `loss` (with `worth`: `total`) is exact (low == high) when the search finished, otherwise an
+        interval.
 
     Guarantee
     ---------
     `loss.high` is attained by `weights`; no k-sparse model has a loss below `loss.low` (to
-    rounding, about 1e-9 of the labels' sum of squares). The past is projected out of the second
-    moments, so this holds with it too; an input of the past, or a feature beside it, of which less
-    than 1e-10 of its square is left counts as dependent.
+    rounding, about 1e-9 of the labels' sum of squares), and no model within `cost`; costs are
+    exact. The past is projected out of the second moments, so this holds with it too; an input of
+    the past, or a feature beside it, of which less than 1e-10 of its square is left counts as
+    dependent.
 
     Examples
     --------
@@ -110,15 +135,30 @@ def hindsight(
     >>> best = hindsight(stream, 3)
     >>> bool((best.support == truth.support).all()), best.loss.width
     (True, 0.0)
+    >>> shop = kh.Problem(d=20, k=3, budget=9, prices=range(20))
+    >>> for cost in (2, 20, 60):
+    ...     best = hindsight(stream, cost=cost, prices=shop)
+    ...     print(f"{best.cost:g} per example: R2 {best.r2:.2f}, {len(best.support)} features")
+    1 per example: R2 0.47, 2 features
+    19 per example: R2 0.82, 6 features
+    60 per example: R2 0.97, 8 features
     """
     refuse_unless_stream(stream, blocks=True)
-    k = sparsity(k, stream.d)
+    deal = deal_of(stream, k, cost, prices, worth)
+    if deal is not None:
+        return summed(stream, intercept, past).best_for(deal, seconds)
+    most = sparsity(cast(int, k), stream.d)
+    return summed(stream, intercept, past).best(most, seconds)
+
+
+def summed(stream: BlockStream, intercept: bool, past: bool) -> Prefix:
+    """A whole stream, in one pass; a DataError if it is empty."""
     sums = Sums(stream.d, past=past)
     for X, y in stream.blocks():
         sums.add(X, y)
     if sums.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
-    return sums.prefix(intercept, past).best(k, seconds)
+    return sums.prefix(intercept, past)
 
 
 def hindsight_curve(
@@ -160,12 +200,39 @@ class Prefix:
         found = best_subset(
             squares.G, squares.c, squares.yy, k, seconds=max(seconds, 0.0), start=start
         )
+        loss = Interval(found.lower, found.rss, found.how)
+        return self._model(k, loss, found.support, found.weights)
+
+    def best_for(self, deal: Deal, seconds: float, start: Indices | None = None) -> Hindsight:
+        """The best model for the money; the search begins with the features `start`."""
+        squares = self.squares if self.beside is None else self.beside.squares
+        found = best_for_money(
+            squares.G,
+            squares.c,
+            squares.yy,
+            deal.terms(self.rounds),
+            seconds=max(seconds, 0.0),
+            start=() if start is None else start,
+        )
+        low = found.rss if deal.worth is not None else found.lower
+        k = len(squares.c) if deal.k is None else deal.k
+        loss = Interval(low, found.rss, found.how)
+        model = self._model(k, loss, found.support, found.weights)
+        cost, total = deal.prices.money(found.units), None
+        if deal.worth is not None:
+            high = deal.worth * found.rss + deal.prices.money(self.rounds * found.units)
+            low = high if found.exact else min(deal.worth * found.lower, high)
+            total = Interval(low, high, found.how)
+        return replace(model, cost=cost, worth=deal.worth, total=total)
+
+    def _model(self, k: int, loss: Interval, support: Indices, found: Floats) -> Hindsight:
+        squares = self.squares if self.beside is None else self.beside.squares
         weights = np.zeros(len(squares.c))
-        weights[found.support] = found.weights
+        weights[support] = found
         return Hindsight(
             rounds=self.rounds,
             k=k,
-            loss=Interval(found.lower, found.rss, found.how),
+            loss=loss,
             weights=weights,
             intercept=squares.mean_y - float(squares.mean_x @ weights),
             empty_loss=self.squares.yy,
@@ -240,61 +307,3 @@ def _prefixes(
         sums.add(X[start:], y[start:])
     if waiting:
         raise DataError(f"the stream has {sums.n} rounds, a prefix of {ends[-1]} was asked for")
-
-
-def regret(ledger: Ledger, best: Hindsight) -> Interval:
-    """How much more was lost than by the best k-sparse model of the same rounds.
-
-    >>> import keyhole as kh
-    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, noise_sd=0.1, seed=1)
-    >>> problem = kh.Problem(d=20, k=2, budget=2)
-    >>> oracle = kh.FixedSubset(problem, support=truth.support, intercept=False)
-    >>> ledger = kh.play(oracle, stream)
-    >>> f"{regret(ledger, kh.hindsight(stream, 2)).high:.2f}"
-    '2.38'
-    """
-    _refuse_unless_ledger(ledger)
-    if ledger.first_round != 1 or ledger.rounds != best.rounds:
-        raise DataError(
-            f"the ledger covers rounds {ledger.first_round} to {ledger.last_round}, the model in "
-            f"hindsight rounds 1 to {best.rounds}: regret compares the same rounds"
-        )
-    return ledger.loss - best.loss
-
-
-def _refuse_unless_ledger(ledger: object) -> None:
-    if not isinstance(ledger, Ledger):
-        raise DataError(f"ledger must be what kh.play returns, got {shortened(ledger)}")
-
-
-@dataclass(frozen=True, slots=True)
-class RegretCurve:
-    """Regret after each checkpoint, against the best model of the rounds up to there."""
-
-    rounds: Indices
-    low: Floats
-    high: Floats
-
-
-def regret_curve(
-    ledger: Ledger,
-    stream: BlockStream,
-    k: int,
-    *,
-    intercept: bool = False,
-    past: bool = False,
-    seconds: float = 10.0,
-) -> RegretCurve:
-    """Regret along a game, at the checkpoints of its ledger; the time is shared among them."""
-    _refuse_unless_ledger(ledger)
-    if ledger.first_round != 1:
-        raise DataError(f"a curve begins at round 1, the ledger at round {ledger.first_round}")
-    marks = ledger.checkpoints
-    rounds = [c.round for c in marks]
-    models = hindsight_curve(stream, k, rounds, intercept=intercept, past=past, seconds=seconds)
-    gaps = [c.loss - best.loss for c, best in zip(marks, models, strict=True)]
-    return RegretCurve(
-        rounds=np.array(rounds, dtype=np.int64),
-        low=np.array([gap.low for gap in gaps]),
-        high=np.array([gap.high for gap in gaps]),
-    )

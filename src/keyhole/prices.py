@@ -193,7 +193,7 @@ def price_list(
     derived
         By feature, the features that it is computed from: it needs all their items.
     """
-    find = _finder(d, names)
+    find = feature_finder(d, names)
     named = {
         name: [find(m, f"panel {name!r}") for m in panel[1]] for name, panel in _panels(panels)
     }
@@ -244,7 +244,7 @@ def _panels(panels: Panels | None) -> list[tuple[str, tuple[Money, Sequence[str 
     return found
 
 
-def _finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, str], int]:
+def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, str], int]:
     """What makes a feature's number of its name or number, or a ProblemError."""
     places = {name: j for j, name in enumerate(names or ())}
 

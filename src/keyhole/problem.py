@@ -33,6 +33,7 @@ from keyhole.errors import (
     sparsity,
     whole_number,
 )
+from keyhole.price_table import PriceTable
 from keyhole.prices import Derived, Money, Panels, PriceList, Prices, money, price_list
 from keyhole.ticket import Floats, Indices, Observation, Ticket
 
@@ -91,6 +92,7 @@ class Problem:
     prices
         What each feature costs, one number per feature or by name; 0 is free. None: every feature
         costs 1, and `budget` counts them. Amounts are kept as they are written, to the last cent.
+        A `PriceTable`, such as `read_prices` reads, has panels and derived features in it.
     panels
         Features that are bought together: by name, a fee that is paid once and the features that
         need it, which cost their own price beside it, if they have one.
@@ -125,7 +127,7 @@ class Problem:
         k: SupportsIndex,
         budget: SupportsIndex | Money,
         names: Sequence[str] | None = None,
-        prices: PriceList | Prices | None = None,
+        prices: PriceList | PriceTable | Prices | None = None,
         panels: Panels | None = None,
         derived: Derived | None = None,
     ) -> None:
@@ -138,6 +140,8 @@ class Problem:
             object.__setattr__(self, "prices", None)
             self._count(cast(SupportsIndex, budget))
         else:
+            if isinstance(prices, PriceTable):
+                prices, panels, derived = prices.parts(known, panels, derived)
             whole = prices
             if not isinstance(whole, Prices):
                 whole = price_list(d, known, whole, panels, derived)
@@ -168,6 +172,12 @@ class Problem:
         object.__setattr__(self, "budget", float(money("budget", budget)))
         limit = prices.limit(self.budget)
         object.__setattr__(self, "_limit", limit)
+        cheapest = min(range(self.d), key=lambda j: prices.count([j]))
+        if prices.count([cheapest]) > limit:
+            raise ProblemError(
+                f"a budget of {self.budget:g} buys nothing: {self.label(cheapest)} is the cheapest "
+                f"and costs {prices.cost([cheapest]):g}; raise the budget"
+            )
         object.__setattr__(self, "_reads", prices.affordable(limit))
         object.__setattr__(self, "_width", prices.widest(limit))
         if self.k > self.width:

@@ -49,7 +49,7 @@ def stream(case: Case) -> tuple[Floats, Floats]:
 def word_of(learner: kh.AutoLearner) -> Word:
     s, state = learner._settings, learner._state
     late = state.mixture.recent[s.experts.judges]
-    found = (select(state.kept, m, s.budget, s.thresholds[m]) for m in range(len(late)))
+    found = (select(state.kept, m, s.width, s.thresholds[m]) for m in range(len(late)))
     return Word(late, [selection.chosen.tolist() for selection in found])
 
 

@@ -166,7 +166,7 @@ def test_ctrl_c_leaves_the_learner_as_it_was() -> None:
 
 def test_those_that_cannot_say_who_can() -> None:
     stream = ArrayStream(np.ones((3, 80)), np.ones(3))
-    for name, row in kh.LEARNERS.items():
+    for row in kh.LEARNERS.values():
         if not getattr(row.cls, "STUDIES", False) and not row.reads_everything:
             learner: Any = row(kh.Problem(80, 1, 6), seed=0)
             with pytest.raises(kh.ProblemError, match=r"cannot study history.*auto, mean"):

@@ -11,11 +11,12 @@ from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted
 from keyhole.game import play as play_game
-from keyhole.hindsight import Hindsight, regret
+from keyhole.hindsight import Hindsight
 from keyhole.learners.nothing_read import LastValue
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
+from keyhole.regrets import regret
 from keyhole.report.observers import PrefixObserver, Rival
 
 SEARCH = 10.0  # seconds for the best model in hindsight

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from keyhole.blocks.auto import buy as buying
 from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as kernels
 from keyhole.blocks.auto import study as studying
@@ -47,6 +48,7 @@ from keyhole.blocks.auto.state import (
     tidy,
 )
 from keyhole.blocks.auto.telling import bought_lines, valued
+from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.past import LABELS
 from keyhole.blocks.sums.running import spread
@@ -54,25 +56,51 @@ from keyhole.errors import true_or_false
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
+from keyhole.learners.terms import own_terms
 from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
+from keyhole.prices import Money
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
-from keyhole.saving.serialize import fit, unpack
+from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
 
 class Memo(NamedTuple):
-    """What a ticket remembers: the number of its batch."""
+    """What a ticket remembers: the number of its batch, 0 if it is on terms of its own."""
 
-    batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
+    batch: Annotated[Indices, Holds(most="begun", shape=())]
 
 
 class PastMemo(NamedTuple):
     """The same, and what the past said when the ticket was asked (see `noted`)."""
 
-    batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
+    batch: Annotated[Indices, Holds(most="begun", shape=())]
     past: Annotated[Floats, Holds(shape=(PAST,))]
     told: Annotated[Indices, Holds(most=LABELS, shape=(2,))]
+
+
+class OwnMemo(NamedTuple):
+    """Of a ticket on terms of its own: the values in hand, the items ordered, what each cost."""
+
+    batch: Annotated[Indices, Holds(most=0, shape=())]
+    known: Annotated[Floats, Holds(shape=("features",), nan=True)]
+    ordered: Annotated[Indices, Holds(below="items")]
+    paid: Annotated[Indices, Holds(shape=("ordered",))]
+
+
+class OwnPastMemo(NamedTuple):
+    """The same, and what the past said."""
+
+    batch: Annotated[Indices, Holds(most=0, shape=())]
+    past: Annotated[Floats, Holds(shape=(PAST,))]
+    told: Annotated[Indices, Holds(most=LABELS, shape=(2,))]
+    known: Annotated[Floats, Holds(shape=("features",), nan=True)]
+    ordered: Annotated[Indices, Holds(below="items")]
+    paid: Annotated[Indices, Holds(shape=("ordered",))]
+
+
+BESIDE = ("studied", "lead", "rate", "purse")  # of the state, saved as parts of their own
+OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
 
 
 def _past_of(ticket: Ticket) -> Floats:
@@ -112,6 +140,13 @@ class AutoLearner(LearnerBase):
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
+    worth
+        With prices: what one unit of squared error is worth, in money. It then buys what gains more
+        than it costs, down to nothing, within the budget. None: it makes the most of the budget.
+    purse, horizon
+        With prices: money for `horizon` examples together; the budget is what one example may cost.
+        If a tenth of the purse buys at least 25 complete rows, and the budget allows it, those come
+        first. It is never overdrawn; `purse_left` says what is left.
 
     Guarantee
     ---------
@@ -141,7 +176,8 @@ class AutoLearner(LearnerBase):
     """
 
     STUDIES = FADES = True
-    MEMOS = (Memo, PastMemo)
+    BLIND = False
+    MEMOS = (Memo, PastMemo, OwnMemo, OwnPastMemo)
     BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
 
     def __init__(
@@ -152,6 +188,9 @@ class AutoLearner(LearnerBase):
         proper: bool = False,
         past: bool | None = None,
         parts: AutoParts = USUAL,
+        worth: float | None = None,
+        purse: Money | None = None,
+        horizon: int | None = None,
     ) -> None:
         super().__init__(problem, seed=seed)
         if not isinstance(parts, AutoParts):
@@ -168,6 +207,9 @@ class AutoLearner(LearnerBase):
         self._state = new_state(self._settings, parts)
         self._last = new_layer(self._settings, parts)
         self._batches = Batches[Batch]()
+        self.worth, self.purse, self.horizon = worth, purse, horizon
+        self._till = till(problem, worth, purse, horizon)
+        self._state.purse[ONLY] = purse_units(problem, purse)
 
     @property
     def weights(self) -> Floats:
@@ -206,13 +248,77 @@ class AutoLearner(LearnerBase):
         more = bound(last.judge, AS_IT_IS) if last.there else 0.0
         return bound(self._state.mixture, e) + more
 
-    def ask(self) -> Ticket:
-        """A ticket for the features of the current batch."""
+    @property
+    def purse_left(self) -> float | None:
+        """What is left of the purse after all tickets so far; None without one."""
+        prices = self.problem.prices
+        if self.purse is None or prices is None:
+            return None
+        return prices.money(int(self._state.purse[ONLY]))
+
+    def ask(
+        self,
+        *,
+        prices: Mapping[str | int, float | str] | None = None,
+        without: Sequence[str | int] = (),
+        known: Mapping[str | int, float] | None = None,
+        budget: Money | None = None,
+    ) -> Ticket:
+        """A ticket for the next example; as a rule for the features of the current batch.
+
+        An example may have terms of its own. They change nothing for the others.
+
+        Parameters
+        ----------
+        prices
+            What features, or items of the price list, cost this time; math.inf: cannot be had.
+        without
+            Features that cannot be had.
+        known
+            Features whose values are in hand: they cost nothing, and are used.
+        budget
+            What may be spent on this example.
+        """
+        if prices is None and not without and known is None and budget is None:
+            return self._ask_as_usual()
+        terms = own_terms(self.problem, prices, without, known, budget)
+        if self.purse is not None:
+            terms = terms.within(self._spendable())
+        S = buying.buy_once(
+            self._settings,
+            self._state,
+            self._till._replace(shop=terms.shop, horizon=0),
+            OWN_TERMS + self.round,
+        )
+        ordered, paid = terms.order(S)
+        own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
+        memo = {**self._memo(0)._asdict(), **own}
+        ticket = self._desk.issue(S, memo)
+        self._state.purse[ONLY] -= 0 if self.purse is None else int(paid.sum())
+        return ticket
+
+    def _ask_as_usual(self) -> Ticket:
         entry = self._open()
+        ticket = self._desk.issue(entry.content.S, self._memo(entry.number)._asdict())
         entry.asked += 1
-        number = np.array(entry.number)
-        memo = PastMemo(number, *noted(self._last)) if self.past else Memo(number)
-        return self._desk.issue(entry.content.S, memo._asdict())
+        if self.purse is not None:
+            self._state.purse[ONLY] -= self._cost(entry.content)
+        return ticket
+
+    def _memo(self, batch: int) -> Memo | PastMemo:
+        number = np.array(batch)
+        return PastMemo(number, *noted(self._last)) if self.past else Memo(number)
+
+    def _cost(self, batch: Batch) -> int:
+        prices = self.problem.prices
+        return 0 if prices is None else prices.count(batch.S.tolist())
+
+    def _spendable(self) -> int:
+        """The units of the purse that the rest of the current batch does not need."""
+        entry, left = self._batches.asking, int(self._state.purse[ONLY])
+        return (
+            left if entry is None else left - (entry.size - entry.asked) * self._cost(entry.content)
+        )
 
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
@@ -234,7 +340,7 @@ class AutoLearner(LearnerBase):
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         state, batch = (self._state, self._last), new_batch(self._settings)
-        studying.study_rows(self._settings, *state, batch, X, y, keep)
+        studying.study_rows(self._settings, *state, self._till, batch, X, y, keep)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""
@@ -284,7 +390,9 @@ class AutoLearner(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {"proper": self.proper, "past": self.past, "parts": self.parts}
+        money = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
+        mode = {"proper": self.proper, "past": self.past, "parts": self.parts}
+        return mode if self.problem.prices is None else {**mode, **money}
 
     @classmethod
     def _restored(cls, state: State) -> Self:
@@ -302,22 +410,32 @@ class AutoLearner(LearnerBase):
         saved, converted = by_batches(state.part("learnt"))
         learnt = fit(known, saved, "learnt")
         learner._last = learnt.pop("last", learner._last)
-        for name in ("studied", "lead"):  # files from before there was history have neither
+        for name in BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         learner._state = learner._state._replace(**learnt)
         if converted:
             begin(learner._last, spread(learner._state.label, ONLY))
-        like = Entry(0, 0, new_batch(learner._settings))
-        learner._batches.put_back(state, lambda tree: fit(like, tree, "batch"))
+        learner._batches.put_back(state, learner._reopened)
         return learner
 
+    def _reopened(self, tree: Tree) -> Entry[Batch]:
+        """A batch from a file. With prices it is as wide as what it reads."""
+        width, content = None, tree.get("content") if isinstance(tree, dict) else None
+        S = content.get("S") if isinstance(content, dict) else None
+        if self.problem.prices is not None and isinstance(S, np.ndarray) and S.ndim == 1:
+            width = min(len(S), self.problem.d)
+        entry: Entry[Batch] = fit(Entry(0, 0, new_batch(self._settings, width)), tree, "batch")
+        return entry
+
     def _parts(self) -> Mapping[str, object]:
-        beside = {"studied": self._state.studied, "lead": self._state.lead}
+        beside = {name: getattr(self._state, name) for name in self._beside()}
         return {"learnt": self._learnt(), **beside, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
-        return {**super()._sizes(), **self._batches.sizes(self._settings.longest)}
+        prices = self.problem.prices
+        items = {"items": self.problem.d if prices is None else len(prices.items)}
+        return {**super()._sizes(), **items, **self._batches.sizes(self._settings.longest)}
 
     def _resume(self) -> None:
         self._batches.refuse_unless_of(self._desk, lambda batch: batch.S)
@@ -330,6 +448,8 @@ class AutoLearner(LearnerBase):
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
                 f"{lead} and {since}"
             )
+        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
+            raise StateError("purse: more is left than there was")
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
                 raise StateError(
@@ -338,8 +458,12 @@ class AutoLearner(LearnerBase):
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
-        state, apart = {**self._state._asdict(), "last": self._last}, ("studied", "lead", "space")
-        return {name: part for name, part in state.items() if name not in apart}
+        state = {**self._state._asdict(), "last": self._last}
+        return {name: part for name, part in state.items() if name not in (*BESIDE, "space")}
+
+    def _beside(self) -> Sequence[str]:
+        """The parts that came later: those of money only where there are prices."""
+        return BESIDE[:2] if self.problem.prices is None else BESIDE
 
     def _name(self, j: int) -> str:
         names = self.problem.names
@@ -389,18 +513,27 @@ class AutoLearner(LearnerBase):
         late = self._batches.overdue()
         if late is not None:
             self._finish(late.content)
-        batch = new_batch(self._settings)
-        choosing.choose(self._settings, self._state, self._last, batch, self._batches.begun + 1)
-        return self._batches.begin(batch_size(self._settings, self.round), batch)
+        number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
+        state = self._settings, self._state, self._last
+        if self.problem.prices is None:
+            batch = new_batch(self._settings)
+            choosing.choose(*state, batch, number)
+        else:
+            batch = buying.buy(*state, self._till, number, self.round, size)
+        return self._batches.begin(size, batch)
 
     def _entry(self, ticket: Ticket) -> Entry[Batch]:
         """The batch of a ticket; one of its own if that batch is closed already."""
         number = int(ticket.memo["batch"])
         entry = self._batches.find(number)
-        if entry is None:
-            entry = Entry(number, 1, new_batch(self._settings))
-            choosing.reopen(self._settings, self._state, entry.content, ticket.features)
-        return entry
+        if entry is not None:
+            return entry
+        S, state = np.array(ticket.features), (self._settings, self._state)
+        if self.problem.prices is not None or number == 0:
+            return Entry(number, 1, buying.reopen_bought(*state, self._till.shop, S))
+        batch = new_batch(self._settings)
+        choosing.reopen(*state, batch, S)
+        return Entry(number, 1, batch)
 
     def _finish(self, batch: Batch) -> None:
         kernels.finish(self._settings, self._state, batch)
@@ -418,7 +551,8 @@ class AutoLearner(LearnerBase):
         else:
             batch = entry.content
             clock = Clock(t, entry.number, entry.size, entry.asked, entry.closed)
-        played, clock = kernels.play(self._settings, self._state, self._last, batch, clock, block)
+        state = self._settings, self._state, self._last, self._till
+        played, clock, batch = kernels.play(*state, batch, clock, block)
         if entry is None:
             batches.resume(clock.number, clock.asked, clock.size, batch)
         elif played:

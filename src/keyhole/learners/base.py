@@ -66,7 +66,7 @@ class LearnerBase(OneAtATime, ABC):
 
     **Prices**: as it is here, a learner knows none, and reads any `problem.reads` features; too few
     of those are refused. One that buys by price says BLIND = False: then `bought` is
-    `problem.width` wide, and `blocks/draw/purchase.py` helps to stay within `problem.limit`. One
+    `problem.width` wide, and `blocks/fit/purchase.py` helps to stay within `problem.limit`. One
     for which prices make no sense calls `refuse_prices`. The registry says which.
 
     **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
@@ -321,18 +321,6 @@ def refuse_unaffordable(problem: Problem) -> None:
             f"{enough_for(problem, problem.k)}, or use a learner that buys by price "
             "(`keyhole learners` shows which do)"
         )
-
-
-def refuse_nothing_affordable(problem: Problem) -> None:
-    """ProblemError if every feature costs more than the budget."""
-    prices = problem.prices
-    if prices is not None:
-        cheapest = min(prices.count([j]) for j in range(problem.d))
-        if cheapest > problem.limit:
-            raise ProblemError(
-                f"the budget of {problem.budget} buys no feature: the cheapest costs "
-                f"{prices.money(cheapest)}"
-            )
 
 
 def enough_for(problem: Problem, reads: int) -> float:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.draw.purchase import fill, till_of
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.fit import fixed_subset as kernels
 from keyhole.blocks.fit.fixed_subset import Arrived
+from keyhole.blocks.fit.purchase import fill, shop_of
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
 from keyhole.errors import true_or_false
@@ -194,7 +194,7 @@ class RandomSubset(FixedSubset):
             support = uniform_subset(seed, 1, problem.d, problem.width)
         else:
             support, none = np.empty(problem.width, dtype=np.int64), np.empty(0, dtype=np.int64)
-            n = fill(np.uint64(seed), 1, 0, none, till_of(problem), support)
+            n = fill(np.uint64(seed), 1, 0, none, shop_of(problem), support)
             support = support[:n]
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 

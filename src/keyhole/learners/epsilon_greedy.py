@@ -97,7 +97,7 @@ class EpsilonGreedyLearner(MomentLearner):
         """A ticket for `budget` features: those on top, or any."""
         features = np.empty(self.problem.width, dtype=np.int64)
         key, out = (np.uint64(self.seed), self.round + 1), (features, workspace(self.problem.d))
-        n = kernels.choose(*key, self._rule, self._arrays(), self._till, *out)
+        n = kernels.choose(*key, self._rule, self._arrays(), self._shop, *out)
         return self._desk.issue(features[:n])
 
     def _predict(self, seen: Observation) -> float:
@@ -106,12 +106,12 @@ class EpsilonGreedyLearner(MomentLearner):
         return float(kernels.predict(*row, self._rule, self._arrays()))
 
     def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._arrays(), self._till)
+        return kernels.play(block, self._rule, self._arrays(), self._shop)
 
     def _model(self) -> tuple[Floats, float]:
         weights, S = np.zeros(self.problem.d), np.arange(self.problem.d)
         if self.problem.prices is not None:  # of what it would buy
-            n = kernels.on_top(self._rule, self._arrays(), self._till, S)
+            n = kernels.on_top(self._rule, self._arrays(), self._shop, S)
             S = S[:n]
         constant = kernels.model(S, self._rule, self._arrays(), weights)
         return weights, float(constant)

@@ -7,17 +7,17 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.draw.purchase import till_of
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.priced_selection import forward_within
+from keyhole.blocks.fit.purchase import shop_of
 from keyhole.blocks.fit.seen_fit import Sums
 from keyhole.blocks.fit.seen_fit import tell as add_row
 from keyhole.blocks.literature import commit as kernels
 from keyhole.blocks.literature.commit import Stage
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.fields import Holds
-from keyhole.learners.base import LearnerBase, refuse_nothing_affordable
+from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
     Indices,
@@ -71,8 +71,7 @@ class MomentLearner(LearnerBase):
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         super().__init__(problem, seed=seed)
         self.ridge = positive_number("ridge", ridge)
-        refuse_nothing_affordable(problem)
-        self._till = till_of(problem)
+        self._shop = shop_of(problem)
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(2)
         self._support = np.empty(0, dtype=np.int64)
@@ -98,7 +97,7 @@ class MomentLearner(LearnerBase):
             self._stage(support, explore),
         )
         key = (np.uint64(self.seed), t)
-        n = kernels.choose(*key, d, stage, self._till, features, workspace(d))
+        n = kernels.choose(*key, d, stage, self._shop, features, workspace(d))
         return self._desk.issue(features[:n], {"played": support})
 
     def _predict(self, seen: Observation) -> float:
@@ -136,7 +135,7 @@ class MomentLearner(LearnerBase):
 
     def _play(self, block: Block) -> int:
         support, explore, _ = self._planned
-        return kernels.play(block, self._stage(support, explore), self._arrays(), self._till)
+        return kernels.play(block, self._stage(support, explore), self._arrays(), self._shop)
 
     def _select(self) -> None:
         """Forward selection on all that was read; without a label the support stays."""
@@ -147,7 +146,7 @@ class MomentLearner(LearnerBase):
         problem, fit = self.problem, (self.problem.k, self.ridge, self._arrays())
         if problem.prices is None:
             return kernels.select(problem.d, *fit)
-        return np.sort(forward_within(self._till, *fit))
+        return np.sort(forward_within(self._shop, *fit))
 
     def _model(self) -> tuple[Floats, float]:
         """Weights and intercept."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.draw.purchase import till_of
 from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.purchase import shop_of
 from keyhole.blocks.fit.set_function import slot_gains
 from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
@@ -19,7 +19,7 @@ from keyhole.blocks.greedy.priced_reads import PricedReads
 from keyhole.blocks.greedy.schemes import Draw, Scheme
 from keyhole.errors import shortened
 from keyhole.fields import Holds
-from keyhole.learners.base import LearnerBase, refuse_nothing_affordable, refuse_prices
+from keyhole.learners.base import LearnerBase, refuse_prices
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import (
     Floats,
@@ -198,8 +198,7 @@ class OnlineGreedyLearner(LearnerBase):
         problem = self.problem
         if problem.prices is None:
             return self.parts.scheme(problem.d, self.slots, problem.width)
-        refuse_nothing_affordable(problem)
-        return PricedReads(till_of(problem), problem.width, self.slots)
+        return PricedReads(shop_of(problem), problem.width, self.slots)
 
     @classmethod
     def as_printed(

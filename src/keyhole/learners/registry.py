@@ -88,6 +88,7 @@ _ROWS = (
         "No noise level, horizon, scale or constant: learns what it needs from what it buys.",
         "recommended",
         compared=True,
+        prices="by price",
         learns_by=256,
     ),
     LearnerRow(

@@ -1,4 +1,4 @@
-"""Pictures of a run, and of a curve, as matplotlib Figures: for notebooks and as SVGs of the page.
+"""Pictures of a run, and of curves, as matplotlib Figures: for notebooks and as SVGs of the page.
 
 Colours are told apart by colour-blind readers too, and nothing is said by colour alone.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keyhole.advice import BudgetCurve
+from keyhole.hindsight_frontier import Frontier
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices
 from keyhole.report.run import FULL, LAST, MEAN, Run
@@ -218,6 +219,39 @@ def budget_curve(curve: BudgetCurve) -> Figure:
         top = max(float(high.max()), float(100.0 * curve.in_sample.max()), 1.0)
         axes.set_ylim(max(float(low.min()), -0.25 * min(top, 100.0)), 1.04 * min(top, 100.0))
         axes.xaxis.set_major_locator(extra("matplotlib.ticker", "report").MaxNLocator(integer=True))
+        axes.grid(True)
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
+def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figure:
+    """The least loss in hindsight by money per example, as a step line.
+
+    `point` is a learner's (cost per example, loss), marked on it; its loss is over the same rounds.
+    """
+    costs = np.array([p.cost for p in found.points])
+    last = max(costs[-1], 0.0 if point is None else point[0]) * 1.04 or 1.0
+    edges = np.append(costs, last)
+    with _style():
+        figure, axes = _figure(3.4)
+        ends = [(p.loss.low, p.loss.high) for p in (*found.points, found.points[-1])]
+        low, high = np.array(ends).T
+        label = "best model in hindsight of at most this cost"
+        axes.step(edges, high, where="post", color=GREEN, lw=1.8, label=label)
+        axes.plot(costs, high[:-1], color=GREEN, marker="o", ms=3.5, ls="")
+        if (low < high).any():
+            label = "what is not known of the best"
+            axes.fill_between(
+                edges, low, high, step="post", color=GREEN, alpha=0.25, lw=0, label=label
+            )
+        axes.axhline(found.empty_loss, color=INK, ls=":", lw=1.2, label="without any feature")
+        if point is not None:
+            mark = f"the learner: {point[1]:,.6g} lost at {point[0]:,.6g} per example"
+            axes.plot([point[0]], [point[1]], color=BLUE, marker="D", ms=8, ls="", label=mark)
+        axes.set_xlim(-0.01 * last, last)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("money per example")
+        axes.set_ylabel(f"squared loss, {found.rounds:,} rounds")
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=2)
         return figure

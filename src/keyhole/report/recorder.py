@@ -11,7 +11,7 @@ from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.referee import problem_of
-from keyhole.hindsight import Hindsight, RegretCurve, best_of_each
+from keyhole.hindsight import Hindsight, best_of_each
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.ledger import Ledger
@@ -27,6 +27,7 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
+from keyhole.regrets import RegretCurve
 from keyhole.report.observers import LabelObserver, Rival, prefix_observer
 from keyhole.report.options import About, Scope
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run

@@ -12,9 +12,10 @@ import numpy as np
 from keyhole.advice import BudgetCurve
 from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import Diagnosis
-from keyhole.hindsight import Hindsight, RegretCurve
+from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
+from keyhole.regrets import RegretCurve
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy", "numba", "highspy")

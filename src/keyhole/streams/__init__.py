@@ -12,10 +12,12 @@ from keyhole.streams.arrays import (
     take,
 )
 from keyhole.streams.clinic import clinic
+from keyhole.streams.clinic_prices import CLINIC_BUDGET, clinic_prices
 from keyhole.streams.dependent import dependent
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
 from keyhole.streams.files import FileStream, read
 from keyhole.streams.measurements import linear_measurements
+from keyhole.streams.priced_suite import PRICED_SUITE, Priced, PricedCase, priced_suite
 from keyhole.streams.realizable_suite import REALIZABLE_SUITE, Setting, realizable_suite
 from keyhole.streams.simulate import Simulated, Truth, linear
 from keyhole.streams.synthetic import (
@@ -30,17 +32,22 @@ from keyhole.streams.writer import write
 
 __all__ = [
     "AGNOSTIC_SUITE",
+    "CLINIC_BUDGET",
+    "PRICED_SUITE",
     "REALIZABLE_SUITE",
     "ArrayStream",
     "Case",
     "FileStream",
     "GeneratedStream",
+    "Priced",
+    "PricedCase",
     "Setting",
     "Simulated",
     "Truth",
     "agnostic_suite",
     "chain",
     "clinic",
+    "clinic_prices",
     "collect",
     "dense",
     "dependent",
@@ -53,6 +60,7 @@ __all__ = [
     "needle",
     "nonlinear",
     "padded_hard",
+    "priced_suite",
     "read",
     "realizable",
     "realizable_suite",

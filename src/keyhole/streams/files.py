@@ -38,6 +38,8 @@ class FileStream:
         How many have none.
     columns
         How every column that is used becomes features.
+    groups
+        By column that is used, the features that it becomes.
     """
 
     def __init__(
@@ -60,6 +62,17 @@ class FileStream:
         single = kinds <= set(SINGLE) and bool(kinds & {"float", "halffloat"})
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self._largest = np.finfo(np.float32).max if single else np.float64(LARGEST)
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The features of every column: itself, or one for each of its levels.
+
+        >>> import pyarrow
+        >>> frame = pyarrow.table({"age": [31, 54], "sex": ["f", "m"], "bmi": [24.0, 22.0]})
+        >>> read(frame, target="bmi").groups
+        {'age': ('age',), 'sex': ('sex=f', 'sex=m')}
+        """
+        return {c.name: tuple(self.names[j] for j in c.places) for c in self.columns}
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())

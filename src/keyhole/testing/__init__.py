@@ -4,8 +4,9 @@
     kh.testing.check_prices(lambda problem: MyLearner(problem, seed=0))
     kh.testing.check_stream(lambda: MyStream("readings.bin"))
 
-Each property is a function of its own in LEARNER_CHECKS, PRICED_CHECKS and STREAM_CHECKS, so that a test runner
-can show them one by one. A broken promise raises AssertionError with the round where it broke.
+Each property is a function of its own in LEARNER_CHECKS, PRICED_CHECKS and STREAM_CHECKS, so that a
+test runner can show them one by one. A broken promise raises AssertionError with the round where it
+broke.
 """
 
 from keyhole.testing.learners import LEARNER_CHECKS, check_learner

@@ -22,6 +22,7 @@ from keyhole.blocks.auto.state import (
     settings,
 )
 from keyhole.blocks.auto.study import study_rows
+from keyhole.blocks.auto.till import NO_MONEY
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import centre_of
 
@@ -40,7 +41,7 @@ def data(n: int) -> tuple[Floats, Floats]:
 def studied(X: Floats, y: Floats, keep: float = 1.0) -> tuple[Settings, State, Layer]:
     s = settings(PROBLEM, PARTS, proper=False, past=True, seed=2)
     state, last = new_state(s, PARTS), new_layer(s, PARTS)
-    study_rows(s, state, last, new_batch(s), X, y, keep)
+    study_rows(s, state, last, NO_MONEY, new_batch(s), X, y, keep)
     return s, state, last
 
 
@@ -142,7 +143,7 @@ def test_the_split_does_not_matter() -> None:
     s, whole, _ = studied(X, y, 0.95)
     parts, layer = new_state(s, PARTS), new_layer(s, PARTS)
     for first, last in ((0, 1), (1, 8), (8, 20)):
-        study_rows(s, parts, layer, new_batch(s), X[first:last], y[first:last], 0.95)
+        study_rows(s, parts, layer, NO_MONEY, new_batch(s), X[first:last], y[first:last], 0.95)
     for one, other in zip(whole.kept, parts.kept, strict=True):
         assert (one == other).all()
     assert (whole.mixture.belief == parts.mixture.belief).all()

@@ -69,6 +69,15 @@ def leader(judges: Indices, recent: Floats) -> int:
 
 
 @inner
+def note_leader(s: Settings, state: State) -> int:
+    """The leader, and since when it is."""
+    lead = leader(s.experts.judges, state.mixture.recent)
+    if lead != state.lead[0]:
+        state.lead[0], state.lead[1] = lead, np.int64(state.label.reads[ONLY])
+    return lead
+
+
+@inner
 def _keep(s: Settings, state: State, most: int) -> None:
     # By rank; at the same rank the memory that did best of late comes first.
     space, memories = state.space, len(state.kept.tau)
@@ -145,17 +154,15 @@ def _may_keep(s: Settings, state: State, number: int) -> int:
     # What may be kept at most. Who has studied rows that were known in full knows every feature:
     # net and exploration, which look out for changes, then have one batch of LOOK_OUT.
     if state.studied[ONLY] > 0 and number % LOOK_OUT != 0:
-        return s.budget
+        return s.width
     # With a budget of 1 and something to choose from, every other batch explores.
-    return 0 if s.budget == 1 and s.d > 1 and number % 2 == 0 else s.pool
+    return 0 if s.width == 1 and s.d > 1 and number % 2 == 0 else s.pool
 
 
 @kernel
 def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
-    space, lead = state.space, leader(s.experts.judges, state.mixture.recent)
-    if lead != state.lead[0]:
-        state.lead[0], state.lead[1] = lead, np.int64(state.label.reads[ONLY])
+    space, lead = state.space, note_leader(s, state)
     most = _may_keep(s, state, number)
     _keep(s, state, most)
     played, net = 0, np.empty(0, dtype=np.int64)
@@ -164,7 +171,7 @@ def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) ->
         for i in range(len(net)):
             if space.why[net[i]] == UNREAD:
                 space.why[net[i]] = NET
-    free = s.budget
+    free = s.width
     for j in range(s.d):
         if space.why[j] != UNREAD:
             free -= 1
@@ -174,13 +181,21 @@ def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) ->
         if space.why[j] != UNREAD:
             batch.S[a] = j
             a += 1
-    _begin(s, state, batch)
+    _begin(state, batch)
     if len(net) > 0:
         _weigh(s, state, batch, net, played)
     else:
         _leave_net(batch)
-    _start_runs(s, state, batch, lead, most)
+    _start_runs(s, state, batch, lead, most, space.square)
     begin(last, spread(state.label, ONLY))
+
+
+@inner
+def fill(s: Settings, state: State, batch: Batch, lead: int, square: Floats) -> None:
+    """Begin a batch without a net whose features S are marked in `why`; square: room to work in."""
+    _begin(state, batch)
+    _leave_net(batch)
+    _start_runs(s, state, batch, lead, s.pool, square)
 
 
 @kernel
@@ -191,18 +206,19 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
     for j in S:
         if state.space.why[j] == UNREAD:
             state.space.why[j] = EXPLORED
-    _begin(s, state, batch)
+    _begin(state, batch)
     _leave_net(batch)
     for j in range(s.d):  # only what was read can be used
         a = _place(S, j)
         if a == len(S) or S[a] != j:
             state.space.why[j] = UNREAD
-    _start_runs(s, state, batch, leader(s.experts.judges, state.mixture.recent), s.pool)
+    lead = leader(s.experts.judges, state.mixture.recent)
+    _start_runs(s, state, batch, lead, s.pool, state.space.square)
 
 
 @inner
-def _begin(s: Settings, state: State, batch: Batch) -> None:
-    for a in range(s.budget):
+def _begin(state: State, batch: Batch) -> None:
+    for a in range(len(batch.S)):
         j = batch.S[a]
         batch.why[a] = state.space.why[j]
         batch.peak[a] = state.peaks[j]
@@ -224,7 +240,7 @@ def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -
     for i in range(s.slots):
         place[i] = _place(net, batch.slots[i])
     shared_weights(p, place, _filled(s, s.slots), _filled(s, played), weight)
-    for a in range(s.budget):
+    for a in range(len(batch.S)):
         in_net = _place(net, batch.S[a])
         for i in range(s.slots):
             batch.p[i, a] = space.p[i, batch.S[a]]
@@ -243,12 +259,14 @@ def _leave_net(batch: Batch) -> None:
 
 
 @inner
-def _start_runs(s: Settings, state: State, batch: Batch, lead: int, pool: int) -> None:
+def _start_runs(
+    s: Settings, state: State, batch: Batch, lead: int, pool: int, square: Floats
+) -> None:
     kept, runs, space, experts, S = state.kept, batch.runs, state.space, s.experts, batch.S
-    typical = _typical_sizes(kept, S)
-    features = np.empty(s.budget + 1, dtype=np.int64)
-    features[: s.budget] = S
-    features[s.budget] = s.d
+    typical, b = _typical_sizes(kept, S), len(S)
+    features = np.empty(b + 1, dtype=np.int64)
+    features[:b] = S
+    features[b] = s.d
     for e in range(len(runs.size)):
         on, place, v = experts.features[e], runs.place[e], 0
         m = lead if experts.memory[e] == LEADING else experts.memory[e]
@@ -262,14 +280,14 @@ def _start_runs(s: Settings, state: State, batch: Batch, lead: int, pool: int) -
         elif on == ON_NET:
             v = _different(batch.slots, place)
         elif on == ON_EVERYTHING:
-            place[:] = np.arange(s.budget + 1)
-            v = s.budget
+            place[:] = np.arange(b + 1)
+            v = b
         if on != ON_NOTHING:  # nothing: the label's centre alone, without the constant
-            place[v] = s.budget
+            place[v] = b
             v += 1
         runs.size[e] = v
         sizes = state.peaks if experts.by_peak[e] else typical
-        start(runs, e, features, kept, Start(m, sizes, experts.ridge[e]), space.square)
+        start(runs, e, features, kept, Start(m, sizes, experts.ridge[e]), square)
 
 
 @inner

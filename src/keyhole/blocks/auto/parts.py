@@ -119,7 +119,7 @@ class AutoParts:
     def memory(self, problem: Problem) -> float:
         """About how many bytes the memories, a batch and the last layer take."""
         layer = 0 if self.kinks is None else len(self.kinks)
-        batch = float(self.longest) * (problem.reads + 1)
+        batch = float(self.longest) * (problem.width + 1)
         return 8.0 * (len(self.taus) * (problem.d + 1.0) ** 2 + batch + 3.0 * layer**2)
 
     def sizes(self, problem: Problem) -> Sizes:
@@ -127,7 +127,8 @@ class AutoParts:
 
         The net gets a sixth, of which half plays and half reads uniformly; explored is at least an
         eighth; the rest is kept. Below 8 kept and explored features share what the net leaves.
-        Where everything is read, everything may be kept.
+        Where everything is read, everything may be kept. With prices the money decides in every
+        batch, and there is no net.
 
         >>> AutoParts().sizes(Problem(d=8, k=1, budget=2))[:3]
         (1, 0, 0)
@@ -136,6 +137,16 @@ class AutoParts:
         """
         d, budget = problem.d, problem.reads
         slots, net, pool, threshold = self.slots, self.net, self.pool, self.threshold
+        if threshold is None:
+            threshold = math.sqrt(2.0 * math.log(max(d, 2)))
+        if problem.prices is not None:
+            for name, given in (("pool", pool), ("slots", slots), ("net", net)):
+                if given is not None:
+                    raise ProblemError(
+                        f"{name} counts features, and with prices the money decides: leave "
+                        f"{name}={given} out of the parts"
+                    )
+            return Sizes(problem.width, 0, 0, threshold)
         if slots is None:
             usual = max(1, budget // 12) if budget >= 6 else 0
             slots = usual if net is None else (net + 1) // 2
@@ -156,8 +167,6 @@ class AutoParts:
                 f"pool must be at most {most}, what the safety net (net={net}) leaves of the "
                 f"budget {budget}, got {pool}"
             )
-        if threshold is None:
-            threshold = math.sqrt(2.0 * math.log(max(d, 2)))
         return Sizes(pool, slots, net, threshold)
 
 

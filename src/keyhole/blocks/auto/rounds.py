@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose, leader
 from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
@@ -21,8 +22,10 @@ from keyhole.blocks.auto.state import (
     State,
     batch_size,
 )
+from keyhole.blocks.auto.till import Till
 from keyhole.blocks.draw.reading import Block, taken
 from keyhole.blocks.fit.ensemble import guess, guess_part, learn_part
+from keyhole.blocks.fit.market import cost_of
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
 from keyhole.blocks.greedy.minibatch import first_oversized
@@ -190,11 +193,11 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
-    late, judges = state.mixture.recent, s.experts.judges
-    least = late[judges[leader(judges, late)]]
-    if state.studied[ONLY] > 0 and late[judges[LONGEST_MEMORY]] > MISLED * least:
-        # History that others predict much better without is forgotten.
-        forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
+    if state.studied[ONLY] > 0:
+        late, judges = state.mixture.recent, s.experts.judges
+        if late[judges[LONGEST_MEMORY]] > MISLED * late[judges[leader(judges, late)]]:
+            # History that others predict much better without is forgotten.
+            forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
     if s.slots > 0:
@@ -220,9 +223,9 @@ def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: in
 
 @kernel
 def play(
-    s: Settings, state: State, last: Layer, batch: Batch, clock: Clock, block: Block
-) -> tuple[int, Clock]:
-    """Rounds of a block, batch by batch; how many were played before one too large, and the clock.
+    s: Settings, state: State, last: Layer, till: Till, batch: Batch, clock: Clock, block: Block
+) -> tuple[int, Clock, Batch]:
+    """Rounds of a block, batch by batch: how many before one too large; the clock; the last batch.
 
     The current batch is gone on with, and taken into the sums once all its rounds are closed. If
     some of those asked before are still open, the block must not go beyond its end.
@@ -234,7 +237,10 @@ def play(
         if asked == size:
             number += 1
             size, asked, closed = _size(s, round), 0, 0
-            choose(s, state, last, batch, number)
+            if len(till.shop.barred) > 0:
+                batch = buy(s, state, last, till, number, round, size)
+            else:
+                choose(s, state, last, batch, number)
         many = min(n - t, size - asked)
         fault = first_oversized(X[t : t + many], y[t : t + many], batch.S)
         played = many if fault < 0 else fault
@@ -242,11 +248,13 @@ def play(
         now = np.empty((0, 0))
         learn_rows(s, state, last, batch, X[t:stop], y[t:stop], batch.S, predictions[t:stop], now)
         for i in range(t, stop):
-            for a in range(len(batch.S)):
-                bought[i, a] = batch.S[a]
+            for a in range(bought.shape[1]):
+                bought[i, a] = batch.S[a] if a < len(batch.S) else -1
+        if till.horizon > 0:
+            state.purse[ONLY] -= played * cost_of(till.shop, batch.S)
         round, asked, closed, t = round + played, asked + played, closed + played, stop
         if fault >= 0:
             break
         if closed == size:
             finish(s, state, batch)
-    return t, Clock(round, number, size, asked, closed)
+    return t, Clock(round, number, size, asked, closed), batch

@@ -18,6 +18,7 @@ from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
+from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
 from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, MAY_OVERFLOW, Features, Holds
@@ -32,15 +33,15 @@ LONGEST_MEMORY = 0
 class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
-    `pool`: features kept at most; `slots`: those the safety net plays (0: no net); `net`: those it
-    reads; `thresholds`: the standard errors that make a feature significant, by memory; `past`:
-    whether the last layer looks at it; `fade`: what its sums keep per round. The rest is as in
-    `AutoParts`.
+    `width`: features read at most, and without prices always; `pool`: features kept at most;
+    `slots`: those the safety net plays (0: no net); `net`: those it reads; `thresholds`:
+    the standard errors that make a feature significant, by memory; `past`: whether the last layer
+    looks at it; `fade`: what its sums keep per round. The rest is as in `AutoParts`.
     """
 
     d: int
     k: int
-    budget: int
+    width: int
     pool: int
     slots: int
     net: int
@@ -74,7 +75,7 @@ def settings(
     return Settings(
         problem.d,
         problem.k,
-        problem.reads,
+        problem.width,
         pool,
         slots,
         net,
@@ -107,11 +108,11 @@ class Space(NamedTuple):
     `noise`, `gains` are those of `Selection`. `why`: KEPT, NET, EXPLORED or UNREAD, by feature.
     """
 
-    L: Floats  # budget + 3 x d
+    L: Floats  # width + 3 x d
     r: Floats  # memory x d
     D: Floats
     noise: Floats
-    chosen: Indices  # memory x budget
+    chosen: Indices  # memory x width
     gains: Floats
     picked: Indices
     ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -125,7 +126,9 @@ class Space(NamedTuple):
 class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
-    `lead`: the memory that leads, and how many labels were told when it took the lead.
+    `lead`: the memory that leads, and how many labels were told when it took the lead. With prices,
+    `rate`: the gain in mean squared error that one unit of money must bring, and `purse`: the units
+    that are left.
 
     The last layer stands beside it, because arrays that come along cost time in every call.
     """
@@ -138,6 +141,8 @@ class State(NamedTuple):
     net: Net
     studied: Indices
     lead: Annotated[Indices, Holds(shape=(2,))]
+    rate: Annotated[Floats, AT_LEAST_0]
+    purse: Indices
     space: Space
 
 
@@ -180,14 +185,14 @@ class Clock(NamedTuple):
 
 def new_state(s: Settings, parts: AutoParts) -> State:
     """Nothing learnt yet."""
-    m, d, room = len(parts.taus), s.d, s.budget + 1
+    m, d, room = len(parts.taus), s.d, s.width + 1
     space = Space(
-        np.empty((s.budget + 3, d)),
+        np.empty((s.width + 3, d)),
         np.empty((m, d)),
         np.empty((m, d)),
         np.empty(m),
-        np.empty((m, s.budget), dtype=np.int64),
-        np.empty((m, s.budget)),
+        np.empty((m, s.width), dtype=np.int64),
+        np.empty((m, s.width)),
         np.empty(m, dtype=np.int64),
         np.empty(d, dtype=np.bool_),
         np.empty(d, dtype=np.int8),
@@ -200,7 +205,8 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
-    return State(*learnt, np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), space)
+    beside = np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:
@@ -211,22 +217,29 @@ def new_layer(s: Settings, parts: AutoParts) -> Layer:
     return layer(parts.kinks if not s.proper else () if s.past else None, past=s.past)
 
 
-def new_batch(s: Settings) -> Batch:
-    """An empty batch, to be filled by `choose`."""
-    b = s.budget
+def new_batch(s: Settings, width: int | None = None) -> Batch:
+    """An empty batch, to be filled: of as many features as are read at most, or of `width`."""
+    return room_for(
+        s.width if width is None else width, len(s.experts.features), s.slots, s.longest
+    )
+
+
+@kernel
+def room_for(b: int, experts: int, slots: int, longest: int) -> Batch:
+    """An empty batch of b features."""
     return Batch(
         np.zeros(b, dtype=np.int64),
         np.zeros(b, dtype=np.int8),
-        ensemble(len(s.experts.features), b + 1),
+        ensemble(experts, b + 1),
         np.zeros(b),
         np.zeros(b),
         np.zeros(1),
-        np.zeros((s.longest, b)),
-        np.zeros(s.longest),
+        np.zeros((longest, b)),
+        np.zeros(longest),
         np.zeros(1, dtype=np.int64),
-        np.zeros(s.slots, dtype=np.int64),
-        np.zeros((s.slots, b)),
-        np.zeros((s.slots, b)),
+        np.zeros(slots, dtype=np.int64),
+        np.zeros((slots, b)),
+        np.zeros((slots, b)),
     )
 
 

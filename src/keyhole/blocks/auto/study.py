@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose
 from keyhole.blocks.auto.layer import Layer
 from keyhole.blocks.auto.rounds import learn_rows
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
+from keyhole.blocks.auto.till import Till
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import fold_row
 from keyhole.blocks.sums.running import add, centre
@@ -18,7 +20,14 @@ FIRST = 2**40  # batches of history are numbered from here on: their draws are n
 
 @kernel
 def study_rows(
-    s: Settings, state: State, last: Layer, batch: Batch, X: Floats, y: Floats, keep: float
+    s: Settings,
+    state: State,
+    last: Layer,
+    till: Till,
+    batch: Batch,
+    X: Floats,
+    y: Floats,
+    keep: float,
 ) -> None:
     """Take in complete rows, one after the other; before each, older sums count `keep` times.
 
@@ -30,12 +39,16 @@ def study_rows(
     What experts lose here is charged to no one: history may mislead, and what the mixture promises
     is about rounds. `batch` is room to work in.
     """
-    columns, now = np.arange(s.budget), np.empty((0, 0))
-    values, label, prediction = np.empty((1, s.budget)), np.empty(1), np.empty(1)
+    now, label, prediction = np.empty((0, 0)), np.empty(1), np.empty(1)
     for t in range(len(y)):
         losses, judged = state.mixture.losses.copy(), last.judge.losses.copy()
-        choose(s, state, last, batch, FIRST + state.studied[ONLY])
-        for a in range(s.budget):
+        number = FIRST + state.studied[ONLY]
+        if len(till.shop.barred) > 0:
+            batch = buy(s, state, last, till, number, till.complete, 1)
+        else:
+            choose(s, state, last, batch, number)
+        values, columns = np.empty((1, len(batch.S))), np.arange(len(batch.S))
+        for a in range(len(batch.S)):
             values[0, a] = X[t, batch.S[a]]
         label[0] = y[t]
         learn_rows(s, state, last, batch, values, label, columns, prediction, now)

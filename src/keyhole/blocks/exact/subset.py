@@ -158,7 +158,12 @@ def _compile() -> None:
 
 
 def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Floats, float, int]:
-    """The arguments as arrays and numbers, or a ProblemError that names the wrong one."""
+    G, c, yy = checked_moments(G, c, yy)
+    return G, c, yy, sparsity(k, len(c))
+
+
+def checked_moments(G: ArrayLike, c: ArrayLike, yy: float) -> tuple[Floats, Floats, float]:
+    """The moments as arrays and a number, or a ProblemError that names the wrong one."""
     try:
         G = np.array(G, dtype=np.float64)
         c = np.array(c, dtype=np.float64)
@@ -180,7 +185,7 @@ def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Flo
     root = np.sqrt(diagonal)  # first, or products of squares overflow
     if (np.abs(G - G.T) > 1e-8 * np.outer(root, root)).any():
         raise ProblemError("G must be symmetric")
-    return (G + G.T) / 2.0, c, yy, sparsity(k, len(c))
+    return (G + G.T) / 2.0, c, yy
 
 
 def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]:

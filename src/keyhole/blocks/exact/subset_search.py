@@ -10,12 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.exact.relaxation import IN, OPEN, OUT, NodeArrays, Split, settle, spread
+from keyhole.blocks.exact.relaxation import IN, OPEN, OUT, NodeArrays, Split, settle
+from keyhole.blocks.exact.splits import levels, split_off
 from keyhole.blocks.exact.subset_kernels import TOLERANCE, Leaf, enumerate_all, improve, swaps
 from keyhole.problem import Floats, Indices, ProblemError
 
 LEAF = 1e6  # a node with fewer completions than this is enumerated: about as dear as bounding it
 ROOM = 2.5e8  # bytes of open nodes; beyond, the search goes deep first and the heap stops growing
+
+_split, _thetas = split_off, levels
 
 
 @dataclass(slots=True, eq=False)
@@ -178,42 +181,3 @@ class Search:
                     count += 1
         self.lower = min([self.best, *(node.bound for _, _, node in heap)])
         return self.lower >= self.best - TOLERANCE
-
-
-def _thetas(values: Floats, k: int) -> list[float]:
-    """The levels worth trying as theta in `_split`, from the eigenvalues of G."""
-    missing = int((values < 1e-6).sum())
-    if missing == 0:
-        return [0.0]
-    return sorted({float(values[i]) for i in (missing, len(values) // (2 * k)) if i < len(values)})
-
-
-def _split(
-    values: Floats, vectors: Floats, k: int, theta: float, weight: Floats | None
-) -> tuple[Floats, Floats] | None:
-    """R (positive semidefinite) and e > 0 with w'Gw >= w'Rw + sum_j e_j w_j^2 for k-sparse w.
-
-    G comes as eigenvalues and vectors. Raising small ones to theta adds N = sum (theta - λ)+ uu',
-    w'Nw <= (sum |w_j| sqrt(N_jj))^2 <= k sum N_jj w_j^2 (Cauchy-Schwarz, k terms). So with any
-    δ that keeps R = G + N - diag(δ) positive semidefinite, e = δ - k diag(N) will do. theta = 0 is
-    the usual split; a theta helps when few directions are (nearly) missing, as in one-hot groups.
-    δ is one number, or, given the gains of the relaxation per unit of e, `weight`, it follows them.
-    """
-    raised = np.maximum(values, theta)
-    G = (vectors * raised) @ vectors.T
-    N = (vectors**2) @ (raised - values)
-    e = raised[0] - k * N
-    if e.min() <= 1e-9:
-        return None
-    delta = np.full(len(e), raised[0])
-    if weight is not None:
-        delta -= 0.5 * e.min()
-        least = delta[0]
-        P = (vectors / (raised - least)) @ vectors.T
-        for mu in (1.0, 0.5, 0.25, 0.1, 0.1, 0.05, 0.05):
-            spread(P, delta, weight / weight.max(), mu * raised[0], least)
-        # P drifts; this puts the smallest eigenvalue of R back to zero, from either side.
-        delta += np.linalg.eigvalsh(G - np.diag(delta))[0]
-    delta -= 1e-12  # eigenvalues are rounded
-    e = delta - k * N
-    return (G - np.diag(delta), e) if e.min() > 1e-9 else None

@@ -31,6 +31,7 @@ class Ensemble(NamedTuple):
     s: Floats
 
 
+@kernel
 def ensemble(runs: int, places: int) -> Ensemble:
     """Room for `runs` VAWs on at most `places` places each; all empty, which guesses 0."""
     return Ensemble(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.draw.purchase import Till, nothing_paid
+from keyhole.blocks.fit.market import Market
+from keyhole.blocks.fit.purchase import nothing_paid
 from keyhole.blocks.greedy import priced_kernels as kernels
 from keyhole.blocks.greedy.schemes import Draw
 from keyhole.problem import Floats, ProblemError
@@ -23,10 +24,11 @@ class PricedReads:
 
         p_ie / sum of p_i over A_i.
 
-    In a quarter of the rounds one run *explores*, each run with the same chance: A_i is packed into bins that
-    the money left buys, and run i pays for the bin that j_i lies in instead of for j_i alone. The
-    runs after it play what is paid for or still fits. Whatever has all its items paid is read, and
-    the money left at the end buys features in a random order, which help to predict.
+    In a quarter of the rounds one run *explores*, each run with the same chance: A_i is packed
+    into bins that the money left buys, and run i pays for the bin that j_i lies in instead of for
+    j_i alone. The runs after it play what is paid for or still fits. Whatever has all its items
+    paid is read, and the money left at the end buys features in a random order, which help to
+    predict.
 
     Given j_1, ..., j_{i-1} and that none of them has explored, run i explores with a chance h, so
 
@@ -41,7 +43,7 @@ class PricedReads:
 
     Parameters
     ----------
-    till
+    shop
         The prices, and the limit in units, which no draw exceeds.
     width
         At least as many as any set that the limit buys.
@@ -50,16 +52,16 @@ class PricedReads:
 
     Examples
     --------
-    >>> from keyhole.blocks.draw.purchase import till_of
+    >>> from keyhole.blocks.fit.purchase import shop_of
     >>> from keyhole.problem import Problem
     >>> problem = Problem(4, 1, 5, prices=[0, 2, 3, 5])
-    >>> scheme = PricedReads(till_of(problem), problem.width, n=2)
+    >>> scheme = PricedReads(shop_of(problem), problem.width, n=2)
     >>> draw = scheme.draw(0, 1, np.full((2, 4), 1 / 4))
     >>> draw.j, draw.S, problem.cost(draw.S)
     (array([3, 0]), array([0, 3]), 5.0)
     """
 
-    till: Till
+    shop: Market
     width: int
     n: int
 
@@ -70,7 +72,7 @@ class PricedReads:
     @property
     def d(self) -> int:
         """How many experts there are."""
-        return len(self.till.first) - 1
+        return len(self.shop.first) - 1
 
     @property
     def spread(self) -> Floats:
@@ -78,12 +80,12 @@ class PricedReads:
 
         A bound for the first run; the others have less money, for whom it is a guess.
         """
-        none = nothing_paid(self.till)
-        _, filled = kernels.pack(self.till, none, self.till.limit)
+        none = nothing_paid(self.shop)
+        _, filled = kernels.pack(self.shop, none, self.shop.limit)
         return np.full(self.n, len(filled) * self.n / SHARE)
 
     def draw(self, seed: int, round: int, p: Floats) -> Draw:
         """The draw of a round."""
-        how = (self.till, SHARE, self.width)
+        how = (self.shop, SHARE, self.width)
         j, chance, weight, S = kernels.draw_in_turn(np.uint64(seed), round, p, *how)
         return Draw(j, S, chance.take(S, axis=1), weight.take(S, axis=1))

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.blocks.draw.keyed import Seed, complement
-from keyhole.blocks.draw.purchase import Till, fill, priced
 from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.draw.sorting import merge
+from keyhole.blocks.fit.market import Market
+from keyhole.blocks.fit.purchase import fill, priced
 from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, natural, tell, weigh
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.seen_sums import arrived
@@ -32,12 +33,12 @@ class Stage(NamedTuple):
 
 @kernel
 def choose(
-    seed: Seed, t: int, d: int, stage: Stage, till: Till, out: Indices, space: Indices
+    seed: Seed, t: int, d: int, stage: Stage, shop: Market, out: Indices, space: Indices
 ) -> int:
     """What round t reads, the support and others, ascending; how many."""
     support = stage.support
-    if priced(till) and stage.explore > 0:
-        return fill(seed, t, 0, support, till, out)
+    if priced(shop) and stage.explore > 0:
+        return fill(seed, t, 0, support, shop, out)
     drawn = np.empty(stage.explore, dtype=np.int64)
     complement(seed, t, 0, d, support, drawn, space)
     return merge(drawn, support, out)
@@ -83,12 +84,12 @@ def select(d: int, k: int, ridge: float, sums: Sums) -> Indices:
 
 
 @kernel
-def play(block: Block, stage: Stage, sums: Sums, till: Till) -> int:
+def play(block: Block, stage: Stage, sums: Sums, shop: Market) -> int:
     """Play rounds one after the other; how many, see `Block`."""
     d, width = block.X.shape[1], block.bought.shape[1]
     some, room = np.empty(width, dtype=np.int64), np.empty(width)
     for t in range(len(block.y)):
-        n = choose(block.seed, block.first_round + t, d, stage, till, some, block.space)
+        n = choose(block.seed, block.first_round + t, d, stage, shop, some, block.space)
         features, values = some[:n], room[:n]
         if not read(block.X[t], features, values, block.bought[t]):
             return t

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.blocks.draw.keyed import Seed, subset, uniform
-from keyhole.blocks.draw.purchase import Till, best_buy, fill, priced
 from keyhole.blocks.draw.reading import Block, read
+from keyhole.blocks.fit.market import Market
+from keyhole.blocks.fit.purchase import best_buy, fill, priced
 from keyhole.blocks.fit.seen_fit import (
     PRODUCTS,
     ROWS,
@@ -66,24 +67,24 @@ def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
 
 
 @kernel
-def on_top(rule: Rule, sums: Sums, till: Till, out: Indices) -> int:
+def on_top(rule: Rule, sums: Sums, shop: Market, out: Indices) -> int:
     """The features most correlated with the label, as many as the budget buys; how many.
 
     With prices, a large sum of squared correlations for the money.
     """
     everything = np.arange(sums.singles.shape[1])
-    if not priced(till):
+    if not priced(shop):
         out[:] = screen(everything, len(out), rule.ridge, sums)
         return len(out)
     units, score = measure(everything, sums), np.empty(len(everything))
     for j in range(len(everything)):
         score[j] = _score(units, j, rule.ridge) ** 2
-    return best_buy(score, till, out)
+    return best_buy(score, shop, out)
 
 
 @kernel
 def choose(
-    seed: Seed, t: int, rule: Rule, sums: Sums, till: Till, out: Indices, space: Indices
+    seed: Seed, t: int, rule: Rule, sums: Sums, shop: Market, out: Indices, space: Indices
 ) -> int:
     """What round t reads: any features with probability epsilon t^-decay, else those on top.
 
@@ -91,9 +92,9 @@ def choose(
     """
     coin = uniform(seed, t, COIN, 0)
     if not (coin < rule.epsilon * t ** (-rule.decay) or sums.totals[WEIGHT] == 0.0):
-        return on_top(rule, sums, till, out)
-    if priced(till):
-        return fill(seed, t, SUBSET, out[:0], till, out)
+        return on_top(rule, sums, shop, out)
+    if priced(shop):
+        return fill(seed, t, SUBSET, out[:0], shop, out)
     subset(seed, t, SUBSET, sums.singles.shape[1], out, space)
     return len(out)
 
@@ -122,12 +123,12 @@ def model(S: Indices, rule: Rule, sums: Sums, out: Floats) -> float:
 
 
 @kernel
-def play(block: Block, rule: Rule, sums: Sums, till: Till) -> int:
+def play(block: Block, rule: Rule, sums: Sums, shop: Market) -> int:
     """Play rounds one after the other; how many, see `Block`."""
     width = block.bought.shape[1]
     some, room = np.empty(width, dtype=np.int64), np.empty(width)
     for t in range(len(block.y)):
-        n = choose(block.seed, block.first_round + t, rule, sums, till, some, block.space)
+        n = choose(block.seed, block.first_round + t, rule, sums, shop, some, block.space)
         features, values = some[:n], room[:n]
         if not read(block.X[t], features, values, block.bought[t]):
             return t

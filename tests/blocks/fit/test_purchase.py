@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.blocks.draw.purchase import best_buy, buy, fill, nothing_paid, paid_for, till_of
+from keyhole.blocks.fit.purchase import best_buy, buy, fill, nothing_paid, paid_for, priced, shop_of
 from keyhole.problem import Floats, Problem
 from tests.test_prices import problems
 
@@ -19,15 +19,15 @@ def _scores(problem: Problem, seed: int) -> Floats:
 
 def _both(problem: Problem, seed: int) -> list[list[int]]:
     """What is bought in a random order, and by score and price."""
-    till, out = till_of(problem), np.empty((2, problem.width), dtype=np.int64)
-    n = fill(np.uint64(seed), 1, 0, NOBODY, till, out[0])
-    m = best_buy(_scores(problem, seed), till, out[1])
+    shop, out = shop_of(problem), np.empty((2, problem.width), dtype=np.int64)
+    n = fill(np.uint64(seed), 1, 0, NOBODY, shop, out[0])
+    m = best_buy(_scores(problem, seed), shop, out[1])
     return [out[0, :n].tolist(), out[1, :m].tolist()]
 
 
 def _closed(problem: Problem, features: list[int]) -> bool:
     assert problem.prices is not None
-    return problem.prices.paid_for(features).tolist() == features
+    return bool(problem.prices.paid_for(features).tolist() == features)
 
 
 @settings(deadline=None)
@@ -56,7 +56,7 @@ def test_nothing_that_fits_is_left_out(problem: Problem, seed: int) -> None:
 def test_half_of_what_is_possible_at_least(prices: list[int], money: int, seed: int) -> None:
     problem = Problem(len(prices), 1, money, prices=prices)
     score, out = _scores(problem, seed), np.empty(problem.width, dtype=np.int64)
-    n = best_buy(score, till_of(problem), out)
+    n = best_buy(score, shop_of(problem), out)
     sets = [
         s for m in range(len(prices) + 1) for s in itertools.combinations(range(len(prices)), m)
     ]
@@ -70,15 +70,15 @@ def test_each_single_order_can_be_far_from_it() -> None:
     one = Problem(2, 1, 10, prices=[10, 1])
     out = np.empty(11, dtype=np.int64)
     cheap, dear = np.array([1.1] + [1.0] * 10), np.array([5.0, 0.6])
-    assert out[: best_buy(cheap, till_of(many), out)].tolist() == list(range(1, 11))
-    assert out[: best_buy(dear, till_of(one), out)].tolist() == [0]
+    assert out[: best_buy(cheap, shop_of(many), out)].tolist() == list(range(1, 11))
+    assert out[: best_buy(dear, shop_of(one), out)].tolist() == [0]
     for problem, score, divide in ((many, cheap, False), (one, dear, True)):
-        till = till_of(problem)
+        shop = shop_of(problem)
         assert problem.prices is not None
         price = np.array([problem.cost([j]) for j in range(problem.d)]) if divide else 1.0
-        paid = nothing_paid(till)
-        buy(np.argsort(-score / price, kind="stable"), till, paid, till.limit)
-        n = paid_for(till, paid, out)
+        paid = nothing_paid(shop)
+        buy(np.argsort(-score / price, kind="stable"), shop, paid, shop.limit)
+        n = paid_for(shop, paid, out)
         best = 10.0 if problem is many else 5.0
         assert score[out[:n]].sum() < 0.5 * best
 
@@ -88,23 +88,23 @@ def test_a_panel_is_bought_for_all_of_its_members_together() -> None:
     problem = Problem(7, 1, 10, prices=[0] * 5 + [5, 5], panels={"blood": (10, [0, 1, 2, 3, 4])})
     out = np.empty(problem.width, dtype=np.int64)
     score = np.array([0.3] * 5 + [0.6, 0.5])
-    assert out[: best_buy(score, till_of(problem), out)].tolist() == [0, 1, 2, 3, 4]
+    assert out[: best_buy(score, shop_of(problem), out)].tolist() == [0, 1, 2, 3, 4]
     score[5] = 1.2
-    assert out[: best_buy(score, till_of(problem), out)].tolist() == [5, 6]
+    assert out[: best_buy(score, shop_of(problem), out)].tolist() == [5, 6]
 
 
 def test_the_support_comes_first_and_others_in_a_random_order() -> None:
     problem = Problem(6, 1, 5, prices=[3, 1, 1, 1, 1, 1])
     out, seen = np.empty(6, dtype=np.int64), set()
     for t in range(1, 60):
-        n = fill(np.uint64(1), t, 0, np.array([0]), till_of(problem), out)
+        n = fill(np.uint64(1), t, 0, np.array([0]), shop_of(problem), out)
         assert out[0] == 0
         assert n == 3
         seen.add(tuple(out[1:n].tolist()))
     assert len(seen) == 10  # all pairs of the others
 
 
-def test_without_prices_a_till_is_a_number_of_features() -> None:
-    till = till_of(Problem(6, 1, 5))
-    assert till.limit == 5
-    assert not len(till.first)
+def test_without_prices_a_shop_is_a_number_of_features() -> None:
+    shop = shop_of(Problem(6, 1, 5))
+    assert shop.limit == 5
+    assert not priced(shop)

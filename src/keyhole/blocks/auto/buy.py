@@ -1,0 +1,309 @@
+"""How AutoLearner fills a batch where features have prices: what is kept, what is explored."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.auto.choose import LOOK_OUT, fill, leader, note_leader
+from keyhole.blocks.auto.layer import Layer, begin
+from keyhole.blocks.auto.state import (
+    EXPLORED,
+    KEPT,
+    LONGEST_MEMORY,
+    ONLY,
+    UNREAD,
+    Batch,
+    Settings,
+    State,
+    room_for,
+)
+from keyhole.blocks.auto.till import Till, limit_of
+from keyhole.blocks.draw.keyed import uniform
+from keyhole.blocks.draw.sorting import largest
+from keyhole.blocks.fit.forward import Room, Selection
+from keyhole.blocks.fit.market import Basket, Market, basket, empty, take
+from keyhole.blocks.fit.optimism import NEVER, PURPOSE, sampled_gains
+from keyhole.blocks.fit.priced_forward import select_priced_into
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.running import spread
+from keyhole.problem import Indices
+
+ASIDE = 8  # one part in so many of the money explores
+LUMP = 2.0  # times as much as its share of the money: so much may exploring cost in gain
+SELDOM = 4  # where it costs more, one batch in so many explores, with so many times the money
+DISPLACE = 0.5  # over the root of the batch's number: the chance that a dear feature comes first
+FIRST_RATE = 1e-3  # of the noise, for the whole limit
+SPENT, UNSPENT = 0.97, 0.8  # shares of the money between which the rate stays as it is
+OPTIMISM = 0.7  # standard errors, where money has a fixed worth
+_DEAR = PURPOSE + 1
+
+
+@kernel
+def buy(
+    s: Settings, state: State, last: Layer, till: Till, number: int, round: int, size: int
+) -> Batch:
+    """A batch of `size` rounds that begins after `round` rounds, filled within the money."""
+    lead = note_leader(s, state)
+    limit = limit_of(till, state, round, size)
+    many = _shop(s, state, till, number, limit, lead, True)
+    batch = room_for(many, len(s.experts.features), s.slots, s.longest)
+    _list(state, batch.S)
+    fill(s, state, batch, lead, state.space.square)
+    begin(last, spread(state.label, ONLY))
+    return batch
+
+
+@kernel
+def buy_once(s: Settings, state: State, till: Till, number: int) -> Indices:
+    """What to buy for one example on terms of its own; nothing is learnt from the terms."""
+    lead = leader(s.experts.judges, state.mixture.recent)
+    S = np.empty(_shop(s, state, till, number, till.shop.limit, lead, False), dtype=np.int64)
+    _list(state, S)
+    return S
+
+
+@kernel
+def reopen_bought(s: Settings, state: State, shop: Market, S: Indices) -> Batch:
+    """A batch for a ticket that has none: all it read is learnt, the best of it predicts."""
+    batch, space = room_for(len(S), len(s.experts.features), s.slots, s.longest), state.space
+    batch.S[:] = S
+    barred = np.ones(s.d, dtype=np.bool_)
+    for j in S:
+        barred[j] = False
+    only = Market(shop.units, shop.first, shop.need, shop.start, shop.holder, barred, 0)
+    held = Basket(np.ones(len(shop.units), dtype=np.bool_), np.zeros(s.d, dtype=np.int64))
+    space.why[:] = UNREAD
+    for j in S:
+        space.why[j] = EXPLORED
+    for m in range(len(state.kept.tau)):
+        _select(s, state, m, only, held, 0, 0.0)
+        for rank in range(space.picked[m]):
+            space.why[space.chosen[m, rank]] = KEPT
+    room = np.empty((len(S) + 1, len(S) + 1))
+    fill(s, state, batch, leader(s.experts.judges, state.mixture.recent), room)
+    return batch
+
+
+@inner
+def _shop(
+    s: Settings, state: State, till: Till, number: int, limit: int, lead: int, learn: bool
+) -> int:
+    # Marks what is read and why; how many features that is.
+    held = basket(till.shop)
+    quiet = state.studied[ONLY] > 0 and number % LOOK_OUT != 0
+    left = _keep(s, state, till, number, limit, quiet, held, learn)
+    if till.rate > 0.0:
+        _explore_if_worth(s, state, till, number, left, held)
+    else:
+        source = LONGEST_MEMORY if number % 2 == 0 else lead
+        _explore(s, state, till.shop, number, source, left, held)
+    return _close(state, till.shop, held)
+
+
+@inner
+def _select(
+    s: Settings, state: State, m: int, shop: Market, held: Basket, money: int, rate: float
+) -> int:
+    # What memory m would keep; the money that is left.
+    space = state.space
+    room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
+    threshold = s.thresholds[m]
+    found = select_priced_into(state.kept, m, threshold, room, shop, held, money, rate)
+    space.picked[m], space.noise[m], left = found
+    return left
+
+
+@inner
+def _total(state: State, m: int) -> float:
+    # What the features that memory m would keep promise together.
+    gain = 0.0
+    for rank in range(state.space.picked[m]):
+        gain += state.space.gains[m, rank]
+    return gain
+
+
+@inner
+def _set_aside(
+    s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, lead: int
+) -> int:
+    # The money for exploring. Where it would take something large from what is kept, exploring
+    # has some batches for itself.
+    rate, aside = state.rate[ONLY], limit // ASIDE
+    empty(shop, held)
+    _select(s, state, lead, shop, held, limit, rate)
+    whole = _total(state, lead)
+    empty(shop, held)
+    _select(s, state, lead, shop, held, limit - aside, rate)
+    if (whole - _total(state, lead)) * ASIDE > LUMP * whole:
+        return SELDOM * aside if number % SELDOM == 0 else 0
+    return aside
+
+
+@inner
+def _keep(
+    s: Settings,
+    state: State,
+    till: Till,
+    number: int,
+    limit: int,
+    quiet: bool,
+    held: Basket,
+    learn: bool,
+) -> int:
+    # Marks what is kept; the money that is left for exploring. By rank, at the same rank the
+    # memory that did best of late first.
+    space, shop, memories = state.space, till.shop, len(state.kept.tau)
+    order = np.empty(memories, dtype=np.int64)
+    largest(-state.mixture.recent[s.experts.judges], order)
+    fixed, rate, aside = till.rate > 0.0, state.rate[ONLY], 0
+    if fixed:
+        rate = till.rate
+    elif not quiet:
+        aside = _set_aside(s, state, shop, held, number, limit, order[0])
+    money = limit - aside
+    for m in range(memories):
+        empty(shop, held)
+        unspent = _select(s, state, m, shop, held, money, rate)
+        if m == order[0] and learn and not fixed and aside <= limit // ASIDE:
+            _adapt(state, space.noise[m], limit, money, unspent)
+    space.why[:] = UNREAD
+    empty(shop, held)
+    spent = 0
+    if not fixed and not quiet:
+        spent = _displace(s, state, shop, held, number, limit, aside)
+    for rank in range(space.chosen.shape[1]):
+        for q in range(memories):
+            m = order[q]
+            if rank < space.picked[m]:
+                j = space.chosen[m, rank]
+                if space.why[j] != KEPT and spent + held.more[j] <= money:
+                    space.why[j] = KEPT
+                    spent += take(shop, held, j)
+    return limit - spent
+
+
+@inner
+def _adapt(state: State, noise: float, limit: int, money: int, unspent: int) -> None:
+    # The rate follows the money: dearer when all of it goes, cheaper when much is left.
+    if state.rate[ONLY] <= 0.0:
+        state.rate[ONLY] = FIRST_RATE * noise / max(limit, 1)
+    elif money - unspent > SPENT * money:
+        state.rate[ONLY] = min(1.1 * state.rate[ONLY], 1e300)
+    elif money - unspent < UNSPENT * money:
+        state.rate[ONLY] *= 0.9
+
+
+@inner
+def _displace(
+    s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, aside: int
+) -> int:
+    # Now and then the least read of the features that exploring cannot pay for comes first.
+    if not uniform(s.seed, number, _DEAR, 0) < DISPLACE / math.sqrt(number):
+        return 0
+    least = -1
+    for j in range(s.d):
+        dear = aside < held.more[j] <= limit and not shop.barred[j]
+        if dear and (least < 0 or state.values.reads[j] < state.values.reads[least]):
+            least = j
+    if least < 0:
+        return 0
+    state.space.why[least] = EXPLORED
+    return take(shop, held, least)
+
+
+@inner
+def _sample(s: Settings, state: State, number: int, m: int, optimism: float) -> None:
+    space = state.space
+    counts = state.kept.n[m, : s.d] * state.kept.scale[m]
+    found = Selection(
+        space.chosen[m], space.gains[m], space.r[m], space.D[m], space.noise[m], counts
+    )
+    sampled_gains(s.seed, 2 * number, found, state.values.reads, optimism, space.score)
+    for j in range(s.d):
+        if not space.score[j] >= 0.0:
+            space.score[j] = 0.0  # sums that are no sums, from a file
+
+
+@inner
+def _explore(
+    s: Settings, state: State, shop: Market, number: int, m: int, left: int, held: Basket
+) -> None:
+    # All that is left goes to what promises most beyond its price, what was never read first.
+    space, rate = state.space, state.rate[ONLY]
+    _sample(s, state, number, m, s.optimism)
+    while True:
+        best, v = -np.inf, -1
+        for j in range(s.d):
+            more = held.more[j]
+            if space.why[j] == UNREAD and not shop.barred[j] and 0 < more <= left:
+                score = space.score[j] - rate * more
+                if score > best:
+                    v, best = j, score
+        if v < 0:
+            return
+        space.why[v] = EXPLORED
+        left -= take(shop, held, v)
+
+
+@inner
+def _explore_if_worth(
+    s: Settings, state: State, till: Till, number: int, left: int, held: Basket
+) -> None:
+    # What might gain more than it costs; of an item that several need, what all of them might.
+    space, shop, rate, m = state.space, till.shop, till.rate, LONGEST_MEMORY
+    _sample(s, state, number, m, OPTIMISM)
+    score, noise = space.score, space.noise[m]
+    for j in range(s.d):
+        if score[j] < NEVER:
+            score[j] = min(score[j], noise)
+        if space.why[j] != UNREAD or shop.barred[j]:
+            score[j] = 0.0
+    for j in range(s.d):
+        if score[j] > rate * held.more[j] and 0 < held.more[j] <= left:
+            space.why[j] = EXPLORED
+            left -= take(shop, held, j)
+    for i in range(len(shop.units)):
+        holders = shop.holder[shop.start[i] : shop.start[i + 1]]
+        if not held.paid[i] and len(holders) > 1:
+            left -= _explore_panel(state, shop, held, rate, i, left)
+
+
+@inner
+def _explore_panel(state: State, shop: Market, held: Basket, rate: float, i: int, left: int) -> int:
+    # What is spent on an unpaid item and those of its members that might be worth their own price.
+    score, fee, spent = state.space.score, shop.units[i], 0
+    surplus = -rate * fee
+    for h in range(shop.start[i], shop.start[i + 1]):
+        j = shop.holder[h]
+        surplus += max(0.0, score[j] - rate * (held.more[j] - fee))
+    if not surplus > 0.0:
+        return 0
+    for h in range(shop.start[i], shop.start[i + 1]):
+        j = shop.holder[h]
+        own = held.more[j] if held.paid[i] else held.more[j] - fee
+        if score[j] > rate * own and spent + held.more[j] <= left:
+            state.space.why[j] = EXPLORED
+            spent += take(shop, held, j)
+    return spent
+
+
+@inner
+def _close(state: State, shop: Market, held: Basket) -> int:
+    # Whatever is paid for is read; how many features that makes.
+    why, many = state.space.why, 0
+    for j in range(len(why)):
+        if why[j] == UNREAD and held.more[j] == 0 and not shop.barred[j]:
+            why[j] = EXPLORED
+        many += why[j] != UNREAD
+    return many
+
+
+@inner
+def _list(state: State, S: Indices) -> None:
+    a = 0
+    for j in range(len(state.space.why)):
+        if state.space.why[j] != UNREAD:
+            S[a] = j
+            a += 1

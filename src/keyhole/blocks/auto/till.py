@@ -1,0 +1,83 @@
+"""How AutoLearner spends money: prices, an exchange rate if there is one, a purse."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from keyhole.blocks.auto.state import ONLY, State
+from keyhole.blocks.fit.market import Market, market
+from keyhole.blocks.jit.decorators import inner
+from keyhole.errors import shortened
+from keyhole.prices import Money, money
+from keyhole.problem import Problem, ProblemError, positive_number, whole_number
+
+COMPLETE = 10  # one part in so many of a purse buys complete rows at the beginning,
+WORTHWHILE = 25  # if it buys at least so many
+
+
+class Till(NamedTuple):
+    """What compiled code knows of money; without prices the market has no features.
+
+    `rate`: the gain in mean squared error that one unit must bring, 0 if that is learnt; `horizon`:
+    the rounds that the purse must last, 0 without a purse; `complete`: the rounds at the beginning
+    that read everything.
+    """
+
+    shop: Market
+    rate: float
+    horizon: int
+    complete: int
+
+
+NO_MONEY = Till(market([], [], 0), 0.0, 0, 0)
+
+
+def till(problem: Problem, worth: float | None, purse: Money | None, horizon: int | None) -> Till:
+    """The till of a problem, or a ProblemError that names what does not go together."""
+    prices = problem.prices
+    given = {"worth": worth, "purse": purse, "horizon": horizon}
+    if prices is None:
+        for name, value in given.items():
+            if value is not None:
+                raise ProblemError(
+                    f"{name}={shortened(value)} is about money: give the problem prices, "
+                    "Problem(..., prices=...)"
+                )
+        return NO_MONEY
+    if (purse is None) != (horizon is None):
+        raise ProblemError(
+            f"a purse needs a horizon, the number of examples it must last for, and a horizon a "
+            f"purse; got purse={shortened(purse)}, horizon={shortened(horizon)}"
+        )
+    if worth is not None and purse is not None:
+        raise ProblemError("worth and purse are two ways to spend money: give one of them")
+    unit = 10.0**-prices.decimals
+    rate = 0.0 if worth is None else unit / positive_number("worth", worth)
+    shop = market(prices.units, prices.needs, prices.limit(problem.budget))
+    if purse is None or horizon is None:
+        return Till(shop, rate, 0, 0)
+    rounds = whole_number("horizon", horizon, 1)
+    full, whole = prices.count(range(problem.d)), prices.limit(purse)
+    complete = whole // (COMPLETE * full) if 0 < full <= shop.limit else 0
+    return Till(shop, rate, rounds, complete if complete >= WORTHWHILE else 0)
+
+
+def purse_units(problem: Problem, purse: Money | None) -> int:
+    """A purse in the smallest unit of the prices; 0 if there is none."""
+    if purse is None or problem.prices is None:
+        return 0
+    money("purse", purse)
+    return problem.prices.limit(purse)
+
+
+@inner
+def limit_of(till: Till, state: State, round: int, size: int) -> int:
+    """What may be spent on each example of a batch of `size` that begins after `round` rounds."""
+    limit = till.shop.limit
+    if till.horizon > 0:
+        left = state.purse[ONLY]
+        rounds = max(till.horizon - round, size)
+        if round < till.complete:
+            rounds = size
+        limit = min(limit, left // rounds)
+    return int(limit)

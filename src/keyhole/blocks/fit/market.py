@@ -1,0 +1,109 @@
+"""A price list for compiled code: what is paid for already, and what each feature still costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.problem import Indices
+
+Flags = NDArray[np.bool_]
+
+
+class Market(NamedTuple):
+    """Items at whole prices, the items that each feature needs, and the features each item serves.
+
+    Feature j needs the items need[first[j]:first[j + 1]]; item i serves the features
+    holder[start[i]:start[i + 1]]. `barred`: features that cannot be had. `limit`: what may be spent
+    on one example. Without items there are no prices.
+    """
+
+    units: Indices
+    first: Indices
+    need: Indices
+    start: Indices
+    holder: Indices
+    barred: Flags
+    limit: int
+
+
+def market(
+    units: Sequence[int], needs: Sequence[Sequence[int]], limit: int, barred: Sequence[int] = ()
+) -> Market:
+    """The market of a price list.
+
+    >>> shop = market([2, 5], [[], [0], [0, 1]], limit=6)
+    >>> shop.holder.tolist(), shop.start.tolist()
+    ([1, 2, 2], [0, 2, 3])
+    """
+    served: list[list[int]] = [[] for _ in units]
+    for j, need in enumerate(needs):
+        for i in need:
+            served[i].append(j)
+    off = np.zeros(len(needs), dtype=np.bool_)
+    off[list(barred)] = True
+    listed = (_ends(needs), _flat(needs), _ends(served), _flat(served))
+    return Market(np.array(units, dtype=np.int64), *listed, off, limit)
+
+
+def _ends(lists: Sequence[Sequence[int]]) -> Indices:
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
+
+
+def _flat(lists: Sequence[Sequence[int]]) -> Indices:
+    return np.array([number for some in lists for number in some], dtype=np.int64)
+
+
+class Basket(NamedTuple):
+    """What was bought so far: items that are paid for, and what each feature costs on top."""
+
+    paid: Flags
+    more: Indices
+
+
+@kernel
+def basket(shop: Market) -> Basket:
+    """An empty basket."""
+    held = Basket(
+        np.empty(len(shop.units), dtype=np.bool_), np.empty(len(shop.barred), dtype=np.int64)
+    )
+    empty(shop, held)
+    return held
+
+
+@kernel
+def empty(shop: Market, held: Basket) -> None:
+    """Take everything out of a basket."""
+    held.paid[:] = False
+    for j in range(len(held.more)):
+        cost = 0
+        for a in range(shop.first[j], shop.first[j + 1]):
+            cost += shop.units[shop.need[a]]
+        held.more[j] = cost
+
+
+@kernel
+def take(shop: Market, held: Basket, j: int) -> int:
+    """Buy the items that feature j still needs; what they cost."""
+    cost = held.more[j]
+    if cost > 0:
+        for a in range(shop.first[j], shop.first[j + 1]):
+            i = shop.need[a]
+            if not held.paid[i]:
+                held.paid[i] = True
+                for h in range(shop.start[i], shop.start[i + 1]):
+                    held.more[shop.holder[h]] -= shop.units[i]
+    return int(cost)
+
+
+@inner
+def cost_of(shop: Market, S: Indices) -> int:
+    """What features cost together."""
+    held, cost = basket(shop), 0
+    for j in S:
+        cost += take(shop, held, j)
+    return cost

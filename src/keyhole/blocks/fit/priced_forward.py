@@ -1,0 +1,112 @@
+"""Forward selection under a price list: what promises more than it costs, within a limit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.blocks.fit.forward import NEW, Room, prepare, project
+from keyhole.blocks.fit.market import Basket, Market, take
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.memories import Memories
+from keyhole.problem import Floats, Indices
+
+
+@kernel
+def select_priced_into(
+    kept: Memories,
+    memory: int,
+    threshold: float,
+    room: Room,
+    shop: Market,
+    held: Basket,
+    money: int,
+    rate: float,
+) -> tuple[int, float, int]:
+    """Fill chosen, gains, r and D; how many were chosen, what is left of the label, the money left.
+
+    As `select_into`, but feature j must fit into what is left of the money, and the next is the one
+    with the largest score
+
+        excess_j^2 - rate (what j still costs),
+        excess_j = |r_j| / sqrt(D_j) - threshold sqrt(noise / n_j),
+
+    as long as that is positive. An item that several features need, and that is not paid for yet,
+    is judged by all of them: members in the order of excess^2 per own price, as many as make the
+    sum of excess^2 - rate (fee + own prices) largest; the strongest of them is then chosen, and
+    the others are cheaper from there on.
+    """
+    r, D, L, ready = room.r, room.D, room.L, room.ready
+    scale, d, most = kept.scale[memory], len(r), len(room.chosen)
+    noise, second = prepare(kept, memory, most, room)
+    if not second > 0.0:
+        return 0, noise, money
+    rare, gain, size = L[most + 2], np.empty(d), 0
+    while size < most:
+        v, best = -1, 0.0
+        error = threshold * math.sqrt(noise / scale)
+        for j in range(d):
+            gain[j] = 0.0
+            if D[j] > NEW and r[j] * r[j] > error * error * rare[j] * rare[j] * D[j] and ready[j]:
+                excess = abs(r[j]) / math.sqrt(D[j]) - error * rare[j]
+                if held.more[j] <= money and not shop.barred[j]:
+                    gain[j] = excess * excess
+                    score = gain[j] - rate * held.more[j]
+                    if score > best:
+                        v, best = j, score
+        v = _better_panel(shop, held, money, rate, gain, v, best)
+        if v < 0:
+            break
+        money -= take(shop, held, v)
+        noise = project(kept, memory, most, room, size, v, noise, second)
+        size += 1
+    return size, noise, money
+
+
+@inner
+def _better_panel(
+    shop: Market, held: Basket, money: int, rate: float, gain: Floats, v: int, best: float
+) -> int:
+    # The strongest member of the item whose members promise more than `best`; v if there is none.
+    for i in range(len(shop.units)):
+        low, high = shop.start[i], shop.start[i + 1]
+        if held.paid[i] or high - low < 2:
+            continue
+        members, fee = (
+            _by_value(shop.holder[low:high], held.more, gain, shop.units[i]),
+            shop.units[i],
+        )
+        score, spent, strongest = -rate * fee, fee, -1
+        for j in members:
+            own = held.more[j] - fee
+            if spent + own > money:
+                break
+            spent += own
+            score += gain[j] - rate * own
+            if strongest < 0 or gain[j] > gain[strongest]:
+                strongest = j
+            if score > best:
+                v, best = strongest, score
+    return v
+
+
+@inner
+def _by_value(holders: Indices, more: Indices, gain: Floats, fee: int) -> Indices:
+    # Those with a gain, by gain per own price, the best first.
+    members, many = np.empty(len(holders), dtype=np.int64), 0
+    for j in holders:
+        if gain[j] > 0.0:
+            place = many
+            while place > 0 and _beats(j, members[place - 1], more, gain, fee):
+                members[place] = members[place - 1]
+                place -= 1
+            members[place] = j
+            many += 1
+    return members[:many]
+
+
+@inner
+def _beats(j: int, other: int, more: Indices, gain: Floats, fee: int) -> bool:
+    # Products, not quotients: an own price may be 0.
+    return gain[j] * (more[other] - fee) > gain[other] * (more[j] - fee)
