@@ -117,6 +117,7 @@ class Problem:
     budget: float
     names: tuple[str, ...] | None = None
     prices: Prices | None = None
+    _limit: int = field(default=0, compare=False)
     _reads: int = field(default=0, compare=False)
     _width: int = field(default=0, compare=False)
 
@@ -162,7 +163,7 @@ class Problem:
                 f"k must be at most budget = {many}, got {self.k}: a model of {self.k} features "
                 f"cannot be used when only {many} are read"
             )
-        for name in ("budget", "_reads", "_width"):
+        for name in ("budget", "_limit", "_reads", "_width"):
             object.__setattr__(self, name, many)
 
     def _pay(self, budget: Money) -> None:
@@ -170,6 +171,7 @@ class Problem:
         prices = cast(Prices, self.prices)
         object.__setattr__(self, "budget", float(money("budget", budget)))
         limit = prices.limit(self.budget)
+        object.__setattr__(self, "_limit", limit)
         cheapest = min(range(self.d), key=lambda j: prices.count([j]))
         if prices.count([cheapest]) > limit:
             raise ProblemError(
@@ -187,6 +189,11 @@ class Problem:
     def __repr__(self) -> str:
         about = f"d={self.d}, k={self.k}, budget={self.budget}, names={self.names}"
         return f"Problem({about})" if self.prices is None else f"Problem({about}, prices=...)"
+
+    @property
+    def limit(self) -> int:
+        """The budget in whole units of the prices; without prices, a number of features."""
+        return self._limit
 
     @property
     def reads(self) -> int:
@@ -215,9 +222,14 @@ class Problem:
     def affords(self, features: ArrayLike) -> bool:
         """Whether the budget buys these features of one example: exactly, to the last cent."""
         if self.prices is None:
-            return np.size(np.asarray(features)) <= self.budget
-        wanted = np.asarray(features, dtype=np.int64).tolist()
-        return self.prices.count(wanted) <= self.prices.limit(self.budget)
+            return np.size(np.asarray(features)) <= self._limit
+        return self.prices.count(np.asarray(features, dtype=np.int64).tolist()) <= self._limit
+
+    def too_dear(self, bought: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which rows of features, -1 for none, the budget does not buy; exactly."""
+        if self.prices is None:
+            return np.asarray((bought >= 0).sum(axis=1) > self._limit)
+        return np.asarray(self.prices.count_rows(bought) > self._limit)
 
     def replace(self, **changes: Any) -> Problem:
         """The same problem with other numbers or names: `problem.replace(budget=12)`."""

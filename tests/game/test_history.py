@@ -48,7 +48,7 @@ class Plain:
 
 def test_who_has_no_study_is_refused_before_anything_is_played() -> None:
     learner: Any = Plain()
-    with pytest.raises(kh.ProblemError, match=r"Plain has no `study`.* auto, mean"):
+    with pytest.raises(kh.ProblemError, match=r"Plain has no `study`.* such as kh.AutoLearner"):
         kh.play(learner, stream(40, 1), history=stream(50, 0))
     assert learner.round == 0
     assert kh.play(learner, stream(40, 1)).rounds == 40

@@ -8,7 +8,9 @@ from keyhole.cli.options import Json
 def learners(as_json: Json = False) -> None:
     """List the learners, with one line each.
 
-    All but `zero` and the printed ones predict within the range of the labels seen so far.
+    All but `zero` and the printed ones predict within the range of the labels seen so far. The
+    second column says what a learner does with prices: it buys by price; it reads any features, as
+    many as the budget buys whichever they are; it reads nothing, or everything; or it refuses.
 
     \b
     Example:
@@ -17,8 +19,8 @@ def learners(as_json: Json = False) -> None:
     from keyhole.cli.output import columns, emit, say
     from keyhole.learners.registry import LEARNERS
 
-    what = {name: row.summary for name, row in LEARNERS.items()}
+    rows = [(name, row.prices, row.summary) for name, row in LEARNERS.items()]
     if as_json:
-        emit({"learners": [{"name": name, "what": line} for name, line in what.items()]})
+        emit({"learners": [{"name": a, "prices": b, "what": c} for a, b, c in rows]})
     else:
-        say(*columns(list(what.items()), "<<", indent=0))
+        say(*columns(rows, "<<<", indent=0))

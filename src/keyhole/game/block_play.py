@@ -80,8 +80,6 @@ def _check_purchases(problem: Problem, first: int, bought: NDArray[np.int32]) ->
             f"round {first + at}: block play bought {bought[at].tolist()}; "
             f"features run from 0 to {problem.d - 1}, ascending, each once, then -1"
         )
-    if problem.prices is not None:
-        limit = problem.prices.limit(problem.budget)
-        for at in np.flatnonzero(problem.prices.count_rows(bought) > limit)[:1].tolist():
-            features = bought[at][bought[at] >= 0].astype(np.int64)
-            raise BudgetError(overspent(problem, first + at, features))
+    for at in np.flatnonzero(problem.too_dear(bought))[:1].tolist():
+        features = bought[at][bought[at] >= 0].astype(np.int64)
+        raise BudgetError(overspent(problem, first + at, features))

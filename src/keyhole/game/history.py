@@ -6,12 +6,6 @@ from collections.abc import Callable
 
 from keyhole.problem import BlockStream, Learner, ProblemError
 
-# Those of `keyhole.LEARNERS` that can, by name: learners are not to be imported here.
-STUDENTS = (
-    *("auto", "mean", "last-value", "fixed", "random", "full", "dantzig-data"),
-    *("explore-commit", "epsilon-greedy", "online-lasso", "online-omp"),
-)
-
 
 def study_first(
     learner: Learner,
@@ -22,12 +16,12 @@ def study_first(
 ) -> int:
     """Let a learner study history, as `learner.study` does; how many rows there were.
 
-    ProblemError, which names learners that can, if it has no such method or refuses.
+    ProblemError if it has no such method, or from that method if it refuses.
     """
     method = getattr(learner, "study", None)
     if method is None:
         raise ProblemError(
-            f"{type(learner).__name__} has no `study`, so it cannot take in history. By name, "
-            f"these can: {', '.join(STUDENTS)}"
+            f"{type(learner).__name__} has no `study`, so it cannot take in history: leave the "
+            "history out, or use a learner that has one, such as kh.AutoLearner"
         )
     return int(method(history, half_life=half_life, progress=progress))

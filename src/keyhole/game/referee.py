@@ -43,12 +43,8 @@ def _ordered(problem: Problem, ticket: Ticket) -> Indices:
     if not isinstance(ticket, Ticket):
         raise BudgetError(f"ask must return a Ticket, got {shortened(ticket)}")
     features = np.array(ticket.features, dtype=np.int64, ndmin=1)
-    prices = problem.prices
-    if features.shape != (features.size,) or (prices is None and features.size > problem.budget):
-        raise BudgetError(
-            f"round {ticket.round}: the ticket asks for {features.size} features, "
-            f"the budget is {problem.budget} per example"
-        )
+    if features.shape != (features.size,):
+        raise BudgetError(f"round {ticket.round}: the features of a ticket must be a flat list")
     if features.size:
         if features[0] < 0 or features[-1] >= problem.d:
             raise BudgetError(
@@ -60,16 +56,48 @@ def _ordered(problem: Problem, ticket: Ticket) -> Indices:
                 f"round {ticket.round}: a ticket lists features in ascending order and each once, "
                 f"got {features.tolist()}"
             )
-    if prices is not None and not problem.affords(features):
+    if not problem.affords(features):
         raise BudgetError(overspent(problem, ticket.round, features))
+    _refuse_another_bill(problem, ticket, features)
     return features
+
+
+def _refuse_another_bill(problem: Problem, ticket: Ticket, features: Indices) -> None:
+    """BudgetError if what a ticket says it costs, or what to order, is not what its features need.
+
+    A ticket that says neither is as good; one on terms of its own (`ordered`) has other prices.
+    """
+    said = ticket.order is not None or ticket.cost != len(features)
+    prices = problem.prices
+    if not said or "ordered" in ticket.memo:
+        return
+    cost = problem.cost(features)
+    if ticket.cost != cost:
+        raise BudgetError(
+            f"round {ticket.round}: the ticket says that {_named(problem, features)} cost "
+            f"{ticket.cost}, they cost {cost}"
+        )
+    order = None if prices is None else prices.to_order(features.tolist())
+    if ticket.order not in (None, order):
+        raise BudgetError(
+            f"round {ticket.round}: the ticket orders {shortened(list(ticket.order or ()))} for "
+            f"{_named(problem, features)}, which need {shortened(list(order or ()))}"
+        )
+
+
+def _named(problem: Problem, features: Indices) -> str:
+    return shortened([problem.label(j) for j in features.tolist()])
 
 
 def overspent(problem: Problem, number: int, features: Indices) -> str:
     """What to say of features that cost more than the budget."""
-    names = [problem.label(j) for j in features.tolist()]
+    if problem.prices is None:
+        return (
+            f"round {number}: the ticket asks for {features.size} features, "
+            f"the budget is {problem.budget} per example"
+        )
     return (
-        f"round {number}: {shortened(names)} cost {problem.cost(features)}, "
+        f"round {number}: {_named(problem, features)} cost {problem.cost(features)}, "
         f"the budget is {problem.budget} per example"
     )
 

@@ -64,6 +64,11 @@ class LearnerBase(OneAtATime, ABC):
     it; FADES that it can let older ones count less. As a rule `_study` plays them, which is right
     where every round reads the same features, whatever the number of the round.
 
+    **Prices**: as it is here, a learner knows none, and reads any `problem.reads` features; too few
+    of those are refused. One that buys by price says BLIND = False: then `bought` is
+    `problem.width` wide, and `blocks/fit/purchase.py` helps to stay within `problem.limit`. One
+    for which prices make no sense calls `refuse_prices`. The registry says which.
+
     **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
     is more than there is, the constructor refuses before anything is allocated.
 
@@ -91,7 +96,7 @@ class LearnerBase(OneAtATime, ABC):
                     refuse_unaffordable(first)
         return super().__new__(cls)
 
-    BLIND: ClassVar[bool] = True  # buys `problem.reads` features, whichever, for it knows no prices
+    BLIND: ClassVar[bool] = True  # knows no prices: reads any `problem.reads` features
     BYTES_PER_PAIR: ClassVar[float] = 0.0
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
@@ -284,7 +289,12 @@ class LearnerBase(OneAtATime, ABC):
 
     def _sizes(self) -> dict[str, int]:
         """The sizes that `Holds` may name."""
-        return {"d": self.problem.d, "k": self.problem.k, "budget": self.problem.reads}
+        problem = self.problem
+        return {
+            "d": problem.d,
+            "k": problem.k,
+            "budget": problem.reads if self.BLIND else problem.width,
+        }
 
     def _resume(self) -> None:
         """Work out what is derived from the state, which is sound."""
@@ -306,10 +316,37 @@ def refuse_unaffordable(problem: Problem) -> None:
     """ProblemError if some k features cost more than the budget, for a learner without prices."""
     if problem.reads < problem.k:
         raise ProblemError(
-            f"the budget of {problem.budget} buys no set of k = {problem.k} features whichever "
-            f"they are: this learner knows no prices, and any {problem.reads} are all it may "
-            "read; use a larger budget or a smaller k"
+            f"the budget of {problem.budget} does not buy k = {problem.k} features whichever they "
+            f"are, and this learner knows no prices: make it at least "
+            f"{enough_for(problem, problem.k)}, or use a learner that buys by price "
+            "(`keyhole learners` shows which do)"
         )
+
+
+def enough_for(problem: Problem, reads: int) -> float:
+    """The smallest budget at which `problem.reads` is that many.
+
+    >>> enough_for(Problem(3, 1, 2), 3), enough_for(Problem(3, 1, 2, prices=[1, 2, "2.5"]), 2)
+    (3, 4.5)
+    """
+    prices, reads = problem.prices, min(reads, problem.d)
+    if prices is None:
+        return reads
+    dearest = sorted((prices.count([j]) for j in range(problem.d)), reverse=True)
+    return prices.money(min(sum(dearest[:reads]), prices.count(range(problem.d))))
+
+
+def at_least(problem: Problem, reads: int, said: str) -> str:
+    """How large a budget must be to buy any `reads` features: as it is said, or in money.
+
+    >>> at_least(Problem(9, 1, 2), 3, "k + 2 = 3")
+    'at least k + 2 = 3'
+    >>> at_least(Problem(9, 1, 2, prices=["0.5"] * 9), 3, "k + 2 = 3")
+    'at least 1.5, what any 3 features cost'
+    """
+    if problem.prices is None:
+        return f"at least {said}"
+    return f"at least {enough_for(problem, reads)}, what any {reads} features cost"
 
 
 def refuse_prices(problem: Problem, what: str) -> None:

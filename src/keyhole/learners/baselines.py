@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.fit import fixed_subset as kernels
 from keyhole.blocks.fit.fixed_subset import Arrived
+from keyhole.blocks.fit.purchase import fill, shop_of
 from keyhole.blocks.fit.vaw import VAW, VAWState
 from keyhole.blocks.sums.gram import Gram
 from keyhole.errors import true_or_false
@@ -48,7 +49,8 @@ class FixedSubset(LearnerBase):
     problem
         The problem to play.
     support
-        The features to buy, at most `budget` of them; None for the first k.
+        The features to buy, at most `budget` of them; None for the first k. With prices: what
+        costs at most the budget; None for the first k that it buys.
     intercept
         False plays models through the origin: plain VAW on the bought values.
     ridge
@@ -92,7 +94,7 @@ class FixedSubset(LearnerBase):
         clip: bool = False,
     ) -> None:
         true_or_false("intercept", intercept)
-        features = np.arange(problem.k) if support is None else np.asarray(support)
+        features = first_affordable(problem) if support is None else np.asarray(support)
         if features.ndim != 1 or (len(features) and features.dtype.kind not in "iu"):
             raise ProblemError(f"support must be a flat list of feature indices, got {support!r}")
         features = np.unique(features).astype(np.int64)
@@ -174,19 +176,26 @@ class FixedSubset(LearnerBase):
 
 
 class RandomSubset(FixedSubset):
-    """Buys one random subset of `budget` features every round: spending without choosing."""
+    """Buys one random subset of `budget` features every round: spending without choosing.
 
-    BLIND = True
+    With prices: what still fits, in a random order, and whatever that pays for.
+    """
 
     @classmethod
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs at most."""
-        return cls.BYTES_PER_PAIR * float(problem.reads) ** 2
+        return cls.BYTES_PER_PAIR * float(problem.width) ** 2
 
     def __init__(
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
     ) -> None:
-        support = uniform_subset(seed, 1, problem.d, problem.reads)
+        refuse_unless_drawable(seed, problem.d)
+        if problem.prices is None:
+            support = uniform_subset(seed, 1, problem.d, problem.width)
+        else:
+            support, none = np.empty(problem.width, dtype=np.int64), np.empty(0, dtype=np.int64)
+            n = fill(np.uint64(seed), 1, 0, none, shop_of(problem), support)
+            support = support[:n]
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
     def settings(self) -> Mapping[str, Any]:
@@ -212,6 +221,19 @@ class FullInformation(FixedSubset):
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         return {"ridge": self.ridge, "clip": self.clip}
+
+
+def first_affordable(problem: Problem) -> Indices:
+    """The first k features, of each the next that the money left buys.
+
+    >>> first_affordable(Problem(4, 2, 3, prices=[5, 2, 2, 1])).tolist()
+    [1, 3]
+    """
+    features = list[int]()
+    for j in range(problem.d):
+        if len(features) < problem.k and problem.affords([*features, j]):
+            features.append(j)
+    return np.array(features, dtype=np.int64)
 
 
 def oracle(

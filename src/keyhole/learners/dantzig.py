@@ -21,7 +21,7 @@ from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
 from keyhole.blocks.sums.moments import Moments
 from keyhole.fields import Holds
-from keyhole.learners.base import LearnerBase, refuse_prices
+from keyhole.learners.base import LearnerBase, at_least, refuse_prices
 from keyhole.problem import (
     Floats,
     Indices,
@@ -186,12 +186,13 @@ class DantzigLearner(LearnerBase):
         if k0 < 1:
             raise ProblemError(
                 f"budget must leave something to explore with: k = {k} features are played, "
-                f"got budget = {problem.reads}; make it at least {k + 2}"
+                f"got budget = {problem.budget}; make it {at_least(problem, k + 2, str(k + 2))}"
             )
         if k0 == 1 < d and weighting == "exact":
             raise ProblemError(
-                f"budget must be at least k + 2 = {k + 2} with weighting='exact', got "
-                f"{problem.reads}: with one explored feature no pair is ever seen together"
+                f"budget must be {at_least(problem, k + 2, f'k + 2 = {k + 2}')} with "
+                f"weighting='exact', got {problem.budget}: with one explored feature no pair is "
+                "ever seen together"
             )
         if noise_sd is None:
             raise ProblemError("noise_sd must be given; threshold='data' does without")

@@ -15,6 +15,7 @@ from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.blocks.literature.squares import is_square
 from keyhole.fields import Holds, PerFeature
+from keyhole.learners.base import at_least
 from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
 from keyhole.saving.soundness import refuse_another_model
@@ -124,8 +125,8 @@ class DSOSLRCLearner(DSLearner):
     ) -> None:
         if problem.reads < min(2, problem.d):
             raise ProblemError(
-                f"budget must be at least 2, got {problem.reads}: with one feature no pair is "
-                "ever seen together"
+                f"budget must be {at_least(problem, 2, '2')}, got {problem.budget}: with one "
+                "feature no pair is ever seen together"
             )
         super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)
         self._newton = NewtonStep(problem.k)

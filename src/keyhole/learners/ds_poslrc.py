@@ -12,6 +12,7 @@ from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.fields import PerFeature
+from keyhole.learners.base import at_least
 from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
 
@@ -104,9 +105,10 @@ class DSPOSLRCLearner(DSLearner):
         **options: Unpack[Options],
     ) -> None:
         if problem.reads < min(problem.k + 2, problem.d):
+            enough = f"k + 2 = {problem.k + 2}, or d = {problem.d}"
             raise ProblemError(
-                f"budget must be at least k + 2 = {problem.k + 2}, or d = {problem.d}, got "
-                f"{problem.reads}: with fewer than two features to explore with, no pair of them "
+                f"budget must be {at_least(problem, problem.k + 2, enough)}, got "
+                f"{problem.budget}: with fewer than two features to explore with, no pair of them "
                 "is ever seen together"
             )
         super().__init__(problem, seed=seed, threshold_scale=threshold_scale, **options)

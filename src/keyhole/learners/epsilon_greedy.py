@@ -23,6 +23,11 @@ class EpsilonGreedyLearner(MomentLearner):
     with the label over the N_j rows that have feature j. It predicts by VAW on the k of those read
     that have the largest.
 
+    With prices, a round that explores goes through the features in a random order and buys what
+    still fits; the others buy a large sum of c_j^2 for the money: the best of three greedy orders,
+    by c_j^2 and by c_j^2 per price, with the price of a panel or split among its members. What is
+    fully paid for is read.
+
     Sums: those of all that was read. Derived: correlations, VAW.
 
     Parameters
@@ -90,10 +95,10 @@ class EpsilonGreedyLearner(MomentLearner):
 
     def ask(self) -> Ticket:
         """A ticket for `budget` features: those on top, or any."""
-        features = np.empty(self.problem.reads, dtype=np.int64)
+        features = np.empty(self.problem.width, dtype=np.int64)
         key, out = (np.uint64(self.seed), self.round + 1), (features, workspace(self.problem.d))
-        kernels.choose(*key, self._rule, self._arrays(), *out)
-        return self._desk.issue(features)
+        n = kernels.choose(*key, self._rule, self._arrays(), self._shop, *out)
+        return self._desk.issue(features[:n])
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the k of those read that are most correlated with the label."""
@@ -101,9 +106,12 @@ class EpsilonGreedyLearner(MomentLearner):
         return float(kernels.predict(*row, self._rule, self._arrays()))
 
     def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._arrays())
+        return kernels.play(block, self._rule, self._arrays(), self._shop)
 
     def _model(self) -> tuple[Floats, float]:
-        weights, everything = np.zeros(self.problem.d), np.arange(self.problem.d)
-        constant = kernels.model(everything, self._rule, self._arrays(), weights)
+        weights, S = np.zeros(self.problem.d), np.arange(self.problem.d)
+        if self.problem.prices is not None:  # of what it would buy
+            n = kernels.on_top(self._rule, self._arrays(), self._shop, S)
+            S = S[:n]
+        constant = kernels.model(S, self._rule, self._arrays(), weights)
         return weights, float(constant)

@@ -28,6 +28,10 @@ class ExploreThenCommitLearner(MomentLearner):
     the first ceil(T^(2/3) (d/budget)^(1/3)) explore; all sums are kept, and the committed rounds
     spend what the support leaves of the budget on features drawn uniformly, which are added too.
 
+    With prices, features are drawn in a random order, of which those are bought that still fit;
+    d/budget is what all features cost, in budgets; and S is selected within the money, twice, by
+    gain and by gain per price, whichever explains more.
+
     Sums: those of all that was read. Derived: the support, selected when a commitment begins, and
     VAW.
 
@@ -105,12 +109,18 @@ class ExploreThenCommitLearner(MomentLearner):
         200
         """
         # Roots are a hair too large or too small: the cubic root of 8,000,000 is not exactly 200.
-        root = math.pow(T * T * self.problem.d / self.problem.reads, 1 / 3)
+        problem = self.problem
+        if problem.prices is None:
+            rows = T * T * problem.d / problem.budget
+        else:  # how many budgets it takes to read everything once
+            everything = problem.prices.count(range(problem.d))
+            rows = T * T * min(problem.d, max(1.0, everything / max(1, problem.limit)))
+        root = math.pow(rows, 1 / 3)
         return min(T, math.ceil(round(root, 6)))
 
     def _plan(self, t: int) -> Plan:
         first, last, exploration = self._epoch(t)
-        commits, budget = first + exploration, self.problem.reads
+        commits, budget = first + exploration, self.problem.width
         if t < commits:
             return Plan(np.empty(0, dtype=np.int64), budget, commits - t)
         if t == commits or not len(self._support):
@@ -118,7 +128,9 @@ class ExploreThenCommitLearner(MomentLearner):
         S = self._support
         if not len(S):  # no label yet, or nothing in them: try again next round
             return Plan(S, budget, 1)
-        return Plan(S, 0 if self._single else budget - len(S), last + 1 - t)
+        priced = self.problem.prices is not None  # then it draws until the money is spent
+        others = 0 if self._single else budget if priced else budget - len(S)
+        return Plan(S, others, last + 1 - t)
 
     @property
     def _single(self) -> bool:

@@ -9,6 +9,8 @@ import numpy as np
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.fit.priced_selection import forward_within
+from keyhole.blocks.fit.purchase import shop_of
 from keyhole.blocks.fit.seen_fit import Sums
 from keyhole.blocks.fit.seen_fit import tell as add_row
 from keyhole.blocks.literature import commit as kernels
@@ -21,6 +23,7 @@ from keyhole.problem import (
     Indices,
     Observation,
     Problem,
+    StateError,
     Ticket,
     positive_number,
 )
@@ -28,7 +31,10 @@ from keyhole.saving.snapshot import State, restore
 
 
 class Plan(NamedTuple):
-    """The support that rounds play, how many other features they draw, how many rounds they are."""
+    """The support that rounds play, how many other features they draw, how many rounds they are.
+
+    With prices, rounds draw others while there is money for them, or none at all if it says 0.
+    """
 
     support: Indices
     explore: int
@@ -56,6 +62,7 @@ class MomentLearner(LearnerBase):
 
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
     MEMOS: tuple[type, ...] | None = (Memo,)
+    BLIND = False  # draws and selects within the money
     STUDIES = FADES = True
 
     _support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
@@ -64,10 +71,11 @@ class MomentLearner(LearnerBase):
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         super().__init__(problem, seed=seed)
         self.ridge = positive_number("ridge", ridge)
+        self._shop = shop_of(problem)
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(2)
         self._support = np.empty(0, dtype=np.int64)
-        self._planned = Plan(self._support, problem.reads, sys.maxsize)
+        self._planned = Plan(self._support, problem.width, sys.maxsize)
 
     @property
     def weights(self) -> Floats:
@@ -84,10 +92,13 @@ class MomentLearner(LearnerBase):
         t, d = self.round + 1, self.problem.d
         self._before_round(t)
         support, explore, _ = self._planned
-        drawn = np.empty(explore, dtype=np.int64)
-        features = np.empty(len(support) + explore, dtype=np.int64)
-        kernels.choose(np.uint64(self.seed), t, d, support, drawn, features, workspace(d))
-        return self._desk.issue(features, {"played": support})
+        features, stage = (
+            np.empty(self.problem.width, dtype=np.int64),
+            self._stage(support, explore),
+        )
+        key = (np.uint64(self.seed), t)
+        n = kernels.choose(*key, d, stage, self._shop, features, workspace(d))
+        return self._desk.issue(features[:n], {"played": support})
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the support of the ticket, or on the best of what was read."""
@@ -124,20 +135,33 @@ class MomentLearner(LearnerBase):
 
     def _play(self, block: Block) -> int:
         support, explore, _ = self._planned
-        return kernels.play(block, self._stage(support, explore), self._arrays())
+        return kernels.play(block, self._stage(support, explore), self._arrays(), self._shop)
 
     def _select(self) -> None:
         """Forward selection on all that was read; without a label the support stays."""
         if self._sums.totals[WEIGHT] > 0.0:
-            problem = self.problem
-            self._support = kernels.select(problem.d, problem.k, self.ridge, self._arrays())
+            self._support = self._selected()
+
+    def _selected(self) -> Indices:
+        problem, fit = self.problem, (self.problem.k, self.ridge, self._arrays())
+        if problem.prices is None:
+            return kernels.select(problem.d, *fit)
+        return np.sort(forward_within(self._shop, *fit))
 
     def _model(self) -> tuple[Floats, float]:
         """Weights and intercept."""
         weights, support = np.zeros(self.problem.d), self._support
-        S = support if len(support) else np.arange(self.problem.d)
+        S = support
+        if not len(S):
+            priced = self.problem.prices is not None
+            S = self._selected() if priced else np.arange(self.problem.d)
         constant = kernels.model(S, self._stage(support), self._arrays(), weights)
         return weights, float(constant)
+
+    def _resume(self) -> None:
+        """StateError unless the support is affordable."""
+        if not self.problem.affords(self._support):
+            raise StateError(f"support: {self._support.tolist()} is more than the budget buys")
 
     def _stage(self, support: Indices, explore: int = 0) -> Stage:
         return Stage(support, explore, self.problem.k, self.ridge)

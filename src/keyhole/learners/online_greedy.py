@@ -9,12 +9,14 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from keyhole.blocks.draw.reading import Block
+from keyhole.blocks.fit.purchase import shop_of
 from keyhole.blocks.fit.set_function import slot_gains
 from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
-from keyhole.blocks.greedy.schemes import Draw
+from keyhole.blocks.greedy.priced_reads import PricedReads
+from keyhole.blocks.greedy.schemes import Draw, Scheme
 from keyhole.errors import shortened
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase, refuse_prices
@@ -45,8 +47,8 @@ def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[in
 
 
 def default_slots(problem: Problem) -> int:
-    """3 k, but at most half the budget and at least k."""
-    return max(problem.k, min(3 * problem.k, problem.reads // 2))
+    """3 k, but at most half the budget and at least k; half the width if there are prices."""
+    return max(problem.k, min(3 * problem.k, problem.width // 2))
 
 
 class Memo(NamedTuple):
@@ -67,6 +69,10 @@ class OnlineGreedyLearner(LearnerBase):
 
     judges the features: slot i is told g_b({j_1, ..., j_{i-1}, j}) of the features j it read, so
     that the slots together learn the greedy choice.
+
+    With prices, the slots draw one after the other from what the money left still buys, and one of
+    them, drawn beforehand, spends all that is left on features to learn about: `PricedReads` says
+    how, and why its estimates are unbiased. `budget` is then a limit in money, kept to the unit.
 
     **Improper**: it plays up to k1 > k features, with weights that depend on x_t (VAW's), while it
     is compared with k-sparse models that are fixed. `budget` is the paper's k0: everything that is
@@ -138,6 +144,7 @@ class OnlineGreedyLearner(LearnerBase):
 
     SAVED = ("_desk", "_bexp", "_history", "_memory")
     MEMOS = (Memo,)
+    BLIND = False  # draws within the money
     BYTES_PER_PAIR = 8.0  # what VAW starts from
 
     def __init__(
@@ -154,7 +161,9 @@ class OnlineGreedyLearner(LearnerBase):
         clip: bool = False,
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
-        d, budget = problem.d, problem.reads
+        d, budget = problem.d, problem.width
+        if horizon is not None or parts not in (None, PRACTICAL):
+            refuse_prices(problem, "Algorithm 2 with a horizon, or with parts of your own,")
         if horizon is None and kappa is not None:
             raise ProblemError("kappa is for the theorem's parameters: give the horizon too")
         if horizon is not None and None in (batch_size, slots):
@@ -171,17 +180,25 @@ class OnlineGreedyLearner(LearnerBase):
         self.kappa, self.ridge = kappa, ridge
         self.slots = whole_number("slots", slots, 1)
         if self.slots > budget:
-            raise ProblemError(f"slots must be at most the budget {budget}, got {slots}")
+            most = f"the budget {budget}"
+            if problem.prices is not None:
+                most = f"{budget}, what a budget of {problem.budget} can buy"
+            raise ProblemError(f"slots must be at most {most}, got {slots}")
         self.batch_size = None if batch_size is None else whole_number("batch_size", batch_size, 1)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         self.parts = (PRACTICAL if horizon is None else PAPER) if parts is None else parts
         if not isinstance(self.parts, Parts):
             raise ProblemError(f"parts must be PAPER, PRACTICAL or a Parts, got {shortened(parts)}")
         self._memory = self.parts.memory(d, ridge)
-        scheme = self.parts.scheme(d, self.slots, budget)
-        self._bexp = BEXP(scheme, seed=seed, rate=self.parts.rate)
+        self._bexp = BEXP(self._scheme(), seed=seed, rate=self.parts.rate)
         self._history = History(d, self._memory.experts)
         self._batches = Batches[Batch]()
+
+    def _scheme(self) -> Scheme:
+        problem = self.problem
+        if problem.prices is None:
+            return self.parts.scheme(problem.d, self.slots, problem.width)
+        return PricedReads(shop_of(problem), problem.width, self.slots)
 
     @classmethod
     def as_printed(
@@ -197,6 +214,7 @@ class OnlineGreedyLearner(LearnerBase):
         >>> learner.batch_size, learner.slots
         (20, 28)
         """
+        refuse_prices(problem, "Algorithm 2 as it is printed")
         return cls(problem, seed=seed, horizon=horizon, kappa=kappa)
 
     @property
@@ -286,6 +304,9 @@ class OnlineGreedyLearner(LearnerBase):
         return {**super()._sizes(), "slots": self.slots, **self._batches.sizes()}
 
     def _resume(self) -> None:
+        for entry in (*self._batches.waiting, self._batches.apart):
+            if entry is not None and not self.problem.affords(entry.content.draw.S):
+                raise StateError(f"batch {entry.number} reads more than the budget buys")
         self._batches.refuse_unless_of(self._desk, lambda batch: batch.draw.S)
 
     def _size(self, t: int) -> int:

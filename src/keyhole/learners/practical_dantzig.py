@@ -24,7 +24,7 @@ from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.errors import shortened
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.label_span import cut_off_largest
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import LearnerBase, at_least
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit
@@ -148,7 +148,8 @@ class PracticalDantzig(DantzigLearner):
         if problem.exploration < 1:
             raise ProblemError(
                 f"budget must leave something to explore with: k = {problem.k} features are "
-                f"played, got budget = {problem.reads}; make it at least {problem.k + 1}"
+                f"played, got budget = {problem.budget}; make it "
+                f"{at_least(problem, problem.k + 1, str(problem.k + 1))}"
             )
         if not isinstance(parts, Parts):
             raise ProblemError(f"parts must be a Parts, such as PRACTICAL, got {shortened(parts)}")

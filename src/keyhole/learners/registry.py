@@ -14,6 +14,7 @@ from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.saving.snapshot import StatefulLearner
 
 Group = Literal["recommended", "paper", "literature", "baseline", "reference"]
+Treatment = Literal["by price", "any reads", "reads nothing", "reads all", "refuses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class LearnerRow:
         Whether its models have one. If not, columns and label should be centred.
     compared
         Whether `keyhole compare` plays it unless told otherwise.
+    prices
+        What it does with the prices of a problem: buys by score and price, within the money; reads
+        any `problem.reads` features, for it knows no prices; reads nothing, or everything, so that
+        they change nothing; or refuses.
     learns_by
         The round by which it has half the loss of the running mean on `testing.easy_stream`, and
         conformance checks that: twice what the worst of 16 seeds took. None: it claims nothing.
@@ -55,6 +60,7 @@ class LearnerRow:
     reads_everything: bool = False
     has_intercept: bool = True
     compared: bool = False
+    prices: Treatment = "any reads"
     learns_by: int | None = None
 
     @property
@@ -82,6 +88,7 @@ _ROWS = (
         "No noise level, horizon, scale or constant: learns what it needs from what it buys.",
         "recommended",
         compared=True,
+        prices="by price",
         learns_by=256,
     ),
     LearnerRow(
@@ -90,18 +97,21 @@ _ROWS = (
         "Reads nothing and predicts 0.",
         "baseline",
         has_intercept=False,
+        prices="reads nothing",
     ),
     LearnerRow(
         "mean",
         "nothing_read:RunningMean",
         "Reads nothing and predicts the mean of the labels so far: what any learner should beat.",
         "baseline",
+        prices="reads nothing",
     ),
     LearnerRow(
         "last-value",
         "nothing_read:LastValue",
         "Reads nothing and predicts the label told last: hard to beat where labels change slowly.",
         "baseline",
+        prices="reads nothing",
     ),
     LearnerRow(
         "fixed",
@@ -109,6 +119,7 @@ _ROWS = (
         "Buys the same features every round and predicts by VAW on them.",
         "baseline",
         settings=CLIPPED,
+        prices="by price",
     ),
     LearnerRow(
         "random",
@@ -117,6 +128,7 @@ _ROWS = (
         "baseline",
         settings=CLIPPED,
         compared=True,
+        prices="by price",
     ),
     LearnerRow(
         "full",
@@ -126,6 +138,7 @@ _ROWS = (
         settings=CLIPPED,
         reads_everything=True,
         compared=True,
+        prices="reads all",
         learns_by=64,
     ),
     LearnerRow(
@@ -145,6 +158,7 @@ _ROWS = (
         settings=PRINTED,
         preset="as_printed",
         has_intercept=False,
+        prices="refuses",
     ),
     LearnerRow(
         "dantzig-data",
@@ -161,6 +175,7 @@ _ROWS = (
         settings=CLIPPED,
         has_intercept=False,
         compared=True,
+        prices="by price",
         learns_by=512,
     ),
     LearnerRow(
@@ -171,6 +186,7 @@ _ROWS = (
         settings=PRINTED,
         preset="as_printed",
         has_intercept=False,
+        prices="refuses",
     ),
     LearnerRow(
         "dual-averaging",
@@ -267,6 +283,7 @@ _ROWS = (
         "explore_commit:ExploreThenCommitLearner",
         "Reads random features for a while, selects k by orthogonal matching pursuit, plays those.",
         "literature",
+        prices="by price",
         learns_by=256,
     ),
     LearnerRow(
@@ -274,6 +291,7 @@ _ROWS = (
         "epsilon_greedy:EpsilonGreedyLearner",
         "Reads the features most correlated with the label, now and then any; plays the best k.",
         "literature",
+        prices="by price",
         learns_by=128,
     ),
     LearnerRow(
@@ -283,6 +301,7 @@ _ROWS = (
         "reference",
         settings=CLIPPED,
         reads_everything=True,
+        prices="reads all",
         learns_by=128,
     ),
     LearnerRow(
@@ -291,6 +310,7 @@ _ROWS = (
         "Reads everything and plays VAW on the k features of forward selection.",
         "reference",
         reads_everything=True,
+        prices="reads all",
         learns_by=64,
     ),
 )

@@ -14,7 +14,7 @@ from keyhole.blocks.fit.linear import predict_seen
 from keyhole.blocks.literature import subset_experts as kernels
 from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
 from keyhole.fields import AT_LEAST_0, Holds
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import LearnerBase, at_least
 from keyhole.problem import (
     Floats,
     Indices,
@@ -114,8 +114,8 @@ class SubsetExpertsLearner(LearnerBase):
         m = problem.exploration
         if m < 2 and m < d:
             raise ProblemError(
-                f"budget must be at least k + 2 = {k + 2}, or all d = {d}, to see pairs of "
-                f"features, got {problem.reads}"
+                f"budget must be {at_least(problem, k + 2, f'k + 2 = {k + 2}, or all d = {d},')} "
+                f"to see pairs of features, got {problem.budget}"
             )
         n = math.comb(d, k)
         if n > MOST:

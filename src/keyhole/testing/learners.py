@@ -61,7 +61,8 @@ def check_learner(factory: LearnerMaker, *, learns_by: int | None = None) -> Non
         learns_an_easy_stream(factory, learns_by)
 
 
-def _make(factory: LearnerMaker, shape: tuple[int, int, int] = (12, 3, 6)) -> Learner:
+def make(factory: LearnerMaker, shape: tuple[int, int, int] = (12, 3, 6)) -> Learner:
+    """A learner for a problem of that shape; with budget = d if it refuses the other."""
     d, k, budget = shape
     try:
         return factory(Problem(d, k, budget))
@@ -88,7 +89,7 @@ def _same(ours: Transcript, theirs: Transcript, promise: str) -> None:
 def keeps_to_the_budget(factory: LearnerMaker) -> None:
     """Tickets stay within the budget for every shape of problem; weights and predictions finite."""
     for shape in SHAPES:
-        learner = _make(factory, shape)
+        learner = make(factory, shape)
         d = learner.problem.d
         X, y = _data(d, 80)
         for played in rounds(learner, ArrayStream(X, y)):  # the referee raises on overspending
@@ -104,37 +105,37 @@ def sees_only_what_it_bought(factory: LearnerMaker) -> None:
     """Replacing what was not bought, by NaN or by numbers, gives the identical transcript."""
     for shape in SHAPES:
         X, y = _data(shape[0], 120)
-        first = _transcript(_make(factory, shape), X, y)
+        first = _transcript(make(factory, shape), X, y)
         bought = np.full((len(X), shape[0]), -1, dtype=np.int32)
         for t, (features, _) in enumerate(first):
             bought[t, : len(features)] = features
         for poison in (None, np.random.default_rng(shape)):
-            again = _transcript(_make(factory, shape), poisoned(X, bought, poison), y)
+            again = _transcript(make(factory, shape), poisoned(X, bought, poison), y)
             _same(first, again, "what was not bought does not matter")
 
 
 def cannot_see_the_future(factory: LearnerMaker) -> None:
     """Changing labels from some round on changes nothing up to the prediction of that round."""
     X, y = _data(12, 120)
-    first = _transcript(_make(factory), X, y)
+    first = _transcript(make(factory), X, y)
     for t in (0, 1, 17, 64, 119):
         altered = y.copy()
         altered[t:] = 3.0 - altered[t:]
-        again = _transcript(_make(factory), X, altered)
+        again = _transcript(make(factory), X, altered)
         _same(first[: t + 1], again[: t + 1], f"labels from round {t + 1} on come later")
 
 
 def repeats_itself(factory: LearnerMaker) -> None:
     """Two learners made alike play alike."""
     X, y = _data(12, 150)
-    _same(_transcript(_make(factory), X, y), _transcript(_make(factory), X, y), "same seed")
+    _same(_transcript(make(factory), X, y), _transcript(make(factory), X, y), "same seed")
 
 
 def goes_on_from_a_copy(factory: LearnerMaker) -> None:
     """A deep copy taken at any round has the same future: there is no state outside the learner."""
     X, y = _data(12, 150)
     for t in (0, 1, 63, 100):
-        learner = _make(factory)
+        learner = make(factory)
         _transcript(learner, X[:t], y[:t])
         twin = copy.deepcopy(learner)
         ours = _transcript(learner, X[t:], y[t:])
@@ -149,7 +150,7 @@ def goes_on_from_a_file(factory: LearnerMaker) -> None:
     X, y = _data(12, 160)
     for t in (0, 1, 7, 63, 100):
         for late in (0, 3):
-            learner = _make(factory)
+            learner = make(factory)
             if not has_state(learner):
                 return
             _transcript(learner, X[:t], y[:t])
@@ -174,7 +175,7 @@ def goes_on_from_a_file(factory: LearnerMaker) -> None:
 def predicts_without_a_trace(factory: LearnerMaker) -> None:
     """`predict`, `weights`, `intercept` change nothing, however often they are called."""
     X, y = _data(12, 100)
-    learner = _make(factory)
+    learner = make(factory)
     curious: Transcript = []
     for x, label in zip(X, y.tolist(), strict=True):
         ticket = learner.ask()
@@ -185,13 +186,13 @@ def predicts_without_a_trace(factory: LearnerMaker) -> None:
         learner.intercept  # noqa: B018
         learner.tell(seen, label)
         curious.append((tuple(ticket.features.tolist()), guesses.pop()))
-    _same(_transcript(_make(factory), X, y), curious, "looking changes nothing")
+    _same(_transcript(make(factory), X, y), curious, "looking changes nothing")
 
 
 def refuses_without_a_trace(factory: LearnerMaker) -> None:
     """Bad labels and bad tickets raise the right error and leave the learner as it was."""
     X, y = _data(12, 60)
-    learner = _make(factory)
+    learner = make(factory)
     tried: Transcript = []
     for x, label in zip(X, y.tolist(), strict=True):
         ticket = learner.ask()
@@ -206,7 +207,7 @@ def refuses_without_a_trace(factory: LearnerMaker) -> None:
         learner.tell(seen, label)
         _refused(TicketError, "telling twice", learner.tell, seen, 1.0)
         _refused(TicketError, "dropping what was told", learner.drop, ticket)
-    _same(_transcript(_make(factory), X, y), tried, "a refusal changes nothing")
+    _same(_transcript(make(factory), X, y), tried, "a refusal changes nothing")
 
 
 def _fakes(learner: Learner, ticket: Ticket) -> Iterator[tuple[str, Ticket]]:
@@ -228,7 +229,7 @@ def _refused(error: type[KeyholeError], what: str, call: Callable[..., None], *a
 def takes_labels_in_any_order(factory: LearnerMaker) -> None:
     """Late, shuffled and dropped labels, tickets that went through JSON: all are welcome."""
     X, y = _data(12, 240)
-    learner = _make(factory)
+    learner = make(factory)
     rng = np.random.default_rng(7)
     waiting: list[tuple[Observation, float]] = []
     for x, label in zip(X, y.tolist(), strict=True):
@@ -252,7 +253,7 @@ def copes_with_absent_values(factory: LearnerMaker) -> None:
     X, y = _data(12, 150)
     X[np.random.default_rng(3).random(X.shape) < 0.3] = np.nan
     X[:, 5] = np.nan
-    learner = _make(factory)
+    learner = make(factory)
     for features, y_hat in _transcript(learner, X, y):
         require(math.isfinite(y_hat), f"finite prediction with absent values, bought {features}")
     require(bool(np.isfinite(learner.weights).all()), "finite weights with absent values")
@@ -266,7 +267,7 @@ def copes_with_odd_columns(factory: LearnerMaker) -> None:
     X[:, 3] = X[:, 2]
     X[:, 4] = -2 * X[:, 2]
     X[:, 6] = X[:, 7] + X[:, 8]
-    learner = _make(factory)
+    learner = make(factory)
     for features, y_hat in _transcript(learner, X, y):
         require(math.isfinite(y_hat), f"finite prediction on odd columns, bought {features}")
     require(bool(np.isfinite(learner.weights).all()), "finite weights on odd columns")
@@ -275,7 +276,7 @@ def copes_with_odd_columns(factory: LearnerMaker) -> None:
 def stays_small(factory: LearnerMaker) -> None:
     """State does not grow with the number of rounds once tickets are closed."""
     X, y = _data(12, 6000)
-    learner = _make(factory)
+    learner = make(factory)
     _transcript(learner, X[:2000], y[:2000])
     early = size_of(learner)
     _transcript(learner, X[2000:], y[2000:])
@@ -289,11 +290,11 @@ def stays_small(factory: LearnerMaker) -> None:
 def plays_blocks_as_it_plays_rounds(factory: LearnerMaker) -> None:
     """If there is `advance`: same predictions, reads and weights as round by round, bit for bit."""
     for shape in SHAPES:
-        if not plays_blocks(_make(factory, shape)):
+        if not plays_blocks(make(factory, shape)):
             return
         X, y = _data(shape[0], 300)
         for rows in (X, X.astype(np.float32)):
-            slow_learner, fast_learner = _make(factory, shape), _make(factory, shape)
+            slow_learner, fast_learner = make(factory, shape), make(factory, shape)
             slow = play(slow_learner, RowsOnly(ArrayStream(rows, y)))
             fast = play(fast_learner, ArrayStream(rows, y))
             same = np.array_equal(slow.predictions, fast.predictions)
@@ -310,14 +311,14 @@ def plays_blocks_as_it_plays_rounds(factory: LearnerMaker) -> None:
 def sees_only_what_it_bought_in_blocks(factory: LearnerMaker) -> None:
     """If there is `advance`: what it says it bought is all it reads."""
     for shape in SHAPES:
-        learner = _make(factory, shape)
+        learner = make(factory, shape)
         if not plays_blocks(learner):
             return
         X, y = _data(shape[0], 200)
         bought = np.full((200, learner.problem.width), -1, dtype=np.int32)
         first = learner.advance(X, y, bought)
         for poison in (None, np.random.default_rng(shape)):
-            twin, again = _make(factory, shape), np.full_like(bought, -1)
+            twin, again = make(factory, shape), np.full_like(bought, -1)
             if plays_blocks(twin):
                 second = twin.advance(poisoned(X, bought, poison), y, again)
                 require(np.array_equal(bought, again), f"same purchases, poisoned rows, {shape}")

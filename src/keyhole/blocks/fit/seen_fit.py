@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.seen_sums import (
@@ -45,6 +46,17 @@ class Fit(NamedTuple):
     w: Floats  # their weights
     units: Floats  # of all candidates, see `measure`
     factor: Floats  # of the matrix on the chosen ones, see `forward`
+
+
+class Steps(NamedTuple):
+    """Forward selection in progress, with a column per candidate: see `forward`."""
+
+    units: Floats
+    L: Floats
+    D: Floats  # what of each is new, given those chosen
+    r: Floats  # its product with what is left of the label
+    free: NDArray[np.bool_]  # whether it can be chosen
+    step: Floats
 
 
 LOW, HIGH = range(2)  # of `limits`
@@ -97,6 +109,36 @@ def _correlation(S: Indices, units: Floats, a: int, b: int, pairs: Floats, d: in
     return float(about * units[INVERSE, a] * units[INVERSE, b])
 
 
+@inner
+def begin(S: Indices, most: int, ridge: float, sums: Sums) -> Steps:
+    """Forward selection of at most `most` of S, before the first."""
+    m = len(S)
+    units = measure(S, sums)
+    L, step = np.zeros((most, m)), np.empty(most)
+    D, r, free = np.empty(m), units[PRODUCTS].copy(), np.empty(m, dtype=np.bool_)
+    for a in range(m):
+        free[a] = units[INVERSE, a] > 0.0
+        D[a] = 1.0 + ridge / units[ROWS, a] if free[a] else 1.0
+    return Steps(units, L, D, r, free, step)
+
+
+@inner
+def choose(v: int, size: int, S: Indices, sums: Sums, steps: Steps) -> None:
+    """Choose candidate v after `size` others: what is new in the others is what it leaves."""
+    units, L, D, r, free, step = steps
+    root, free[v] = math.sqrt(D[v]), False
+    step[size] = r[v] / root
+    for a in range(len(S)):
+        if free[a]:
+            product = _correlation(S, units, v, a, sums.pairs, sums.singles.shape[1])
+            for q in range(size):
+                product -= L[q, v] * L[q, a]
+            L[size, a] = product / root
+            D[a] -= L[size, a] * L[size, a]
+            r[a] -= L[size, a] * step[size]
+    L[size, v] = root
+
+
 @kernel
 def forward(S: Indices, most: int, gate: float, ridge: float, sums: Sums) -> Fit:
     """Choose at most `most` of S one after the other, each the one that explains most of what is
@@ -108,14 +150,10 @@ def forward(S: Indices, most: int, gate: float, ridge: float, sums: Sums) -> Fit
 
     With M the lower triangle M_pq = factor[q, chosen[p]], M M' = R + diag(ridge / N) on the chosen.
     """
-    pairs, d, m = sums.pairs, sums.singles.shape[1], len(S)
+    m = len(S)
     most = min(most, m)
-    units = measure(S, sums)
-    L, chosen, step = np.zeros((most, m)), np.empty(most, dtype=np.int64), np.empty(most)
-    D, r, free = np.empty(m), units[PRODUCTS].copy(), np.empty(m, dtype=np.bool_)
-    for a in range(m):
-        free[a] = units[INVERSE, a] > 0.0
-        D[a] = 1.0 + ridge / units[ROWS, a] if free[a] else 1.0
+    chosen, steps = np.empty(most, dtype=np.int64), begin(S, most, ridge, sums)
+    units, L, D, r, free, step = steps
     size, left = 0, 1.0
     while size < most:
         v, best = -1, 0.0
@@ -126,17 +164,7 @@ def forward(S: Indices, most: int, gate: float, ridge: float, sums: Sums) -> Fit
                     v, best = a, gain
         if v < 0:
             break
-        root, free[v] = math.sqrt(D[v]), False
-        step[size] = r[v] / root
-        for a in range(m):
-            if free[a]:
-                product = _correlation(S, units, v, a, pairs, d)
-                for q in range(size):
-                    product -= L[q, v] * L[q, a]
-                L[size, a] = product / root
-                D[a] -= L[size, a] * L[size, a]
-                r[a] -= L[size, a] * step[size]
-        L[size, v] = root
+        choose(v, size, S, sums, steps)
         left -= best
         chosen[size] = v
         size += 1

@@ -9,6 +9,8 @@ import numpy as np
 from keyhole.blocks.draw.keyed import Seed, complement
 from keyhole.blocks.draw.reading import Block, read
 from keyhole.blocks.draw.sorting import merge
+from keyhole.blocks.fit.market import Market
+from keyhole.blocks.fit.purchase import fill, priced
 from keyhole.blocks.fit.seen_fit import Fit, Sums, forward, natural, tell, weigh
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.seen_sums import arrived
@@ -19,7 +21,8 @@ GATE = 2.0  # standard errors: below, a feature of a round that explores is not 
 
 class Stage(NamedTuple):
     """What rounds have in common: they play VAW on the support, if there is one, else on the best k
-    of what was read, and read it and `explore` others, drawn uniformly.
+    of what was read, and read it and `explore` others, drawn uniformly. With prices, others as long
+    as there is money for them, or none if `explore` is 0.
     """
 
     support: Indices
@@ -30,11 +33,15 @@ class Stage(NamedTuple):
 
 @kernel
 def choose(
-    seed: Seed, t: int, d: int, support: Indices, drawn: Indices, out: Indices, space: Indices
-) -> None:
-    """What round t reads: the support and len(drawn) others, ascending."""
+    seed: Seed, t: int, d: int, stage: Stage, shop: Market, out: Indices, space: Indices
+) -> int:
+    """What round t reads, the support and others, ascending; how many."""
+    support = stage.support
+    if priced(shop) and stage.explore > 0:
+        return fill(seed, t, 0, support, shop, out)
+    drawn = np.empty(stage.explore, dtype=np.int64)
     complement(seed, t, 0, d, support, drawn, space)
-    merge(drawn, support, out)
+    return merge(drawn, support, out)
 
 
 @kernel
@@ -77,14 +84,13 @@ def select(d: int, k: int, ridge: float, sums: Sums) -> Indices:
 
 
 @kernel
-def play(block: Block, stage: Stage, sums: Sums) -> int:
+def play(block: Block, stage: Stage, sums: Sums, shop: Market) -> int:
     """Play rounds one after the other; how many, see `Block`."""
-    support, d = stage.support, block.X.shape[1]
-    width = len(support) + stage.explore
-    drawn = np.empty(stage.explore, dtype=np.int64)
-    features, values = np.empty(width, dtype=np.int64), np.empty(width)
+    d, width = block.X.shape[1], block.bought.shape[1]
+    some, room = np.empty(width, dtype=np.int64), np.empty(width)
     for t in range(len(block.y)):
-        choose(block.seed, block.first_round + t, d, support, drawn, features, block.space)
+        n = choose(block.seed, block.first_round + t, d, stage, shop, some, block.space)
+        features, values = some[:n], room[:n]
         if not read(block.X[t], features, values, block.bought[t]):
             return t
         block.predictions[t] = predict(features, values, stage, sums)

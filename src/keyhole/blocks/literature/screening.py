@@ -8,6 +8,8 @@ import numpy as np
 
 from keyhole.blocks.draw.keyed import Seed, subset, uniform
 from keyhole.blocks.draw.reading import Block, read
+from keyhole.blocks.fit.market import Market
+from keyhole.blocks.fit.purchase import best_buy, fill, priced
 from keyhole.blocks.fit.seen_fit import (
     PRODUCTS,
     ROWS,
@@ -19,7 +21,7 @@ from keyhole.blocks.fit.seen_fit import (
     tell,
     weigh,
 )
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.literature.commit import GATE
 from keyhole.blocks.sums.seen_sums import WEIGHT, arrived
 from keyhole.problem import Floats, Indices
@@ -36,6 +38,12 @@ class Rule(NamedTuple):
     decay: float
 
 
+@inner
+def _score(units: Floats, a: int, ridge: float) -> float:
+    score = abs(units[PRODUCTS, a]) * units[ROWS, a] / (units[ROWS, a] + ridge)
+    return score if score >= 0.0 else 0.0  # 0 for sums that are no sums, from a file
+
+
 @kernel
 def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
     """The places in S of the k features with the largest |correlation|, ascending.
@@ -46,9 +54,7 @@ def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
     k = min(k, m)
     top, places = np.full(k, -1.0), np.empty(k, dtype=np.int64)
     for a in range(m):
-        score = abs(units[PRODUCTS, a]) * units[ROWS, a] / (units[ROWS, a] + ridge)
-        if not score >= 0.0:
-            score = 0.0  # sums that are no sums, from a file
+        score = _score(units, a, ridge)
         if not score > top[k - 1]:
             continue  # most of them
         p = k - 1
@@ -61,14 +67,36 @@ def screen(S: Indices, k: int, ridge: float, sums: Sums) -> Indices:
 
 
 @kernel
-def choose(seed: Seed, t: int, rule: Rule, sums: Sums, out: Indices, space: Indices) -> None:
-    """What round t reads: any features with probability epsilon t^-decay, else those on top."""
-    d = sums.singles.shape[1]
+def on_top(rule: Rule, sums: Sums, shop: Market, out: Indices) -> int:
+    """The features most correlated with the label, as many as the budget buys; how many.
+
+    With prices, a large sum of squared correlations for the money.
+    """
+    everything = np.arange(sums.singles.shape[1])
+    if not priced(shop):
+        out[:] = screen(everything, len(out), rule.ridge, sums)
+        return len(out)
+    units, score = measure(everything, sums), np.empty(len(everything))
+    for j in range(len(everything)):
+        score[j] = _score(units, j, rule.ridge) ** 2
+    return best_buy(score, shop, out)
+
+
+@kernel
+def choose(
+    seed: Seed, t: int, rule: Rule, sums: Sums, shop: Market, out: Indices, space: Indices
+) -> int:
+    """What round t reads: any features with probability epsilon t^-decay, else those on top.
+
+    Returns how many: without prices len(out).
+    """
     coin = uniform(seed, t, COIN, 0)
-    if coin < rule.epsilon * t ** (-rule.decay) or sums.totals[WEIGHT] == 0.0:
-        subset(seed, t, SUBSET, d, out, space)
-    else:
-        out[:] = screen(np.arange(d), len(out), rule.ridge, sums)
+    if not (coin < rule.epsilon * t ** (-rule.decay) or sums.totals[WEIGHT] == 0.0):
+        return on_top(rule, sums, shop, out)
+    if priced(shop):
+        return fill(seed, t, SUBSET, out[:0], shop, out)
+    subset(seed, t, SUBSET, sums.singles.shape[1], out, space)
+    return len(out)
 
 
 @kernel
@@ -95,12 +123,13 @@ def model(S: Indices, rule: Rule, sums: Sums, out: Floats) -> float:
 
 
 @kernel
-def play(block: Block, rule: Rule, sums: Sums) -> int:
+def play(block: Block, rule: Rule, sums: Sums, shop: Market) -> int:
     """Play rounds one after the other; how many, see `Block`."""
-    budget = block.bought.shape[1]
-    features, values = np.empty(budget, dtype=np.int64), np.empty(budget)
+    width = block.bought.shape[1]
+    some, room = np.empty(width, dtype=np.int64), np.empty(width)
     for t in range(len(block.y)):
-        choose(block.seed, block.first_round + t, rule, sums, features, block.space)
+        n = choose(block.seed, block.first_round + t, rule, sums, shop, some, block.space)
+        features, values = some[:n], room[:n]
         if not read(block.X[t], features, values, block.bought[t]):
             return t
         block.predictions[t] = predict(features, values, rule, sums)

@@ -1,0 +1,232 @@
+"""Every learner of the registry keeps its promises on priced problems, or says that it plays none.
+
+Each cheat below breaks one rule of money, and the named check, or the referee, catches it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import keyhole as kh
+from keyhole.game.playing import Game
+from keyhole.learners.base import LearnerBase
+from keyhole.problem import Floats
+from keyhole.testing import learners as checks
+from keyhole.testing import priced
+from keyhole.testing.learners import LearnerMaker
+
+PLAYS = [name for name, row in kh.LEARNERS.items() if row.prices != "refuses"]
+NEED_MORE = ("dantzig", "dantzig-data", "ds-poslrc", "subset-experts")
+BY_PRICE = [name for name, row in kh.LEARNERS.items() if row.prices == "by price"]
+ANY_READS = [name for name, row in kh.LEARNERS.items() if row.prices == "any reads"]
+
+
+@pytest.mark.parametrize("check", kh.testing.PRICED_CHECKS, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize("name", PLAYS)
+def test_learner(name: str, check: Callable[[LearnerMaker], None]) -> None:
+    check(kh.testing.on_prices(lambda problem: kh.LEARNERS[name](problem, seed=3)))
+
+
+@pytest.mark.parametrize("check", kh.testing.PRICED_CHECKS, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize("name", BY_PRICE)
+def test_learner_on_little_money(name: str, check: Callable[[LearnerMaker], None]) -> None:
+    """Where most features cost more than the budget, and no two of them are affordable blindly."""
+    check(kh.testing.on_prices(lambda p: kh.LEARNERS[name](p, seed=3), tight=True))
+
+
+def test_what_the_registry_says_is_what_classes_do() -> None:
+    problem = kh.testing.with_prices(kh.Problem(12, 3, 6))
+    tight = kh.testing.with_prices(kh.Problem(12, 3, 6), tight=True)
+    for name, row in kh.LEARNERS.items():
+        cls: Any = row.cls
+        assert issubclass(cls, LearnerBase)
+        if row.prices == "refuses":
+            for money in (problem, tight, problem.whole()):
+                with pytest.raises(kh.ProblemError, match="all cost the same"):
+                    row(money)
+            continue
+        assert (row.prices == "any reads") == cls.BLIND, name
+        assert row.reads_everything == (row.prices == "reads all")
+        if row.prices == "any reads":
+            with pytest.raises(kh.ProblemError, match=r"this learner knows no prices"):
+                row(tight)
+        elif row.prices == "reads nothing":
+            assert not len(row(tight).ask().features)
+
+
+@pytest.mark.parametrize("name", ANY_READS)
+def test_those_without_prices_say_the_smallest_budget_that_would_do(name: str) -> None:
+    """In words, in money, and it is the smallest: a cent less is refused."""
+    problem = kh.Problem(8, 2, "5.99", prices=["3.00"] * 2 + ["0.50"] * 6)
+    with pytest.raises(kh.ProblemError) as caught:
+        kh.LEARNERS[name](problem)
+    assert "make it at least 6.0, or use a learner that buys by price" in str(caught.value)
+    enough = problem.replace(budget=6)
+    assert enough.reads == 2
+    if name in NEED_MORE:  # than k, and say in money how much
+        with pytest.raises(kh.ProblemError, match=r"at least (6\.5, what any 3|7\.0, what any 4)"):
+            kh.LEARNERS[name](enough)
+    else:
+        kh.LEARNERS[name](enough)
+
+
+# Cheats. Ten features of 0.10, all of a panel of 1.00, and two that are free.
+CENTS = kh.Problem(
+    12,
+    2,
+    "1.30",
+    prices=["0.10"] * 10 + ["0", "0"],
+    panels={"blood": ("1.00", list(range(10)))},
+)
+
+
+class Cheat(kh.Zero):
+    """Buys `features`, and writes a bill of its own."""
+
+    features: tuple[int, ...] = ()
+    bill: Mapping[str, Any] = {}
+
+    def ask(self) -> kh.Ticket:
+        honest = self._desk.issue(self.features)
+        return kh.Ticket(honest.round, honest.features, **self.bill) if self.bill else honest
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        predictions = super().advance(X, y, bought)
+        if bought is not None:
+            bought[:, : len(self.features)] = self.features
+        return predictions
+
+
+class OverByACent(Cheat):
+    """Has a limit of 1.29 and spends 1.30."""
+
+    features = (0, 1, 2)
+
+    def __init__(self, problem: kh.Problem, *, seed: int = 0) -> None:
+        super().__init__(CENTS.replace(budget="1.29"), seed=seed)
+
+
+class WithoutThePanel(Cheat):
+    """Takes the members for what they cost themselves: thirteen dimes buy all of them."""
+
+    features = tuple(range(10))
+
+    def __init__(self, problem: kh.Problem, *, seed: int = 0) -> None:
+        super().__init__(CENTS, seed=seed)
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize("cheat", [OverByACent, WithoutThePanel])
+def test_what_is_too_dear_is_caught(cheat: type[Cheat], in_blocks: bool) -> None:
+    learner = cheat(CENTS)
+    assert in_blocks or learner.problem.width < len(learner.features) or cheat is OverByACent
+    game = Game(learner, in_blocks=in_blocks)
+    if learner.problem.width < len(learner.features) and in_blocks:
+        return  # `bought` has no room for it
+    with pytest.raises(kh.BudgetError, match=r"cost .*, the budget is 1\.\d+ per example"):
+        game.play_block(np.ones((3, 12)), np.zeros(3))
+    assert game.ledger.rounds == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "features", "bill", "message"),
+    [
+        ("a panel paid twice", (0, 1), {"cost": 2.2}, r"cost 2\.2, they cost 1\.2"),
+        ("a free feature charged", (0, 10), {"cost": 1.2}, r"cost 1\.2, they cost 1\.1"),
+        ("a feature for nothing", (0,), {"cost": 0.0}, r"cost 0\.0, they cost 1\.1"),
+        (
+            "a member without its panel",
+            (0,),
+            {"cost": 1.1, "order": ("feature 0",)},
+            r"orders \['feature 0'\] for \['feature 0'\], which need .*'blood'",
+        ),
+        (
+            "a free feature ordered",
+            (0, 10),
+            {"cost": 1.1, "order": ("feature 0", "feature 10", "blood")},
+            r"orders .*'feature 10'.* which need",
+        ),
+    ],
+)
+def test_a_wrong_bill_is_caught(
+    what: str, features: tuple[int, ...], bill: dict[str, Any], message: str
+) -> None:
+    learner = Cheat(CENTS)
+    learner.features, learner.bill = features, bill
+    game = Game(learner, in_blocks=False)
+    with pytest.raises(kh.BudgetError, match=message):
+        game.play_block(np.ones((3, 12)), np.zeros(3))
+    with pytest.raises((AssertionError, kh.BudgetError)):
+        priced.spends_within_the_limit(lambda problem: _cheat(features, bill))
+    honest = Cheat(CENTS)
+    honest.features = features
+    Game(honest, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
+    plain = Cheat(CENTS)  # a ticket that says nothing is as good
+    plain.features, plain.bill = features, {"names": None}
+    Game(plain, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
+
+
+def _cheat(features: tuple[int, ...], bill: dict[str, Any]) -> Cheat:
+    learner = Cheat(CENTS)
+    learner.features, learner.bill = features, bill
+    return learner
+
+
+class BooksAnother(Cheat):
+    """Writes down one panel's member in blocks, and reads another too."""
+
+    features = (0,)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        super().advance(X, y, bought)
+        return X[:, 1].astype(np.float64)
+
+
+def test_a_member_read_without_being_bought_is_caught() -> None:
+    with pytest.raises(AssertionError, match="poisoned rows"):
+        checks.sees_only_what_it_bought_in_blocks(lambda problem: BooksAnother(CENTS))
+    X = np.random.default_rng(0).standard_normal((50, 12))
+    with pytest.raises(kh.BudgetError, match=r"in block play and 0\.0"):
+        kh.play(BooksAnother(CENTS), kh.streams.ArrayStream(X, X[:, 1]), audit=1.0)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "check"),
+    [
+        (OverByACent, priced.spends_within_the_limit),
+        (OverByACent, checks.keeps_to_the_budget),
+        (WithoutThePanel, priced.spends_within_the_limit),
+    ],
+)
+def test_the_cheat_is_caught_by_the_check(
+    cheat: type[Cheat], check: Callable[[LearnerMaker], None]
+) -> None:
+    with pytest.raises((AssertionError, kh.BudgetError)):
+        check(kh.testing.on_prices(cheat))
+
+
+class Doubles(kh.prices.Prices):
+    """A broken twin of the arithmetic: pays for an item as often as it is needed."""
+
+    def count(self, features: Any) -> int:
+        return sum(self.units[i] for j in features for i in self.needs[int(j)])
+
+
+def test_a_learner_that_pays_a_panel_twice_buys_less_than_it_could() -> None:
+    """With the right arithmetic three members fit into 1.30; with the twin's one does."""
+    honest = CENTS.prices
+    assert honest is not None
+    twin = Doubles(honest.items, honest.units, honest.needs, honest.decimals)
+    assert honest.count([0, 1, 2]) == 130
+    assert twin.count([0, 1]) == 220
+    learner = kh.RandomSubset(CENTS, seed=0)
+    members = learner.ask().features
+    assert CENTS.cost(members) == 1.3
+    assert len(members) == 5  # three of the panel and both free ones
