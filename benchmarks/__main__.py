@@ -1,6 +1,6 @@
 """`make bench`: every comparison there is, with its tables.
 
-    python -m benchmarks [--only speed,dantzig,auto,limit,advice,regret] [--data DIR] [--seeds N]
+    python -m benchmarks [--only speed,dantzig,auto,limit,prices,...] [--data DIR] [--seeds N]
 
 Each room can be run by itself and has more to choose from: `python -m benchmarks.speed --help`.
 What was measured before is not measured again. Exit code 1: something failed.
@@ -19,11 +19,12 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "auto": [],
     "limit": [],
     "advice": [],
+    "prices": [],
     "regret": [],
 }
 READS_FILES, HAS_SEEDS = (
-    ("auto", "advice", "regret"),
-    ("dantzig", "auto", "limit", "advice", "regret"),
+    ("auto", "advice", "prices", "regret"),
+    ("dantzig", "auto", "limit", "advice", "prices", "regret"),
 )
 
 
