@@ -90,7 +90,9 @@ def _sentence(line: Line, wide: int) -> str:
         promise = f"weight {line.weight:+.4g}   explains {percent:.1f} % ± {error:.1f} %"
     else:
         promise = f"might explain {100.0 * optimistic(line.gain, line.error):.1f} %"
-    about = f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
+    about = (
+        f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
+    )
     if line.price is None:
         return about
     return f"{about}   {f'costs {line.price:,.10g}' if line.price else 'free'}"

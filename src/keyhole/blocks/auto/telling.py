@@ -54,9 +54,7 @@ class Valued(NamedTuple):
     fewer: tuple[Fewer, ...]
 
 
-def valued(
-    s: Settings, state: State, lead: int, name: Name, cost: Cost | None = None
-) -> Valued:
+def valued(s: Settings, state: State, lead: int, name: Name, cost: Cost | None = None) -> Valued:
     """By the sums of the leading memory, or of the longest while that one has none."""
     source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
     chosen = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
