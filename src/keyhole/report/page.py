@@ -190,7 +190,7 @@ def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]
         return found
     if money.frontier is not None:
         point = money.frontier.at(run.problem.budget)
-        who = f"best for {amount(run.problem.budget, prices)} in hindsight, of any number"
+        who = f"best for {run.problem.budget:,.10g} in hindsight, any number"
         found.append((who, float(len(point.features)), point.loss, point.cost))
     if money.best_total is not None:
         best = money.best_total
@@ -200,7 +200,10 @@ def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]
 
 
 def _pictures(run: Run) -> list[Picture]:
-    best = run.yardstick.removesuffix(" in hindsight")
+    best, beside = f"best {run.best.k} features", ""
+    if run.problem.prices is not None:
+        best += f" for {amount(run.problem.budget, run.problem.prices)}"
+        beside = " Beside each what it costs alone, the fees of its panels included."
     exact = bool((run.regret.low == run.regret.high).all())
     band = "" if exact else " The band is what the search for the best model left open."
     most = "" if exact else f" The line is the most it can be.{band}"
@@ -208,12 +211,12 @@ def _pictures(run: Run) -> list[Picture]:
         (
             "Loss over time",
             "What was lost in total up to each round. The lower, the better. Beside the learner: "
-            f"the {best} features for exactly the rounds up to there, and the baselines.{band}",
+            f"the {best} for exactly the rounds up to there, and the baselines.{band}",
             plots.cumulative_loss(run),
         ),
         (
             "Regret",
-            f"What the learner lost beyond the {best} features of the rounds up to there. A "
+            f"What the learner lost beyond the {best} of the rounds up to there. A "
             "curve that flattens has learnt; one that falls does better than any such "
             f"model.{most}",
             plots.regret(run),
@@ -221,7 +224,7 @@ def _pictures(run: Run) -> list[Picture]:
         (
             "Which features were bought when",
             "A row per feature, those bought most at the top. Full colour: bought in every round; "
-            "none: never.",
+            f"none: never.{beside}",
             plots.reads(run),
         ),
         (

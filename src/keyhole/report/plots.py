@@ -267,7 +267,7 @@ def spending(run: Run) -> Figure:
         figure, axes = _figure(2.6)
         edges = np.append(0, run.ends)
         label = f"spent per example by {shown(run.learner)}"
-        axes.stairs(each, edges, color=BLUE, lw=2.0, label=label)
+        axes.stairs(each, edges, baseline=None, color=BLUE, lw=2.0, label=label)
         axes.axhline(run.problem.budget, color=INK, ls=":", lw=1.4, label="the limit")
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(0, 1.06 * max(run.problem.budget, float(each.max())))
@@ -381,7 +381,7 @@ def _features(axes: Axes, run: Run, rows: Indices, *, priced: bool = False) -> N
     """Names of features on the y axis, with what each costs alone if asked."""
     names = [shown(run.problem.label(int(j))) for j in rows]
     if priced and run.problem.prices is not None:
-        names = [f"{name}  {price_of(run, int(j))}" for name, j in zip(names, rows, strict=True)]
+        names = [f"{name} · {price_of(run, int(j))}" for name, j in zip(names, rows, strict=True)]
     axes.set_yticks(np.arange(len(rows)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

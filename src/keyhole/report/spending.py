@@ -11,6 +11,8 @@ from keyhole.ledger import Ledger
 from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices, Interval, Learner, Problem
 
+FIRST = 4  # the search at the limit itself may take one part in so many of the time
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spending:
@@ -117,6 +119,7 @@ def spending(
     frontier = best = None
     if whole is not None:
         sweep = Sweep(whole, prices, None, seconds)
+        sweep.search(prices.limit(learner.problem.budget), FIRST)
         frontier = sweep.frontier(None, sweep.everywhere(), names)
         if worth is not None:
             best = whole.best_for(Deal(prices, None, None, worth), seconds)
