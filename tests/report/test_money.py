@@ -176,6 +176,10 @@ def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
     assert money.left is not None
     assert money.left[-1] == pytest.approx(2000 - pursed.ledger.spent)
     assert (money.left >= 0).all()
+    assert money.allowed == 2.85  # 2000 / 700, rounded down: less than the budget of 20
+    assert pursed.yardstick == "best 2 for 2.85 in hindsight"
+    assert pursed.best.cost is not None
+    assert pursed.best.cost <= 2.85
     figure = plots.purse(pursed)
     evenly, left = figure.axes[0].get_lines()
     assert list(np.asarray(evenly.get_ydata())) == [2000, 0]

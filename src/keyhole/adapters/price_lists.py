@@ -13,9 +13,12 @@ from keyhole.prices import Money, Panels, PriceList
 from keyhole.problem import Problem
 
 
-def read_if_path(prices: Any) -> Any:
-    """The price list of a file, if that is what is given; everything else as it is."""
-    return read_prices(prices) if isinstance(prices, str | os.PathLike) else prices
+def as_given(prices: Any) -> Any:
+    """The price list of a file, if a path is given; a Series by its labels; others as they are."""
+    if isinstance(prices, str | os.PathLike):
+        return read_prices(prices)
+    by_label = getattr(prices, "to_dict", None)  # of pandas: labels, not places, say whose they are
+    return by_label() if callable(by_label) else prices
 
 
 def refuse_worth_without(prices: object, learner: str, worth: float | None) -> None:
@@ -60,7 +63,7 @@ def by_name(
     >>> by_name({7: 2.5, "age": 0}, {"blood": (4, [7])}).panels
     {'blood': (4, ('7',))}
     """
-    given = {} if prices is None else read_if_path(prices)
+    given = {} if prices is None else as_given(prices)
     if isinstance(given, PriceTable):
         if panels is not None:
             raise ProblemError(f"{given.title}: a price table has its own panels: give no others")
@@ -70,11 +73,16 @@ def by_name(
             "prices must be by name, such as {'age': 0, 'crp': 2.5}, a PriceTable or the path of a "
             f"price list, got {shortened(prices)}: rows have names, and no order"
         )
-    fees = {
-        str(name): (fee, [str(member) for member in members])
-        for name, (fee, members) in (panels or {}).items()
-    }
+    fees = {str(name): _named(panel) for name, panel in (panels or {}).items()}
     return PriceTable({str(name): price for name, price in given.items()}, fees)
+
+
+def _named(panel: Any) -> Any:
+    """A panel whose members go by name; what is no panel is left for PriceTable to refuse."""
+    if not (isinstance(panel, tuple | list) and len(panel) == 2) or isinstance(panel[1], str):
+        return panel
+    fee, members = panel
+    return fee, [str(member) for member in members] if isinstance(members, Iterable) else members
 
 
 def for_names(table: PriceTable, names: Sequence[str]) -> PriceTable:

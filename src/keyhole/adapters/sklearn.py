@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.adapters.price_lists import cut_to_budget, read_if_path, refuse_worth_without
+from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
 from keyhole.errors import LARGEST
 from keyhole.game import play
 from keyhole.game.history import study_first
@@ -253,7 +253,7 @@ class KeyholeRegressor(_Regressor):
         d, found = self.n_features_in_, getattr(self, "feature_names_in_", None)
         names = None if found is None else found.tolist()
         if self._priced:
-            prices = read_if_path(self.prices)
+            prices = as_given(self.prices)
             return cut_to_budget(d, self.sparsity, self.budget, names, prices, self.panels)
         budget = min(cast(int, self.budget), d)
         return Problem(d, min(self.sparsity, budget), budget, names)

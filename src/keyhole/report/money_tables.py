@@ -34,6 +34,7 @@ class MoneyPage:
     total: str
     free: str
     limit: str
+    allowed: str
 
 
 def money_page(run: Run) -> MoneyPage | None:
@@ -48,6 +49,7 @@ def money_page(run: Run) -> MoneyPage | None:
         amount(run.ledger.spent, prices),
         _free(run, prices),
         amount(run.problem.budget, prices),
+        amount(run.problem.budget if run.spending is None else run.spending.allowed, prices),
     )
 
 

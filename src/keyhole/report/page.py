@@ -189,8 +189,8 @@ def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]
     if money is None or prices is None:
         return found
     if money.frontier is not None:
-        point = money.frontier.at(run.problem.budget)
-        who = f"best for {run.problem.budget:,.10g} in hindsight, any number"
+        point = money.frontier.at(money.allowed)
+        who = f"best for {money.allowed:,.10g} in hindsight, any number"
         found.append((who, float(len(point.features)), point.loss, point.cost))
     if money.best_total is not None:
         best = money.best_total
@@ -201,8 +201,8 @@ def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]
 
 def _pictures(run: Run) -> list[Picture]:
     best, beside = f"best {run.best.k} features", ""
-    if run.problem.prices is not None:
-        best += f" for {amount(run.problem.budget, run.problem.prices)}"
+    if run.spending is not None and run.problem.prices is not None:
+        best += f" for {amount(run.spending.allowed, run.problem.prices)}"
         beside = " Beside each what it costs alone, the fees of its panels included."
     exact = bool((run.regret.low == run.regret.high).all())
     band = "" if exact else " The band is what the search for the best model left open."

@@ -178,19 +178,18 @@ class Recorder:
         With prices, the best of those that the budget buys.
         """
         ends, watched = _some(self._trace.ends, self._stream.d), self._prefixes
-        problem = self._learner.problem
         if [prefix.rounds for prefix in watched.prefixes] != ends:
             # The game was not as long as the stream said: look at what was played once more.
             watched = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
-            play(Zero(problem), self._stream, rounds=ends[-1], observers=[watched])
+            play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
             return best_of_each(watched.prefixes, len(ends), self._k, seconds), None, None
-        prefixes = [within_budget(prefix, problem) for prefix in watched.prefixes]
+        prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         models = best_of_each(prefixes, len(prefixes), self._k, seconds)
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
             models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
-        beside = within_budget(watched.beside_past(), problem)
+        beside = within_budget(watched.beside_past(), self._learner)
         with_past = beside.best(self._k, seconds, models[-1].support)
         return models, with_past, watched.prefixes[-1]
 

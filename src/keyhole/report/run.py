@@ -133,7 +133,7 @@ class Run:
     @property
     def yardstick(self) -> str:
         """What the learner is compared with, in words."""
-        money = "" if self.problem.prices is None else f" for {self.problem.budget:,.10g}"
+        money = "" if self.spending is None else f" for {self.spending.allowed:,.10g}"
         return f"best {self.best.k}{money} in hindsight"
 
     @property

@@ -25,6 +25,9 @@ class Spending:
     frontier
         The least loss in hindsight at every cost per example, of any number of features; None where
         the tables for it do not fit in memory.
+    allowed
+        What models in hindsight may cost per example: the budget, or an even share of the purse if
+        that is less.
     worth
         What one unit of squared error is worth, if the learner was told.
     best_total
@@ -35,6 +38,7 @@ class Spending:
 
     spent: Floats
     frontier: Frontier | None
+    allowed: float
     worth: float | None = None
     best_total: Hindsight | None = None
     purse: float | None = None
@@ -93,11 +97,10 @@ class WithinBudget:
         return self.prefix.best_for(Deal(self.prices, k, self.limit, None), seconds, start)
 
 
-def within_budget(prefix: Prefix, problem: Problem) -> Prefix | WithinBudget:
-    """The same rounds, for models that the budget of the problem buys."""
-    if problem.prices is None:
-        return prefix
-    return WithinBudget(prefix, problem.prices, problem.prices.limit(problem.budget))
+def within_budget(prefix: Prefix, learner: Learner) -> Prefix | WithinBudget:
+    """The same rounds, for models that the learner's money buys."""
+    prices = learner.problem.prices
+    return prefix if prices is None else WithinBudget(prefix, prices, _limit(learner, prices))
 
 
 def spending(
@@ -119,12 +122,22 @@ def spending(
     frontier = best = None
     if whole is not None:
         sweep = Sweep(whole, prices, None, seconds)
-        sweep.search(prices.limit(learner.problem.budget), FIRST)
+        sweep.search(_limit(learner, prices), FIRST)
         frontier = sweep.frontier(None, sweep.everywhere(), names)
         if worth is not None:
             best = whole.best_for(Deal(prices, None, None, worth), seconds)
     horizon = getattr(learner, "horizon", None) if purse is not None else None
-    return Spending(spent, frontier, worth, best, purse, horizon)
+    allowed = prices.money(_limit(learner, prices))
+    return Spending(spent, frontier, allowed, worth, best, purse, horizon)
+
+
+def _limit(learner: Learner, prices: Prices) -> int:
+    """The units that an example may cost in hindsight: at most its share of the purse."""
+    limit, purse = prices.limit(learner.problem.budget), getattr(learner, "purse", None)
+    horizon = getattr(learner, "horizon", None)
+    if purse is None or horizon is None:
+        return limit
+    return min(limit, prices.limit(purse) // horizon)
 
 
 def _number(learner: Learner, name: str) -> float | None:
