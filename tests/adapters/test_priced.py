@@ -81,7 +81,7 @@ def test_the_same_prices_in_every_form_are_the_game_of_play(tmp_path: Path) -> N
         assert model.learner_.problem.cost(range(6)) == 57.1
         assert model.cost_ == model.learner_.problem.cost(model.support_) <= 4.1
         assert "mri" not in model.feature_names_in_[model.support_]
-        assert model.score(X, y) > 0.9
+        assert model.score(X, y) > 0.7
 
 
 def test_the_contract_with_prices() -> None:
