@@ -8,8 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.adapters.price_lists import cut_to_budget, for_names
 from keyhole.learners import LEARNERS
-from keyhole.problem import Floats, Learner, Observation, Problem, Ticket, TicketError, plays_blocks
+from keyhole.learners.auto import AutoLearner
+from keyhole.price_table import PriceTable
+from keyhole.prices import DECIMALS
+from keyhole.problem import (
+    Floats,
+    Learner,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    TicketError,
+    plays_blocks,
+)
 from keyhole.saving.api import from_bytes, to_bytes
 
 Names = tuple[Hashable, ...]
@@ -37,6 +50,10 @@ class Player:
         As in `Problem`, cut to the number of names where there are fewer.
     seed
         Of all draws.
+    prices
+        By name; None: a value costs 1. Then sparsity is cut to what the budget can buy.
+    worth
+        As in `AutoLearner`.
 
     Examples
     --------
@@ -47,16 +64,35 @@ class Player:
     """
 
     def __init__(
-        self, names: Iterable[Hashable], learner: str, *, sparsity: int, budget: int, seed: int
+        self,
+        names: Iterable[Hashable],
+        learner: str,
+        *,
+        sparsity: int,
+        budget: float,
+        seed: int,
+        prices: PriceTable | None = None,
+        worth: float | None = None,
     ) -> None:
         self.known = canonical(names)
-        self._place = dict.fromkeys(self.known)
+        self._place = {name: place for place, name in enumerate(self.known)}
         d = len(self.known)
         words = tuple(map(str, self.known))
         plain = all(words) and len(set(words)) == d  # 1 and "1" cannot both be "1" in a Problem
-        most = min(budget, d)
-        problem = Problem(d, min(sparsity, most), most, words if plain else None)
-        self.learner: Learner = LEARNERS[learner](problem, seed=seed)
+        if prices is None:
+            most = min(int(budget), d)
+            problem = Problem(d, min(sparsity, most), most, words if plain else None)
+        elif plain:
+            problem = cut_to_budget(d, sparsity, budget, words, for_names(prices, words))
+        else:
+            raise ProblemError(
+                "prices go by name, and two names of the row look alike, or one is empty: rename it"
+            )
+        self.learner: Learner
+        if worth is None:
+            self.learner = LEARNERS[learner](problem, seed=seed)
+        else:
+            self.learner = AutoLearner(problem, seed=seed, worth=worth)
         self.features: Names = ()
         self._ticket: Ticket | None = None
 
@@ -79,6 +115,22 @@ class Player:
         """Learn the label and close the ticket."""
         self.learner.tell(self._seen(values), y)
         self._ticket = None
+
+    def costs(self, names: Iterable[Hashable]) -> int:
+        """What values of these features cost together, in units of 10**-DECIMALS."""
+        prices = self.learner.problem.prices
+        if prices is None:
+            return 0
+        units = prices.count(self._place[name] for name in names)
+        return units * int(10 ** (DECIMALS - prices.decimals))
+
+    def costs_of_rows(self, bought: NDArray[np.int32]) -> int:
+        """The same for rows of features by number, -1 for none, together."""
+        prices = self.learner.problem.prices
+        if prices is None:
+            return 0
+        units: list[int] = prices.count_rows(bought).tolist()
+        return sum(units) * int(10 ** (DECIMALS - prices.decimals))
 
     @property
     def plays_blocks(self) -> bool:

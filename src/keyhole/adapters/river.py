@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Set
-from typing import Any
+from decimal import Decimal
+from typing import Any, cast
 
 import numpy as np
 
 from keyhole.adapters.frames import Frame, labels, series
 from keyhole.adapters.metered import MeteredRow
 from keyhole.adapters.named_learner import Names, Player, canonical
+from keyhole.adapters.price_lists import by_name, for_names, refuse_worth_without
 from keyhole.game.history import study_first
 from keyhole.learners import LEARNERS
 from keyhole.optional_imports import extra
+from keyhole.prices import DECIMALS, money
 from keyhole.problem import (
     DataError,
     Floats,
@@ -50,17 +53,29 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     sparsity
         k: how many features the linear models have that the learner is compared with.
     budget
-        How many values of a row may be looked at. Rows with fewer names are seen whole.
+        How many values of a row may be looked at. Rows with fewer names are seen whole. With
+        prices, what may be spent on a row.
     learner
         A name in `keyhole.LEARNERS`.
     seed
         Of all draws.
+    prices
+        What the value of a name costs: by name, a `keyhole.PriceTable`, or the path of a price list
+        (`keyhole.read_prices`). 0 is free. A row with a name that has no price is refused; prices
+        of names that never come do no harm. None: every value costs 1.
+    panels
+        Names whose values are bought together: by panel, a fee that is paid once per row and the
+        names that need it. A price table has its own.
+    worth
+        With prices and learner "auto": the money that one unit of squared error is worth.
 
     Attributes
     ----------
     n_reads
         How many values were looked at so far, to predict or to learn. Handing to `learn_one` the
         very object that `predict_one` was handed last costs nothing more; a copy is another row.
+    spent
+        What they cost; without prices, how many they are.
     n_rounds
         How many labels were learnt.
     n_starts
@@ -68,7 +83,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
 
     Guarantee
     ---------
-    No call looks at more than `budget` values of a row, and `predict_one(x)` followed by
+    No call looks at more of a row than `budget` allows, and `predict_one(x)` followed by
     `learn_one(x, y)` look at the same. `learn_many` leaves what `learn_one`, row by row, would.
 
     Deviations
@@ -88,22 +103,42 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     """
 
     def __init__(
-        self, sparsity: int = 4, budget: int = 12, learner: str = "auto", seed: int = 0
+        self,
+        sparsity: int = 4,
+        budget: float = 12,
+        learner: str = "auto",
+        seed: int = 0,
+        prices: Any = None,
+        panels: Any = None,
+        worth: float | None = None,
     ) -> None:
-        most = whole_number("budget", budget, 1)
-        if whole_number("sparsity", sparsity, 1) > most:
+        whole_number("sparsity", sparsity, 1)
+        self._table = None if prices is None and panels is None else by_name(prices, panels)
+        if self._table is not None:
+            money("budget", budget)
+        elif sparsity > whole_number("budget", cast(int, budget), 1):
             raise ProblemError(f"sparsity must be at most budget = {budget}, got {sparsity}")
         if learner not in LEARNERS:
             hint = nearest(learner, list(LEARNERS))
             raise ProblemError(
                 f"learner must be one of {', '.join(LEARNERS)}, got {learner!r}{hint}"
             )
+        refuse_worth_without(self._table, learner, worth)
         whole_number("seed", seed, 0)
         self.sparsity, self.budget, self.learner, self.seed = sparsity, budget, learner, seed
+        self.prices, self.panels, self.worth = prices, panels, worth
         self.n_reads = self.n_rounds = self.n_starts = 0
+        self._units = 0  # of 10**-DECIMALS of money
         self._player: Player | None = None
         self._waiting: Names = ()  # for the next start
         self._predicted: tuple[object, Floats] | None = None  # the row, its values
+
+    @property
+    def spent(self) -> float:
+        """What all values that were looked at cost; without prices, how many there were."""
+        if self._table is None:
+            return float(self.n_reads)
+        return float(Decimal(self._units).scaleb(-DECIMALS))
 
     @property
     def weights(self) -> dict[Hashable, float]:
@@ -144,7 +179,9 @@ class KeyholeRegressor(base.MiniBatchRegressor):
             return series(np.zeros(len(frame)), frame.index)
         if frame.numeric(player.features):
             values = frame.matrix(player.features)
-            self.n_reads += len(frame) * sum(name in frame.names for name in player.features)
+            here = [name for name in player.features if name in frame.names]
+            self.n_reads += len(frame) * len(here)
+            self._units += len(frame) * player.costs(here)
         else:
             values = np.empty((len(frame), len(player.features)))
             for at in range(len(frame)):
@@ -197,13 +234,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         if player is None:
             if not frame.names or not len(frame):
                 return
-            player = Player(
-                frame.names,
-                self.learner,
-                sparsity=self.sparsity,
-                budget=self.budget,
-                seed=self.seed,
-            )
+            player = self._player_of(frame.names)
         new = canonical(player.unknown(frame.names.keys()))
         if new:
             raise ProblemError(
@@ -220,6 +251,11 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_predicted": None}  # the row is not ours to keep
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles from before there were prices have none.
+        later = {"prices": None, "panels": None, "worth": None, "_table": None, "_units": 0}
+        self.__dict__.update({**later, **state})
+
     def _look(self, x: Mapping[Any, Any], player: Player) -> Floats:
         """The bought values of a row; counted, unless they were bought to predict."""
         view = MeteredRow(x, player.features)
@@ -227,6 +263,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         before = self._predicted
         if before is None or before[0] is not x or not _same(before[1], values):
             self.n_reads += view.reads
+            self._units += player.costs(name for name in player.features if name in x)
         return values
 
     def _learn(self, x: Mapping[Any, Any], label: float) -> None:
@@ -258,7 +295,9 @@ class KeyholeRegressor(base.MiniBatchRegressor):
             player.advance(frame.matrix(player.known, at, stop), told[at:stop], bought)
         finally:
             played = player.learner.round - before
-            self.n_reads += int(np.count_nonzero(present[bought[:played]]))
+            here = np.where(present[bought[:played]], bought[:played], -1)
+            self.n_reads += int(np.count_nonzero(here >= 0))
+            self._units += player.costs_of_rows(here)
             self._count(played, grown if played == many else None)
         return many
 
@@ -270,16 +309,30 @@ class KeyholeRegressor(base.MiniBatchRegressor):
             self.n_starts += 1
 
     def _start(self, names: Iterable[Hashable]) -> Player:
-        player = Player(
-            names, self.learner, sparsity=self.sparsity, budget=self.budget, seed=self.seed
-        )
+        player = self._player_of(names)
         player.ask()
         return player
+
+    def _player_of(self, names: Iterable[Hashable]) -> Player:
+        return Player(
+            names,
+            self.learner,
+            sparsity=self.sparsity,
+            budget=self.budget,
+            seed=self.seed,
+            prices=self._table,
+            worth=self.worth,
+        )
 
     def _wait_for(self, player: Player, names: Set[Hashable]) -> Names:
         """The names that wait for the next start, these included."""
         new = player.unknown(names)
-        return canonical((*self._waiting, *new)) if new else self._waiting
+        if not new:
+            return self._waiting
+        waiting = canonical((*self._waiting, *new))
+        if self._table is not None and len(waiting) > len(self._waiting):
+            for_names(self._table, [str(name) for name in (*player.known, *waiting)])
+        return waiting
 
     def _grown(self, player: Player, waiting: Names, rounds: int) -> Player | None:
         """A player of all names, if some wait and it is time for one after so many rounds."""

@@ -6,17 +6,20 @@ import contextlib
 import copy
 import numbers
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
 from keyhole.errors import LARGEST
 from keyhole.game import play
 from keyhole.game.history import study_first
+from keyhole.learners.auto import AutoLearner
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.model import sparse_model
 from keyhole.optional_imports import extra
+from keyhole.prices import DECIMALS, money
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -63,7 +66,8 @@ class KeyholeRegressor(_Regressor):
     sparsity
         Features in the final model, at most.
     budget
-        How many features may be read of one row while learning, everything included.
+        How many features may be read of one row while learning, everything included; with prices,
+        what may be spent on one row.
     learner
         A name in `keyhole.LEARNERS`. "full", "online-lasso" and "online-omp" read everything,
         whatever the budget.
@@ -77,6 +81,16 @@ class KeyholeRegressor(_Regressor):
         them before the first row that is played, in `fit` and in the first `partial_fit`; nothing
         of them is paid for or counted in `n_reads_`. None: there is none. A pair has the columns of
         X, and like X no NaN; a stream may have values that are absent.
+    prices
+        What each column costs: one amount per column, amounts by column name, a
+        `keyhole.PriceTable`, or the path of a price list (`keyhole.read_prices`). 0 is free. None:
+        every column costs 1, and `budget` counts them.
+    panels
+        Columns that are bought together: by name, a fee that is paid once per row and the columns
+        that need it. A price table has its own.
+    worth
+        With prices and learner "auto": the money that one unit of squared error is worth. It then
+        buys what gains more than it costs, within the budget.
 
     Attributes
     ----------
@@ -88,6 +102,10 @@ class KeyholeRegressor(_Regressor):
         The features with a weight, ascending: all that `predict` uses.
     n_reads_ : int
         Values bought in training so far.
+    spent_ : float
+        What they cost; without prices, how many they are.
+    cost_ : float
+        What a prediction costs: the price of `support_`; without prices, their number.
     model_ : keyhole.SparseModel
         The same model without the zeros; it predicts from the columns of `support_` alone.
     learner_ : keyhole.Learner
@@ -105,10 +123,10 @@ class KeyholeRegressor(_Regressor):
     Deviations
     ----------
     Both limits are cut to what X allows, so that a grid may hold any values: budget to
-    n_features_in_, then sparsity to budget. There are no sample weights. NaN in X is refused, as
-    scikit-learn expects it; values that may be absent are played through `keyhole.play` and
-    `Ticket.fill`. Predictions are those of the final linear model, not of the mixture that
-    AutoLearner plays.
+    n_features_in_, then sparsity to budget; with prices, sparsity to what the budget can buy. There
+    are no sample weights. NaN in X is refused, as scikit-learn expects it; values that may be
+    absent are played through `keyhole.play` and `Ticket.fill`. Predictions are those of the final
+    linear model, not of the mixture that AutoLearner plays.
 
     Examples
     --------
@@ -127,11 +145,14 @@ class KeyholeRegressor(_Regressor):
     def __init__(
         self,
         sparsity: int = 4,
-        budget: int = 12,
+        budget: float = 12,
         learner: str = "auto",
         passes: int = 1,
         random_state: Any = None,
         history: Any = None,
+        prices: Any = None,
+        panels: Any = None,
+        worth: float | None = None,
     ) -> None:
         self.sparsity = sparsity
         self.budget = budget
@@ -139,6 +160,9 @@ class KeyholeRegressor(_Regressor):
         self.passes = passes
         self.random_state = random_state
         self.history = history
+        self.prices = prices
+        self.panels = panels
+        self.worth = worth
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
@@ -189,7 +213,11 @@ class KeyholeRegressor(_Regressor):
     def _check_parameters(self) -> None:
         learner_row(self.learner)
         whole_number("sparsity", self.sparsity, 1)
-        whole_number("budget", self.budget, 1)
+        if self._priced:
+            money("budget", self.budget)
+        else:
+            whole_number("budget", cast(int, self.budget), 1)
+        refuse_worth_without(True if self._priced else None, self.learner, self.worth)
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool
@@ -209,15 +237,26 @@ class KeyholeRegressor(_Regressor):
 
     def _begin(self) -> Self:
         """A new learner, for the features that validation has found."""
-        d = self.n_features_in_
-        budget = min(self.budget, d)
-        names = getattr(self, "feature_names_in_", None)
-        problem = Problem(
-            d, min(self.sparsity, budget), budget, None if names is None else names.tolist()
-        )
-        self.learner_ = make_learner(self.learner, problem, self._seed())
-        self.n_reads_ = 0
+        problem, seed = self._problem(), self._seed()
+        if self.worth is None:
+            self.learner_ = make_learner(self.learner, problem, seed)
+        else:
+            self.learner_ = AutoLearner(problem, seed=seed, worth=self.worth)
+        self.n_reads_, self.spent_ = 0, 0.0
         return self
+
+    @property
+    def _priced(self) -> bool:
+        return self.prices is not None or self.panels is not None
+
+    def _problem(self) -> Problem:
+        d, found = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        names = None if found is None else found.tolist()
+        if self._priced:
+            prices = as_given(self.prices)
+            return cut_to_budget(d, self.sparsity, self.budget, names, prices, self.panels)
+        budget = min(cast(int, self.budget), d)
+        return Problem(d, min(self.sparsity, budget), budget, names)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, numbers.Integral):
@@ -252,6 +291,7 @@ class KeyholeRegressor(_Regressor):
         stream = repeat(_plain_blocks(ArrayStream(rows, labels)), passes)
         ledger = play(self.learner_, stream, keep_predictions=False)
         self.n_reads_ += int(ledger.reads.sum())
+        self.spent_ = round(self.spent_ + ledger.spent, DECIMALS)
         return self._take_over(self.learner_)
 
     def _take_over(self, learner: Learner) -> Self:
@@ -261,6 +301,7 @@ class KeyholeRegressor(_Regressor):
         self.coef_: Floats = np.zeros(self.n_features_in_)
         self.coef_[self.support_] = self.model_.weights
         self.intercept_ = self.model_.intercept
+        self.cost_ = self.learner_.problem.cost(self.support_)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -273,7 +314,12 @@ class KeyholeRegressor(_Regressor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "learner_" in state:
             state = {**state, "learner_": from_bytes(state["learner_"])}
-        vars(self).update({"history": None, **state})  # pickles from before there was history
+        # Pickles from before there was history, and from before there were prices.
+        later: dict[str, Any] = {"history": None, "prices": None, "panels": None, "worth": None}
+        if "learner_" in state:
+            later["spent_"] = float(state["n_reads_"])
+            later["cost_"] = float(len(state["support_"]))
+        vars(self).update({**later, **state})
 
 
 def _plain_blocks(stream: ArrayStream) -> GeneratedStream:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keyhole.blocks.auto import buy as buying
 from keyhole.blocks.auto import choose as choosing
@@ -354,11 +355,13 @@ class AutoLearner(LearnerBase):
         state, lines, current = self._state, tuple[Line, ...](), self._batches.current
         if current is not None and state.label.reads[ONLY] > 0:
             now = self._leader(), current.content, self.weights
-            lines = bought_lines(self._settings, state, *now, self._name)
+            lines = bought_lines(self._settings, state, *now, self._name, self._prices())
         names = [expert.name for expert in self._experts]
         named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
         layer = layer_words(self._last)
-        return Explanation(self.round, lines, named, self.bound(), *layer)
+        price = self._prices()
+        cost = None if current is None or price is None else price(current.content.S)
+        return Explanation(self.round, lines, named, self.bound(), *layer, cost=cost)
 
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.
@@ -368,7 +371,7 @@ class AutoLearner(LearnerBase):
         it from examples that are known in full.
         """
         state, current, lead = self._state, self._batches.current, self._leader()
-        chosen, kept, fewer = valued(self._settings, state, lead, self._name)
+        chosen, kept, fewer = valued(self._settings, state, lead, self._name, self._prices())
         searching = 0 if current is None else int((~np.isin(current.content.S, chosen)).sum())
         labels, studied = int(state.label.reads[ONLY]), int(state.studied[ONLY])
         since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
@@ -387,6 +390,9 @@ class AutoLearner(LearnerBase):
             waiting=len(self._desk.open),
             oldest=sum(oldest),
         )
+
+    def _prices(self) -> Callable[[ArrayLike], float] | None:
+        return None if self.problem.prices is None else self.problem.cost
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

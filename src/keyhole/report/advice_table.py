@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keyhole.blocks.auto.advice import Advice
+from keyhole.prices import Prices
+from keyhole.report.figures import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +14,7 @@ class Loss:
     """What is lost without a feature: in words, and where its bar begins and ends, in percent.
 
     The bar is as long as the loss; `low` to `high` is two standard errors to both sides. All are
-    shares of the room there is, which the longest of them fills.
+    shares of the room there is, which the longest of them fills. `saves` is money, with prices.
     """
 
     name: str
@@ -21,9 +23,10 @@ class Loss:
     bar: float
     low: float
     high: float
+    saves: str = ""
 
 
-def losses(advice: Advice) -> list[Loss]:
+def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
     """A row per kept feature, the most valuable first.
 
     >>> from keyhole.blocks.auto.advice import Fewer, Worth
@@ -48,6 +51,7 @@ def losses(advice: Advice) -> list[Loss]:
             place(worth.lost),
             place(worth.lost - 2.0 * worth.error),
             place(worth.lost + 2.0 * worth.error),
+            "" if prices is None or worth.saves is None else amount(worth.saves, prices),
         )
         for worth in advice.kept
     ]

@@ -16,6 +16,8 @@ from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Interval
 from keyhole.report import plots
 from keyhole.report.advice_table import losses
+from keyhole.report.figures import Fact, amount, mean_amount, number, share, span
+from keyhole.report.money_tables import money_facts, money_page, price_of
 from keyhole.report.run import Run
 from keyhole.saving.atomic_file import whole_file
 
@@ -34,15 +36,6 @@ ROWS = 100  # of the table of weights
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """One of the large numbers at the top."""
-
-    name: str
-    number: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
 class Cost:
     """A row of the table of losses."""
 
@@ -51,6 +44,8 @@ class Cost:
     mean: str
     loss: str
     r2: str
+    money: str
+    total: str
     ours: bool = False
 
 
@@ -63,6 +58,7 @@ class Weight:
     best: str
     spread: str
     bought: str
+    price: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +106,13 @@ def page(run: Run) -> str:
         facts=_facts(run),
         costs=_costs(run),
         pictures=[_marked(p, jinja.utils.markupsafe.Markup) for p in _pictures(run)],
-        losses=[] if run.advice is None else losses(run.advice),
+        losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
         intercepts=(number(run.intercept), number(run.best.intercept)),
         weights=[_weight(run, j) for j in used[:ROWS]],
         weights_left=max(len(used) - ROWS, 0),
         settings=_settings(run),
+        money=money_page(run),
+        worth=None if run.spending is None else run.spending.worth,
     )
     return text
 
@@ -136,44 +134,17 @@ def inline(svg: str, name: str, title: str) -> str:
     return f'{head} role="img" aria-label="{title}">{rest}'
 
 
-def number(value: float) -> str:
-    """A number for people: four digits, thousands apart, a true minus.
-
-    >>> number(14569.2), number(-0.01234567), number(float("inf"))
-    ('14,569', '−0.01235', '∞')
-    """
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "−")
-
-
-def share(value: float) -> str:
-    """A share for people: three decimals, a true minus."""
-    return f"{value:.3f}".replace("-", "−")
-
-
-def span(interval: Interval) -> str:
-    """An interval for people: one number if it is known.
-
-    >>> span(Interval(1.0, 1.0, "")), span(Interval(1.0, 2.5, ""))
-    ('1', '1 to 2.5')
-    """
-    low, high = number(interval.low), number(interval.high)
-    return low if low == high else f"{low} to {high}"
-
-
 def _facts(run: Run) -> list[Fact]:
     ledger, gap = run.ledger, run.total_regret
     error = number(math.sqrt(ledger.mean_loss))
-    better = f"lost beyond the best {run.best.k} in hindsight"
+    better = f"lost beyond the {run.yardstick}"
     if gap.high < 0:
-        better = f"below 0: less lost than by the best {run.best.k} in hindsight"
+        better = f"below 0: less lost than by the {run.yardstick}"
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
     return [
-        Fact("reads saved", f"{run.saved:.0%}", reads),
+        *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
         Fact("mean squared loss", number(ledger.mean_loss), f"typical error {error}"),
-        Fact("R²", share(run.r2), f"best {run.best.k} in hindsight {share(run.best.r2)}"),
+        Fact("R²", share(run.r2), f"{run.yardstick} {share(run.best.r2)}"),
         Fact("regret", span(gap), better),
         Fact(
             "rounds",
@@ -184,27 +155,55 @@ def _facts(run: Run) -> list[Fact]:
 
 
 def _costs(run: Run) -> list[Cost]:
-    rounds, empty = run.ledger.rounds, run.best.empty_loss
+    rounds, empty, prices = run.ledger.rounds, run.best.empty_loss, run.problem.prices
+    worth = None if run.spending is None else run.spending.worth
 
-    def cost(who: str, reads: float, loss: Interval, ours: bool = False) -> Cost:
+    def cost(
+        who: str, reads: float, loss: Interval, money: float | None, ours: bool = False
+    ) -> Cost:
         mean = Interval(loss.low / rounds, loss.high / rounds, loss.how)
         r2 = 1.0 - loss.high / empty if empty > 0 else 0.0
-        return Cost(who, number(reads), span(mean), span(loss), share(r2), ours)
+        spent = "" if prices is None or money is None else mean_amount(money, prices)
+        total = "" if worth is None or money is None else number(worth * mean.high + money)
+        return Cost(who, number(reads), span(mean), span(loss), share(r2), spent, total, ours)
 
     def known(loss: float) -> Interval:
         return Interval(loss, loss, "played")
 
-    others = [cost(b.name, b.reads, known(float(b.loss[-1]))) for b in run.baselines]
-    best = cost(f"best {run.best.k} in hindsight", float(run.best.k), run.best.loss)
+    others = [cost(b.name, b.reads, known(float(b.loss[-1])), b.cost) for b in run.baselines]
+    best = cost(run.yardstick, float(run.best.k), run.best.loss, run.best.cost)
     beside = run.best_with_past
-    past = f"best {run.best.k} in hindsight and the past"
-    more = [] if beside is None else [cost(past, float(beside.k), beside.loss)]
-    ours = cost(run.learner, run.ledger.mean_reads, known(run.ledger.loss), ours=True)
+    past = f"{run.yardstick} and the past"
+    more = [] if beside is None else [cost(past, float(beside.k), beside.loss, beside.cost)]
+    for who, reads, loss, money in _best_for_money(run):
+        more.append(cost(who, reads, loss, money))
+    spent = run.ledger.spent / rounds
+    ours = cost(run.learner, run.ledger.mean_reads, known(run.ledger.loss), spent, ours=True)
     return [ours, best, *more, *others]
 
 
+def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]:
+    """The best of any number of features within the limit, and the best at the rate."""
+    found = list[tuple[str, float, Interval, float | None]]()
+    money, prices = run.spending, run.problem.prices
+    if money is None or prices is None:
+        return found
+    if money.frontier is not None:
+        point = money.frontier.at(money.allowed)
+        who = f"best for {money.allowed:,.10g} in hindsight, any number"
+        found.append((who, float(len(point.features)), point.loss, point.cost))
+    if money.best_total is not None:
+        best = money.best_total
+        who = "best for what it is worth in hindsight"
+        found.append((who, float(len(best.support)), best.loss, best.cost))
+    return found
+
+
 def _pictures(run: Run) -> list[Picture]:
-    k = run.best.k
+    best, beside = f"best {run.best.k} features", ""
+    if run.spending is not None and run.problem.prices is not None:
+        best += f" for {amount(run.spending.allowed, run.problem.prices)}"
+        beside = " Beside each what it costs alone, the fees of its panels included."
     exact = bool((run.regret.low == run.regret.high).all())
     band = "" if exact else " The band is what the search for the best model left open."
     most = "" if exact else f" The line is the most it can be.{band}"
@@ -212,12 +211,12 @@ def _pictures(run: Run) -> list[Picture]:
         (
             "Loss over time",
             "What was lost in total up to each round. The lower, the better. Beside the learner: "
-            f"the best {k} features for exactly the rounds up to there, and the baselines.{band}",
+            f"the {best} for exactly the rounds up to there, and the baselines.{band}",
             plots.cumulative_loss(run),
         ),
         (
             "Regret",
-            f"What the learner lost beyond the best {k} features of the rounds up to there. A "
+            f"What the learner lost beyond the {best} of the rounds up to there. A "
             "curve that flattens has learnt; one that falls does better than any such "
             f"model.{most}",
             plots.regret(run),
@@ -225,7 +224,7 @@ def _pictures(run: Run) -> list[Picture]:
         (
             "Which features were bought when",
             "A row per feature, those bought most at the top. Full colour: bought in every round; "
-            "none: never.",
+            f"none: never.{beside}",
             plots.reads(run),
         ),
         (
@@ -242,6 +241,7 @@ def _pictures(run: Run) -> list[Picture]:
         ),
         *_curve(run),
     )
+    drawn = (*drawn[:2], *_money_pictures(run), *drawn[2:])
     return [
         Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
         for i, (heading, words, figure) in enumerate(drawn, start=1)
@@ -258,6 +258,30 @@ def _curve(run: Run) -> list[tuple[str, str, Figure]]:
         f"rows that they were not chosen on. {run.curve.recommendation}"
     )
     return [("How many features to buy", words, plots.budget_curve(run.curve))]
+
+
+def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
+    """The frontier, money over time, the purse: where there are prices."""
+    money, prices = run.spending, run.problem.prices
+    if money is None or prices is None:
+        return []
+    found: list[tuple[str, str, Figure]] = []
+    if money.frontier is not None:
+        rest = "" if money.frontier.complete else " It may bend between its points, too."
+        words = (
+            "The least that any linear model loses that costs so much per example, chosen after "
+            "everything was seen. The learner pays for learning from the first round on, and may "
+            f"predict by more than one model: it can end up on either side.{rest}"
+        )
+        point = run.ledger.spent / run.ledger.rounds, run.ledger.loss
+        found.append(("Loss and money", words, plots.frontier(money.frontier, point)))
+    limit = amount(run.problem.budget, prices)
+    words = f"What an example cost, on average over each stretch of rounds; at most {limit}."
+    found.append(("Money over time", words, plots.spending(run)))
+    if money.left is not None:
+        words = "What was left of the money for all examples; the dashed line spends it evenly."
+        found.append(("The purse", words, plots.purse(run)))
+    return found
 
 
 def _marked(picture: Picture, markup: type[str]) -> Picture:
@@ -280,11 +304,20 @@ def _weight(run: Run, j: int) -> Weight:
         best=number(float(run.best.weights[j])) if run.best.weights[j] else "",
         spread=number(float(run.spread[j])),
         bought=f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
+        price=price_of(run, j),
     )
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:
     p, width = run.problem, int(run.ends[0])
+    budget = [("budget, everything read for one example", str(p.budget))]
+    if p.prices is not None:
+        everything = amount(p.cost(range(p.d)), p.prices)
+        budget = [
+            ("budget, money for one example", amount(p.budget, p.prices)),
+            ("prices", f"of {len(p.prices.items):,} items, all together {everything}"),
+            *_money_settings(run),
+        ]
     told = [
         ("stream", run.title),
         ("target", run.target),
@@ -292,7 +325,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
         *([("rows of history studied before", f"{run.history:,}")] if run.history else []),
         ("features", f"{p.d:,}"),
         ("sparsity k", str(p.k)),
-        ("budget, everything read for one example", str(p.budget)),
+        *budget,
         ("learner", run.learner),
         *((name, str(value)) for name, value in run.settings.items()),
         ("seed", "not given" if run.seed is None else str(run.seed)),
@@ -301,3 +334,15 @@ def _settings(run: Run) -> list[tuple[str, str]]:
         ("one column of the pictures", f"{width:,} round{'' if width == 1 else 's'}"),
     ]
     return told + [(name, version) for name, version in run.versions.items()]
+
+
+def _money_settings(run: Run) -> list[tuple[str, str]]:
+    money = run.spending
+    if money is None:
+        return []
+    told = {"worth": money.worth, "purse": money.purse, "horizon": money.horizon}
+    return [
+        (name, f"{value:,.10g}")
+        for name, value in told.items()
+        if value is not None and name not in run.settings
+    ]

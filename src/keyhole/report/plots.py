@@ -15,8 +15,10 @@ import numpy as np
 from keyhole.advice import BudgetCurve
 from keyhole.hindsight_frontier import Frontier
 from keyhole.optional_imports import extra
-from keyhole.problem import Floats, Indices
+from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.report.money_tables import price_of
 from keyhole.report.run import FULL, LAST, MEAN, Run
+from keyhole.report.spending import Spending
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +63,7 @@ def cumulative_loss(run: Run) -> Figure:
             _curve(axes, run.ends, other.loss, color=colour, ls=dashes, label=label)
         lost = run.loss[np.searchsorted(run.ends, run.regret.rounds)]
         low, high = lost - run.regret.high, lost - run.regret.low
-        label = f"best {run.best.k} in hindsight, of every prefix"
+        label = f"{run.yardstick}, of every prefix"
         _curve(axes, run.regret.rounds, high, color=GREEN, ls="--", label=label)
         _band(axes, run.regret.rounds, low, high, GREEN)
         label = f"{shown(run.learner)}, reads {run.ledger.mean_reads:.3g}"
@@ -80,7 +82,7 @@ def regret(run: Run) -> Figure:
         _curve(axes, rounds, high, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
         _band(axes, rounds, low, high, BLUE)
         axes.axhline(0, color=INK, lw=0.8)
-        axes.set_ylabel(f"regret, best {run.best.k} in hindsight")
+        axes.set_ylabel(f"regret, {run.yardstick}")
         figure.legend(loc="outside upper left", ncols=2)
         return figure
 
@@ -106,7 +108,7 @@ def reads(run: Run, most: int = MOST) -> Figure:
             # The last bin may be shorter than the others: it ends beyond the axes.
             extent=(0.0, float(width * len(run.ends)), len(rows) - 0.5, -0.5),
         )
-        _features(axes, run, rows)
+        _features(axes, run, rows, priced=True)
         axes.set_xlim(0, int(run.ends[-1]))
         _not_shown(axes, len(rows), run.problem.d, "features")
         bar = figure.colorbar(image, ax=axes, pad=0.01, fraction=0.03)
@@ -148,7 +150,7 @@ def supports(run: Run, most: int = MOST) -> Figure:
             ls="",
             ms=5,
             clip_on=False,
-            label=f"among the best {run.best.k} in hindsight",
+            label=f"among the {run.yardstick}",
         )
         _features(axes, run, rows)
         axes.set_xlim(0, int(run.ends[-1]))
@@ -171,7 +173,7 @@ def weights(run: Run, most: int = MOST) -> Figure:
         places = np.arange(len(rows))
         axes.barh(places, effect[rows], 0.62, color=BLUE, label=shown(run.learner))
         among = np.flatnonzero(np.isin(rows, run.best.support))
-        label = f"best {run.best.k} in hindsight"
+        label = run.yardstick
         axes.plot(best[rows[among]], among, color=GREEN, marker="D", ls="", ms=6, label=label)
         axes.axvline(0, color=INK, lw=0.8)
         _features(axes, run, rows)
@@ -269,6 +271,43 @@ def flat_from(found: Frontier) -> int:
     return int(np.argmax(high - high[-1] <= 0.01 * (high[0] - high[-1])))
 
 
+def spending(run: Run) -> Figure:
+    """What an example cost, over time, beside the limit; for runs with prices."""
+    money = _money(run)
+    each = np.diff(money.spent, prepend=0.0) / np.diff(run.ends, prepend=0)
+    with _style():
+        figure, axes = _figure(2.6)
+        edges = np.append(0, run.ends)
+        label = f"spent per example by {shown(run.learner)}"
+        axes.stairs(each, edges, baseline=None, color=BLUE, lw=2.0, label=label)
+        axes.axhline(run.problem.budget, color=INK, ls=":", lw=1.4, label="the limit")
+        axes.set_xlim(0, int(run.ends[-1]))
+        axes.set_ylim(0, 1.06 * max(run.problem.budget, float(each.max())))
+        axes.set_ylabel("money per example")
+        axes.grid(True)
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
+def purse(run: Run) -> Figure:
+    """What was left of the purse, beside spending it evenly; for runs with a purse."""
+    money = _money(run)
+    if money.purse is None or money.left is None:
+        raise ProblemError("the run has no purse: make the learner with purse= and horizon=")
+    with _style():
+        figure, axes = _figure(2.6)
+        last = int(run.ends[-1]) if money.horizon is None else money.horizon
+        axes.plot([0, last], [money.purse, 0.0], color=INK, ls="--", lw=1.2, label="evenly")
+        left = np.append(money.purse, money.left)
+        axes.plot(np.append(0, run.ends), left, color=BLUE, lw=2.2, label="left in the purse")
+        axes.set_xlim(0, max(last, int(run.ends[-1])))
+        axes.set_ylim(0, 1.04 * money.purse)
+        axes.set_ylabel("money")
+        axes.grid(True)
+        figure.legend(loc="outside upper left", ncols=2)
+        return figure
+
+
 def svg(figure: Figure, name: str) -> str:
     """A Figure as SVG text with a transparent background; the same Figure, the same text."""
     matplotlib, target = extra("matplotlib", "report"), io.StringIO()
@@ -310,6 +349,12 @@ def shown(name: str) -> str:
     return short.replace("$", r"\$")  # between two dollars matplotlib reads formulas
 
 
+def _money(run: Run) -> Spending:
+    if run.spending is None:
+        raise ProblemError("the run has no prices: make its problem with prices=")
+    return run.spending
+
+
 def _style() -> Any:
     return extra("matplotlib", "report").rc_context(STYLE)
 
@@ -344,9 +389,12 @@ def _band(axes: Axes, rounds: Indices, low: Floats, high: Floats, colour: str) -
         axes.fill_between(rounds, low, high, color=colour, alpha=0.25, lw=0, label=label)
 
 
-def _features(axes: Axes, run: Run, rows: Indices) -> None:
-    """Names of features on the y axis."""
-    axes.set_yticks(np.arange(len(rows)), [shown(run.problem.label(int(j))) for j in rows])
+def _features(axes: Axes, run: Run, rows: Indices, *, priced: bool = False) -> None:
+    """Names of features on the y axis, with what each costs alone if asked."""
+    names = [shown(run.problem.label(int(j))) for j in rows]
+    if priced and run.problem.prices is not None:
+        names = [f"{name} · {price_of(run, int(j))}" for name, j in zip(names, rows, strict=True)]
+    axes.set_yticks(np.arange(len(rows)), names)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
 

@@ -11,7 +11,7 @@ from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.referee import problem_of
-from keyhole.hindsight import Hindsight, best_of_each
+from keyhole.hindsight import Hindsight, Prefix, best_of_each
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.ledger import Ledger
@@ -31,6 +31,7 @@ from keyhole.regrets import RegretCurve
 from keyhole.report.observers import LabelObserver, Rival, prefix_observer
 from keyhole.report.options import About, Scope
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
+from keyhole.report.spending import Spending, spending, within_budget
 from keyhole.report.trace import Trace, bin_ends
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
@@ -124,7 +125,7 @@ class Recorder:
         self._name = type(learner).__name__ if about.name is None else about.name
         self._k = problem.k if scope.k is None else sparsity(scope.k, d)
         self._audit = Audit(scope.audit)
-        self._trace = Trace(d, bins)
+        self._trace = Trace(d, bins, problem.prices)
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
         self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
@@ -144,12 +145,17 @@ class Recorder:
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
         say(f"the best {self._k} features in hindsight")
-        models, with_past = self._best_models()
+        models, with_past, whole = self._best_models()
+        money = None
+        if self._learner.problem.prices is not None:
+            say("the least loss at every cost")
+            names = self._stream.names
+            money = spending(self._learner, self._trace.spent, whole, names, self._scope.seconds)
         diagnosis = None
         if isinstance(self._sums, StreamSums):
             say("diagnosis")
-            diagnosis = self._diagnose(self._sums)
-        return self._run(ledger, models, with_past, diagnosis)
+            diagnosis = self._diagnose(self._sums, ledger)
+        return self._run(ledger, models, with_past, money, diagnosis)
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
@@ -165,29 +171,34 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
-    def _best_models(self) -> tuple[list[Hindsight], Hindsight | None]:
+    def _best_models(self) -> tuple[list[Hindsight], Hindsight | None, Prefix | None]:
         """The best models of the rounds up to some ends of bins, the last one of all rounds.
 
-        And the best one of all rounds that may look at earlier labels.
+        And the best one of all rounds that may look at earlier labels; and the sums of all rounds.
+        With prices, the best of those that the budget buys.
         """
         ends, watched = _some(self._trace.ends, self._stream.d), self._prefixes
         if [prefix.rounds for prefix in watched.prefixes] != ends:
             # The game was not as long as the stream said: look at what was played once more.
             watched = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
-        prefixes, seconds = watched.prefixes, self._scope.seconds
+        seconds = self._scope.seconds
+        if isinstance(watched, LabelObserver):
+            return best_of_each(watched.prefixes, len(ends), self._k, seconds), None, None
+        prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         models = best_of_each(prefixes, len(prefixes), self._k, seconds)
-        if models[-1].loss.width and not isinstance(
-            self._prefixes, LabelObserver
-        ):  # it had a share of the time only: search once more, for longer
+        if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
             models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
-        beside = watched.beside_past()
-        start = models[-1].support
-        return models, None if beside is None else beside.best(self._k, seconds, start)
+        beside = within_budget(watched.beside_past(), self._learner)
+        with_past = beside.best(self._k, seconds, models[-1].support)
+        return models, with_past, watched.prefixes[-1]
 
-    def _diagnose(self, sums: StreamSums) -> Diagnosis:
-        p = self._learner.problem
-        problem = p.replace(names=self._stream.names)
+    def _diagnose(self, sums: StreamSums, ledger: Ledger) -> Diagnosis:
+        """The diagnosis counts reads: with prices, as many as were bought on average."""
+        p, names = self._learner.problem, self._stream.names
+        problem = p.replace(names=names)
+        if p.prices is not None:
+            problem = Problem(p.d, p.k, max(p.k, round(ledger.mean_reads)), names)
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
 
     def _run(
@@ -195,6 +206,7 @@ class Recorder:
         ledger: Ledger,
         models: list[Hindsight],
         with_past: Hindsight | None,
+        money: Spending | None,
         diagnosis: Diagnosis | None,
     ) -> Run:
         about, trace = self._about, self._trace
@@ -224,6 +236,7 @@ class Recorder:
             curve=about.curve,
             history=about.history,
             advice=_advice(self._learner),
+            spending=money,
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
@@ -231,12 +244,12 @@ class Recorder:
         if self._full is not None and not self._full.gave_up:
             played[FULL] = self._full
         return tuple(
-            Baseline(name, rival.ledger.mean_reads, rival.trace.loss)
+            Baseline(name, rival.ledger.mean_reads, rival.trace.loss, _mean_cost(rival.ledger))
             for name, rival in played.items()
         )
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
-        notes = list[str]()
+        notes, problem = list[str](), self._learner.problem
         if self._about.history:
             notes.append(
                 "The learner studied history before the first round; the baselines did not, and "
@@ -247,6 +260,11 @@ class Recorder:
                 f"The best {self._k} features in hindsight were not searched for: tables of all "
                 f"pairs of {self._stream.d:,} features do not fit in memory. Regret is an interval "
                 "from 0 loss to the best constant."
+                + (
+                    ""
+                    if problem.prices is None
+                    else " The frontier is left out for the same reason."
+                )
             )
         if self._scope.full and (self._full is None or self._full.gave_up):
             notes.append(self._no_full_information(rounds))
@@ -274,6 +292,10 @@ def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival 
     if too_long or not fits(FullInformation.memory(everything)):
         return None
     return Rival(FullInformation(everything), bins, most_rounds)
+
+
+def _mean_cost(ledger: Ledger) -> float:
+    return ledger.spent / ledger.rounds if ledger.rounds else 0.0
 
 
 def _advice(learner: Learner) -> Advice | None:

@@ -16,6 +16,7 @@ from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.regrets import RegretCurve
+from keyhole.report.spending import Spending
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy", "numba", "highspy")
@@ -23,11 +24,15 @@ PACKAGES = ("numpy", "scipy", "numba", "highspy")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baseline:
-    """What another learner lost on the same stream, cumulatively at the ends of the bins."""
+    """What another learner lost on the same stream, cumulatively at the ends of the bins.
+
+    `reads` is what it read per example, `cost` what that cost.
+    """
 
     name: str
     reads: float
     loss: Floats
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +64,8 @@ class Run:
     spread
         The standard deviation of each feature over the stream.
     best
-        The best k-sparse model of the whole stream, with an intercept if `centred`.
+        The best k-sparse model of the whole stream, with an intercept if `centred`; with prices, of
+        those that the budget buys.
     best_with_past
         The same where models may look at earlier labels too, which costs nothing
         (`keyhole.hindsight(..., past=True)`); None where it was not searched for.
@@ -80,6 +86,8 @@ class Run:
         How many rows the learner studied before the first round; none of them is in the figures.
     advice
         What the learner advises at the end, if it does (`AutoLearner.advice`); None if not.
+    spending
+        Money: what was spent when, the frontier, the purse; None without prices.
     versions
         Of keyhole and of what it computes with.
     """
@@ -109,6 +117,7 @@ class Run:
     curve: BudgetCurve | None = None
     history: int = 0
     advice: Advice | None = None
+    spending: Spending | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -120,6 +129,12 @@ class Run:
     def support(self) -> Indices:
         """The features of the final model."""
         return np.flatnonzero(self.weights)
+
+    @property
+    def yardstick(self) -> str:
+        """What the learner is compared with, in words."""
+        money = "" if self.spending is None else f" for {self.spending.allowed:,.10g}"
+        return f"best {self.best.k}{money} in hindsight"
 
     @property
     def saved(self) -> float:
@@ -143,6 +158,7 @@ class Run:
         Numbers that are not finite are None. Features are given by name.
         """
         label, best, beside = self.problem.label, self.best, self.best_with_past
+        priced = self.spending
         return {
             "title": self.title,
             "target": self.target,
@@ -160,6 +176,7 @@ class Run:
             "reads_per_example": self.ledger.mean_reads,
             "most_reads": self.ledger.most_reads,
             "reads_saved": self.saved,
+            **({} if priced is None else {"money": priced.as_json(self.problem, self.ledger)}),
             "regret": _ends(self.total_regret),
             "hindsight": self._model(best),
             "hindsight_with_past": None if beside is None else self._model(beside),

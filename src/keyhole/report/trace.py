@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.game import Observer, PlayedBlock
+from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices, Learner
 
 
@@ -29,7 +30,8 @@ class Trace(Observer):
     width doubles: in the end between half of the bins and all of them are in use, and only the last
     may be shorter than the others.
 
-    Sums: `reads` by feature and bin, `total` loss. Samples at the ends of bins: `loss`, `models`.
+    Sums: `reads` by feature and bin, `total` loss, money. Samples at the ends of bins: `loss`,
+    `models`, `spent`.
 
     Parameters
     ----------
@@ -37,6 +39,8 @@ class Trace(Observer):
         Features.
     bins
         Most bins; rounded up to an even number.
+    prices
+        What features cost; None: `spent` is 0 throughout.
 
     Examples
     --------
@@ -53,7 +57,7 @@ class Trace(Observer):
     array([1., 3., 9.])
     """
 
-    def __init__(self, d: int, bins: int) -> None:
+    def __init__(self, d: int, bins: int, prices: Prices | None = None) -> None:
         bins += bins % 2
         self.width = 1
         self.rounds = 0
@@ -62,6 +66,8 @@ class Trace(Observer):
         self._reads: Indices = np.zeros((d, bins), dtype=np.int64)
         self._models: Floats = np.zeros((d, bins))
         self._loss: Floats = np.zeros(bins)
+        self._prices, self._units = prices, 0  # of money so far, exact
+        self._spent: Floats = np.zeros(bins)
 
     @property
     def room(self) -> int:
@@ -88,6 +94,11 @@ class Trace(Observer):
         """Cumulative loss at the end of each bin."""
         return self._loss[: len(self.ends)]
 
+    @property
+    def spent(self) -> Floats:
+        """Money at the end of each bin, from the first round on."""
+        return self._spent[: len(self.ends)]
+
     def add(
         self, features: NDArray[np.integer], losses: Floats, weights: Callable[[], Floats]
     ) -> None:
@@ -112,6 +123,8 @@ class Trace(Observer):
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Enter the rounds of a game."""
+        if self._prices is not None:
+            self._units += sum(self._prices.count_rows(played.bought).tolist())
         features = played.bought[played.bought >= 0]
         self.add(features, played.losses, lambda: learner.weights)
 
@@ -122,12 +135,15 @@ class Trace(Observer):
     def _sample(self, weights: Floats) -> None:
         self._models[:, self._full] = weights
         self._loss[self._full] = self.total
+        if self._prices is not None:
+            self._spent[self._full] = self._prices.money(self._units)
 
     def _fold(self) -> None:
         half = len(self._loss) // 2
         self._reads[:, :half] = self._reads[:, ::2] + self._reads[:, 1::2]
         self._models[:, :half] = self._models[:, 1::2]
         self._loss[:half] = self._loss[1::2]
+        self._spent[:half] = self._spent[1::2]
         self._reads[:, half:] = 0
         self.width *= 2
         self._full = half

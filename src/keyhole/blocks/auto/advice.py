@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,12 +18,20 @@ class Worth:
     """A feature that is kept: what is lost without it, as a share of the label's variance.
 
     The other kept features are fitted anew for that. `error` is the standard error of `lost`.
+    `saves` is how much less the kept features cost without it: nothing if it is free, or if another
+    one needs all that it needs. None without prices.
     """
 
     name: str
     weight: float
     lost: float
     error: float
+    saves: float | None = None
+
+    @property
+    def per_money(self) -> float:
+        """What is lost for each unit of money saved; infinite where nothing is saved."""
+        return self.lost / self.saves if self.saves else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +39,14 @@ class Fewer:
     """The best so many of the kept features: the share of the variance they explain, its error.
 
     The error is that of the difference to all kept features together. With no feature left, that
-    is the error of what all of them explain.
+    is the error of what all of them explain. `cost` is what they cost per example; None without
+    prices.
     """
 
     features: tuple[str, ...]
     explained: float
     error: float
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,8 @@ class Advice:
     told
         How many labels were learnt from; those of a batch count when it is over.
     kept
-        The features worth their price so far, the most valuable first.
+        The features worth their price so far, the most valuable first; with prices, those first
+        that bring most for the money they cost beside the others.
     fewer
         All kept features, then one less, and so on: each time the one that is missed least goes.
     searching
@@ -113,7 +125,12 @@ class Advice:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for machines."""
-        return {**asdict(self), "idle": list(self.idle), "changed": self.changed}
+        told = {**asdict(self), "idle": list(self.idle), "changed": self.changed}
+        for money, rows in (("saves", told["kept"]), ("cost", told["fewer"])):
+            for row in rows:
+                if row[money] is None:
+                    del row[money]
+        return told
 
     def __str__(self) -> str:
         wide = max((len(worth.name) for worth in self.kept), default=0)
@@ -122,7 +139,7 @@ class Advice:
             about = (
                 f"{_percent(worth.lost, 1):>7} ± {_percent(worth.error, 1)} less of the variance"
             )
-            text.append(f"  without {worth.name:<{wide}}  {about} is explained")
+            text.append(f"  without {worth.name:<{wide}}  {about} is explained{_saved(worth)}")
         return "\n".join([*text, *self.sentences])
 
     def _budget(self) -> list[str]:
@@ -132,21 +149,35 @@ class Advice:
         text = [f"The {many} kept features explain {level}"]
         if many == 1:
             text = [f"The only kept feature explains {level}"]
+        least = self.kept[-1]
         if self.idle:
             text.append(
                 f"{', '.join(self.idle)} could be left out: that costs nothing that can be told "
-                "from chance."
+                f"from chance{self._money_saved()}."
             )
-        else:
-            least = self.kept[-1]
+        elif not least.saves:
+            least = min(reversed(self.kept), key=lambda worth: worth.lost)
             text.append(
                 f"None can be left out for nothing; {least.name} is missed least "
                 f"({_percent(least.lost, 1)} ± {_percent(least.error, 1)})."
+            )
+        else:
+            text.append(
+                f"None can be left out for nothing; {least.name} brings least for its money "
+                f"({_percent(least.lost, 1)} ± {_percent(least.error, 1)} for {least.saves:,.10g})."
             )
         if self.searching:
             more = f"{self.searching} more {'is' if self.searching == 1 else 'are'} bought"
             text.append(f"{more} for each example to look for better ones.")
         return text
+
+    def _money_saved(self) -> str:
+        """What is saved by leaving out what is idle; nothing is said without prices."""
+        after = self.fewer[len(self.idle)].cost
+        if self.fewer[0].cost is None or after is None:
+            return ""
+        saved = round(self.fewer[0].cost - after, 9)
+        return f", and saves {saved:,.10g} per example" if saved else ", but saves nothing"
 
     def _change(self) -> str:
         if self.ahead <= 0.0:
@@ -180,8 +211,18 @@ def _percent(share: float, digits: int = 0) -> str:
     return f"{100.0 * share:,.{digits}f} %"
 
 
-def worths(fit: Joint, names: Sequence[str]) -> tuple[tuple[Worth, ...], tuple[Fewer, ...]]:
+def _saved(worth: Worth) -> str:
+    if worth.saves is None:
+        return ""
+    return f", {worth.saves:,.10g} saved" if worth.saves else ", nothing saved"
+
+
+def worths(
+    fit: Joint, names: Sequence[str], cost: Callable[[Sequence[int]], float] | None = None
+) -> tuple[tuple[Worth, ...], tuple[Fewer, ...]]:
     """What each feature of a fit is worth, and what fewer and fewer of them explain.
+
+    `cost` is what some of the features, by their place among the names, cost together.
 
     >>> import numpy as np
     >>> from keyhole.blocks.auto.worth import joint_fit
@@ -197,12 +238,24 @@ def worths(fit: Joint, names: Sequence[str]) -> tuple[tuple[Worth, ...], tuple[F
     b 0.0 0.0
     """
     single = [lost_without(fit, [i]) for i in range(len(names))]
-    kept = [Worth(name, float(fit.weights[i]), *single[i]) for i, name in enumerate(names)]
+    every = range(len(names))
+
+    def price(gone: Sequence[int]) -> float | None:
+        return None if cost is None else cost([i for i in every if i not in gone])
+
+    def saves(i: int) -> float | None:
+        whole, without = price(()), price((i,))
+        return None if whole is None or without is None else round(whole - without, 9)
+
+    kept = [
+        Worth(name, float(fit.weights[i]), *single[i], saves(i)) for i, name in enumerate(names)
+    ]
     order = least_missed(fit)
     whole = lost_without(fit, order)[0]
     fewer = list[Fewer]()
     for gone in range(len(order) + 1):
         lost, error = lost_without(fit, order[:gone])
         some = tuple(name for i, name in enumerate(names) if i not in order[:gone])
-        fewer.append(Fewer(some, max(whole - lost, 0.0), error))
-    return tuple(sorted(kept, key=lambda worth: -worth.lost)), tuple(fewer) if names else ()
+        fewer.append(Fewer(some, max(whole - lost, 0.0), error, price(order[:gone])))
+    ranked = sorted(kept, key=lambda worth: (-worth.per_money, -worth.lost))
+    return tuple(ranked), tuple(fewer) if names else ()

@@ -15,7 +15,7 @@ class Line:
 
     `gain` is the share of the label's variance it takes away (kept) or would take away beyond the
     kept ones, `error` the standard error of that; `weight` is in the user's units, `reads` counts
-    its values so far.
+    its values so far. `price` is what it costs alone, fees of panels included; None without prices.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Line:
     gain: float
     error: float
     reads: int
+    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Explanation:
     `layer` are the shares of what the last layer mixes: the mixture's prediction as it is, bent,
     and with the past. `past` is what a unit of each input of the past adds to the prediction;
     `past_saves` the share of the squared error of late that a layer without the past would have
-    had more.
+    had more. `cost` is what an example costs now; None without prices.
 
     Examples
     --------
@@ -51,6 +52,7 @@ class Explanation:
     layer: Mapping[str, float] = field(default_factory=dict)
     past: Mapping[str, float] = field(default_factory=dict)
     past_saves: float = 0.0
+    cost: float | None = None
 
     def __str__(self) -> str:
         if not self.lines:
@@ -58,7 +60,8 @@ class Explanation:
         wide = max(len(line.name) for line in self.lines)
         order = {"kept": 0, "safety net": 1, "explored": 2}
         ranked = sorted(self.lines, key=lambda line: (order[line.why], -line.gain))
-        text = [f"after {self.round} rounds, bought for every example:"]
+        money = "" if self.cost is None else f" for {self.cost:,.10g} together"
+        text = [f"after {self.round} rounds, bought for every example{money}:"]
         text += [_sentence(line, wide) for line in ranked]
         text.append(f"listens to: {_percents(self.shares)}")
         if self.layer:
@@ -87,7 +90,12 @@ def _sentence(line: Line, wide: int) -> str:
         promise = f"weight {line.weight:+.4g}   explains {percent:.1f} % ± {error:.1f} %"
     else:
         promise = f"might explain {100.0 * optimistic(line.gain, line.error):.1f} %"
-    return f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
+    about = (
+        f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
+    )
+    if line.price is None:
+        return about
+    return f"{about}   {f'costs {line.price:,.10g}' if line.price else 'free'}"
 
 
 def optimistic(gain: float, error: float) -> float:

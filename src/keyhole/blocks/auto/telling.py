@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +16,19 @@ from keyhole.blocks.sums.running import centre
 from keyhole.problem import Floats, Indices
 
 Name = Callable[[int], str]
+Cost = Callable[[Sequence[int]], float]  # of features together; None where there are no prices
 
 
 def bought_lines(
-    s: Settings, state: State, lead: int, batch: Batch, weights: Floats, name: Name
+    s: Settings,
+    state: State,
+    lead: int,
+    batch: Batch,
+    weights: Floats,
+    name: Name,
+    cost: Cost | None = None,
 ) -> tuple[Line, ...]:
-    """Every feature that a batch buys: why, and what the leading memory thinks of it."""
+    """Every feature that a batch buys: why, at what price, and what the leading memory thinks."""
     found = select(state.kept, lead, s.pool, float(s.thresholds[lead]))
     whole = max(float(state.kept.yy[lead] / state.kept.n[lead, -1]), 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -34,7 +41,8 @@ def bought_lines(
         why = ("kept", "safety net", "explored")[batch.why[a]]
         share, doubt = float(gain[j]) / whole, float(error[j]) / whole
         reads = int(state.values.reads[j])
-        lines.append(Line(name(j), why, float(weights[j]), share, doubt, reads))
+        price = None if cost is None else cost([j])
+        lines.append(Line(name(j), why, float(weights[j]), share, doubt, reads, price))
     return tuple(lines)
 
 
@@ -46,7 +54,7 @@ class Valued(NamedTuple):
     fewer: tuple[Fewer, ...]
 
 
-def valued(s: Settings, state: State, lead: int, name: Name) -> Valued:
+def valued(s: Settings, state: State, lead: int, name: Name, cost: Cost | None = None) -> Valued:
     """By the sums of the leading memory, or of the longest while that one has none."""
     source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
     chosen = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
@@ -54,4 +62,7 @@ def valued(s: Settings, state: State, lead: int, name: Name) -> Valued:
         return Valued(chosen, (), ())
     reach = float(np.abs(state.mixture.span - centre(state.label, ONLY)).max())
     fit = joint_fit(state.kept, source, chosen, state.peaks, reach)
-    return Valued(chosen, *worths(fit, [name(j) for j in chosen.tolist()]))
+    names = [name(j) for j in chosen.tolist()]
+    if cost is None:
+        return Valued(chosen, *worths(fit, names))
+    return Valued(chosen, *worths(fit, names, lambda some: cost(chosen[list(some)].tolist())))

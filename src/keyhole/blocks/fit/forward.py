@@ -161,4 +161,4 @@ def project(
         r[j] -= row[j] * left * rare[j]
     ready[v], D[v] = False, 0.0
     chosen[size], gains[size] = v, step * step
-    return max(noise - step * step, 1e-3 * second)
+    return float(max(noise - step * step, 1e-3 * second))

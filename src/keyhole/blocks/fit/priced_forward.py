@@ -109,4 +109,4 @@ def _by_value(holders: Indices, more: Indices, gain: Floats, fee: int) -> Indice
 @inner
 def _beats(j: int, other: int, more: Indices, gain: Floats, fee: int) -> bool:
     # Products, not quotients: an own price may be 0.
-    return gain[j] * (more[other] - fee) > gain[other] * (more[j] - fee)
+    return bool(gain[j] * (more[other] - fee) > gain[other] * (more[j] - fee))
