@@ -21,7 +21,14 @@ pd: Any = extra("pandas", "dev")
 metrics: Any = extra("river.metrics", "river")
 
 NAMES = ["age", "crp", "alb", "ddimer", "mri", "copy"]
-PRICES = {"age": 0, "crp": "0.10", "alb": "0.20", "ddimer": 3, "mri": 50, "copy": "2.50"}
+PRICES: dict[str, Any] = {
+    "age": 0,
+    "crp": "0.10",
+    "alb": "0.20",
+    "ddimer": 3,
+    "mri": 50,
+    "copy": "2.50",
+}
 PANELS = {"blood": ("1.30", ["crp", "alb"])}
 BUDGET = "4.10"
 FILE = """feature,price,panel
@@ -202,7 +209,7 @@ def test_river_plays_as_keyhole_does_and_counts_money() -> None:
 def test_river_predicts_many_and_pays_for_each_row() -> None:
     model = model_of()
     model.learn_many(*frame(100))
-    before, features = model.spent, list(model.next_features)
+    before, features = model.spent, [str(name) for name in model.next_features]
     X, _ = frame(50, seed=1)
     model.predict_many(X)
     each = problem().cost([NAMES.index(name) for name in features])

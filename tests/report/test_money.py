@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -226,3 +227,13 @@ def test_learners_that_know_no_prices_are_reported_in_money_too(
     assert run.spending.worth is run.spending.purse is None
     assert run.diagnosis is not None
     assert "<h2>The bill</h2>" in page(run)
+
+
+def test_a_page_without_a_frontier(rated: Run) -> None:
+    """Where the tables for it do not fit in memory."""
+    assert rated.spending is not None
+    text = page(replace(rated, spending=replace(rated.spending, frontier=None, best_total=None)))
+    assert "<h2>Loss and money</h2>" not in text
+    assert "any number" not in text
+    assert "<h2>Money over time</h2>" in text
+    assert "a unit of squared error is worth 0.5" in text

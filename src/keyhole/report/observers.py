@@ -156,10 +156,6 @@ class LabelObserver(Observer):
         if self._n and (not self.prefixes or self.prefixes[-1].rounds < self._n):
             self._keep()
 
-    def beside_past(self) -> None:
-        """None: without second moments nothing can be said."""
-        return
-
     def _keep(self) -> None:
         squares = self._about + (0.0 if self._intercept else self._n * self._mean**2)
         middle = self._mean if self._intercept else 0.0

@@ -50,7 +50,8 @@ class Scope:
         Most bins of time; between half as many and that many are used.
     seconds
         Limit of each search: for the best models along the way, for that of the end, for that
-        beside the past, and a little less for the diagnosis.
+        beside the past, with prices for the frontier and for what is worth it, and a little less
+        for the diagnosis.
     full
         Whether full information plays too. It is left out, with a note, where d^2 times rounds is
         beyond 2e10.

@@ -137,7 +137,7 @@ def _limit(learner: Learner, prices: Prices) -> int:
     horizon = getattr(learner, "horizon", None)
     if purse is None or horizon is None:
         return limit
-    return min(limit, prices.limit(purse) // horizon)
+    return min(limit, prices.limit(purse) // int(horizon))
 
 
 def _number(learner: Learner, name: str) -> float | None:
