@@ -536,7 +536,7 @@ class AutoLearner(LearnerBase):
             return entry
         S, state = np.array(ticket.features), (self._settings, self._state)
         if self.problem.prices is not None or number == 0:
-            return Entry(number, 1, buying.reopen_bought(*state, self._till.shop, S))
+            return Entry(number, 1, buying.reopen_bought(*state, S))
         batch = new_batch(self._settings)
         choosing.reopen(*state, batch, S)
         return Entry(number, 1, batch)

@@ -38,7 +38,7 @@ def run(kept: Memories, shop: Market, money: int, rate: float) -> tuple[list[int
         np.empty(D, dtype=np.bool_),
     )
     args = kept, 0, THRESHOLD, room, shop, basket(shop), money, rate
-    size, _, left = select_priced_into(*args)
+    size, _, left, _ = select_priced_into(*args)
     return room.chosen[:size].tolist(), left
 
 

@@ -30,12 +30,15 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.running import spread
 from keyhole.problem import Indices
 
-ASIDE = 8  # one part in so many of the money explores
-LUMP = 2.0  # times as much as its share of the money: so much may exploring cost in gain
-SELDOM = 4  # where it costs more, one batch in so many explores, with so many times the money
+ASIDE = 8  # one part in so many of the money explores,
+COSTS = 80  # unless that takes more than one part in so many of the gain
+SELDOM, BEGINNING, LATER = 4, 64, 64  # then whole batches explore: see `_explores`
+HALF = 2  # one part in so many of their money
+MORE = 1.01  # times the gain: so much makes choosing by gain alone better than by gain and price
 DISPLACE = 0.5  # over the root of the batch's number: the chance that a dear feature comes first
-FIRST_RATE = 1e-3  # of the noise, for the whole limit
-SPENT, UNSPENT = 0.97, 0.8  # shares of the money between which the rate stays as it is
+BOLD = 1.0  # standard errors by which its gain may be off
+FIRST_RATE, LEAST_RATE = 1e-3, 1e-5  # of the noise, for the whole limit
+UNSPENT = 0.8  # share of the money below which the rate falls
 OPTIMISM = 0.7  # standard errors, where money has a fixed worth
 _DEAR = PURPOSE + 1
 
@@ -65,15 +68,16 @@ def buy_once(s: Settings, state: State, till: Till, number: int) -> Indices:
 
 
 @kernel
-def reopen_bought(s: Settings, state: State, shop: Market, S: Indices) -> Batch:
+def reopen_bought(s: Settings, state: State, S: Indices) -> Batch:
     """A batch for a ticket that has none: all it read is learnt, the best of it predicts."""
     batch, space = room_for(len(S), len(s.experts.features), s.slots, s.longest), state.space
     batch.S[:] = S
     barred = np.ones(s.d, dtype=np.bool_)
     for j in S:
         barred[j] = False
-    only = Market(shop.units, shop.first, shop.need, shop.start, shop.holder, barred, 0)
-    held = Basket(np.ones(len(shop.units), dtype=np.bool_), np.zeros(s.d, dtype=np.int64))
+    none = np.zeros(s.d + 1, dtype=np.int64)
+    only = Market(none[:0], none, none[:0], none[:1], none[:0], barred, 0)  # all of S, for nothing
+    held = basket(only)
     space.why[:] = UNREAD
     for j in S:
         space.why[j] = EXPLORED
@@ -105,19 +109,23 @@ def _shop(
 @inner
 def _select(
     s: Settings, state: State, m: int, shop: Market, held: Basket, money: int, rate: float
-) -> int:
-    # What memory m would keep; the money that is left.
+) -> tuple[int, bool]:
+    # What memory m would keep; the money that is left, and whether there was too little of it.
     space = state.space
     room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
     threshold = s.thresholds[m]
+    empty(shop, held)
     found = select_priced_into(state.kept, m, threshold, room, shop, held, money, rate)
-    space.picked[m], space.noise[m], left = found
-    return left
+    space.picked[m], space.noise[m], left, short = found
+    return left, short
 
 
 @inner
-def _total(state: State, m: int) -> float:
+def _gain(
+    s: Settings, state: State, m: int, shop: Market, held: Basket, money: int, rate: float
+) -> float:
     # What the features that memory m would keep promise together.
+    _select(s, state, m, shop, held, money, rate)
     gain = 0.0
     for rank in range(state.space.picked[m]):
         gain += state.space.gains[m, rank]
@@ -125,20 +133,29 @@ def _total(state: State, m: int) -> float:
 
 
 @inner
-def _set_aside(
+def _explores(number: int) -> bool:
+    # Whether a batch explores where exploring has batches for itself: often at the beginning, then
+    # when the number is a square, and at least once in LATER.
+    if number < BEGINNING:
+        return number % SELDOM == 0
+    root = int(math.sqrt(number))
+    return number % LATER == 0 or root * root == number or (root + 1) * (root + 1) == number
+
+
+@inner
+def _plan(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, lead: int
-) -> int:
-    # The money for exploring. Where it would take something large from what is kept, exploring
-    # has some batches for itself.
+) -> tuple[int, float]:
+    # The money for exploring, and the rate at which the leader keeps more.
     rate, aside = state.rate[ONLY], limit // ASIDE
-    empty(shop, held)
-    _select(s, state, lead, shop, held, limit, rate)
-    whole = _total(state, lead)
-    empty(shop, held)
-    _select(s, state, lead, shop, held, limit - aside, rate)
-    if (whole - _total(state, lead)) * ASIDE > LUMP * whole:
-        return SELDOM * aside if number % SELDOM == 0 else 0
-    return aside
+    whole = _gain(s, state, lead, shop, held, limit, rate)
+    other = _gain(s, state, lead, shop, held, limit, 0.0) if rate > 0.0 else whole
+    if other > MORE * whole:
+        rate, whole = 0.0, other
+    lost = whole - _gain(s, state, lead, shop, held, limit - aside, rate)
+    if lost * COSTS > whole:
+        aside = limit // HALF if _explores(number) else 0
+    return aside, rate
 
 
 @inner
@@ -157,17 +174,15 @@ def _keep(
     space, shop, memories = state.space, till.shop, len(state.kept.tau)
     order = np.empty(memories, dtype=np.int64)
     largest(-state.mixture.recent[s.experts.judges], order)
-    fixed, rate, aside = till.rate > 0.0, state.rate[ONLY], 0
-    if fixed:
-        rate = till.rate
-    elif not quiet:
-        aside = _set_aside(s, state, shop, held, number, limit, order[0])
+    fixed, rate, aside = till.rate > 0.0, till.rate, 0
+    if not fixed:
+        aside, rate = _plan(s, state, shop, held, number, limit, order[0])
+        aside = 0 if quiet else aside
     money = limit - aside
     for m in range(memories):
-        empty(shop, held)
-        unspent = _select(s, state, m, shop, held, money, rate)
+        unspent, short = _select(s, state, m, shop, held, money, rate)
         if m == order[0] and learn and not fixed and aside <= limit // ASIDE:
-            _adapt(state, space.noise[m], limit, money, unspent)
+            _adapt(state, space.noise[m], limit, money, unspent, short)
     space.why[:] = UNREAD
     empty(shop, held)
     spent = 0
@@ -185,32 +200,37 @@ def _keep(
 
 
 @inner
-def _adapt(state: State, noise: float, limit: int, money: int, unspent: int) -> None:
-    # The rate follows the money: dearer when all of it goes, cheaper when much is left.
+def _adapt(state: State, noise: float, limit: int, money: int, unspent: int, short: bool) -> None:
+    # The rate rises while something is left for want of money, and falls when much is unspent.
+    unit = noise / max(limit, 1)
     if state.rate[ONLY] <= 0.0:
-        state.rate[ONLY] = FIRST_RATE * noise / max(limit, 1)
-    elif money - unspent > SPENT * money:
+        state.rate[ONLY] = FIRST_RATE * unit
+    elif short:
         state.rate[ONLY] = min(1.1 * state.rate[ONLY], 1e300)
     elif money - unspent < UNSPENT * money:
-        state.rate[ONLY] *= 0.9
+        state.rate[ONLY] = max(0.9 * state.rate[ONLY], LEAST_RATE * unit)
 
 
 @inner
 def _displace(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, aside: int
 ) -> int:
-    # Now and then the least read of the features that exploring cannot pay for comes first.
+    # Now and then a feature that exploring cannot pay for comes first: by turns the one that was
+    # read least, and the one that might gain most.
     if not uniform(s.seed, number, _DEAR, 0) < DISPLACE / math.sqrt(number):
         return 0
-    least = -1
+    score, first = state.space.score, -1
+    _sample(s, state, number, LONGEST_MEMORY, BOLD)
     for j in range(s.d):
+        if number % 2 == 1:
+            score[j] = -state.values.reads[j]
         dear = aside < held.more[j] <= limit and not shop.barred[j]
-        if dear and (least < 0 or state.values.reads[j] < state.values.reads[least]):
-            least = j
-    if least < 0:
+        if dear and (first < 0 or score[j] > score[first]):
+            first = j
+    if first < 0:
         return 0
-    state.space.why[least] = EXPLORED
-    return take(shop, held, least)
+    state.space.why[first] = EXPLORED
+    return take(shop, held, first)
 
 
 @inner

@@ -23,8 +23,11 @@ def select_priced_into(
     held: Basket,
     money: int,
     rate: float,
-) -> tuple[int, float, int]:
-    """Fill chosen, gains, r and D; how many were chosen, what is left of the label, the money left.
+) -> tuple[int, float, int, bool]:
+    """Fill chosen, gains, r and D; how many were chosen, what is left of the label and the money.
+
+    Also whether a feature that `shop.limit` could pay for, and with a positive score, was left
+    because the money did not reach.
 
     As `select_into`, but feature j must fit into what is left of the money, and the next is the one
     with the largest score
@@ -41,27 +44,31 @@ def select_priced_into(
     scale, d, most = kept.scale[memory], len(r), len(room.chosen)
     noise, second = prepare(kept, memory, most, room)
     if not second > 0.0:
-        return 0, noise, money
-    rare, gain, size = L[most + 2], np.empty(d), 0
+        return 0, noise, money, False
+    rare, gain, size, short = L[most + 2], np.empty(d), 0, False
     while size < most:
-        v, best = -1, 0.0
+        v, best, short = -1, 0.0, False
         error = threshold * math.sqrt(noise / scale)
         for j in range(d):
             gain[j] = 0.0
             if D[j] > NEW and r[j] * r[j] > error * error * rare[j] * rare[j] * D[j] and ready[j]:
                 excess = abs(r[j]) / math.sqrt(D[j]) - error * rare[j]
-                if held.more[j] <= money and not shop.barred[j]:
-                    gain[j] = excess * excess
-                    score = gain[j] - rate * held.more[j]
-                    if score > best:
-                        v, best = j, score
+                score = excess * excess - rate * held.more[j]
+                if shop.barred[j]:
+                    continue
+                if held.more[j] > money:
+                    short = short or (score > 0.0 and held.more[j] <= shop.limit)
+                    continue
+                gain[j] = excess * excess
+                if score > best:
+                    v, best = j, score
         v = _better_panel(shop, held, money, rate, gain, v, best)
         if v < 0:
             break
         money -= take(shop, held, v)
         noise = project(kept, memory, most, room, size, v, noise, second)
         size += 1
-    return size, noise, money
+    return size, noise, money, short
 
 
 @inner
