@@ -215,15 +215,12 @@ def _adapt(state: State, noise: float, limit: int, money: int, unspent: int, sho
 def _displace(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, aside: int
 ) -> int:
-    # Now and then a feature that exploring cannot pay for comes first: by turns the one that was
-    # read least, and the one that might gain most.
+    # Now and then a feature that exploring cannot pay for comes first: the one that might gain most.
     if not uniform(s.seed, number, _DEAR, 0) < DISPLACE / math.sqrt(number):
         return 0
     score, first = state.space.score, -1
     _sample(s, state, number, LONGEST_MEMORY, BOLD)
     for j in range(s.d):
-        if number % 2 == 1:
-            score[j] = -state.values.reads[j]
         dear = aside < held.more[j] <= limit and not shop.barred[j]
         if dear and (first < 0 or score[j] > score[first]):
             first = j
