@@ -43,8 +43,8 @@ def budget_curve(
 def budget_curve(
     stream: BlockStream,
     *,
-    prices: None = ...,
-    costs: None = ...,
+    prices: Problem | Prices | None = ...,
+    costs: Sequence[Money] | None = ...,
     most: int | None = ...,
     scout: float | None = ...,
     seed: int = ...,

@@ -79,7 +79,7 @@ def make_problem(source: Source, size: SizeOptions) -> Problem:
 
 def _whole(budget: float) -> int:
     """A budget that counts features."""
-    if not budget.is_integer() or budget < 1:
+    if not float(budget).is_integer() or budget < 1:
         raise ProblemError(
             f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
         )

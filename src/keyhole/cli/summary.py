@@ -138,7 +138,7 @@ def _orders(done: Recorded) -> None:
     """What was ordered: a panel is one item."""
     if done.money is None or not done.money.shop.prices.items:
         return
-    heading("What was ordered, dearest in all first")
+    heading("What was ordered, most money first")
     rows, more = done.money.order_rows(SHOWN)
     say(*columns(rows, "<>>>"))
     if more:
