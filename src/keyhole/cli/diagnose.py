@@ -27,6 +27,7 @@ def diagnose(
     """
     import keyhole as kh
     from keyhole.advice.choosing import amount
+    from keyhole.advice.recommend import features
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.shop import at_mean_price
     from keyhole.cli.sizes import choose_sizes
@@ -49,7 +50,7 @@ def diagnose(
             say(
                 "",
                 f"In money: {amount(problem.budget)} per example of "
-                f"{amount(source.shop.everything)} for everything buys {problem.reads} features "
+                f"{amount(source.shop.everything)} for everything buys {features(problem.reads)} "
                 f"whichever they are, at most {problem.width} of the cheapest, and about {counted} "
                 "at the mean price, which is what the budget above counts.",
                 *source.shop.words(),

@@ -91,4 +91,9 @@ def _priced(shop: Shop, source: Source, size: SizeOptions) -> Problem:
     budget = shop.everything if size.budget is None else size.budget
     problem = Problem(source.stream.d, 1, budget, source.stream.names, shop.prices)
     k = min(4, problem.width) if size.sparsity is None else size.sparsity
+    if k > problem.width:
+        raise ProblemError(
+            f"--sparsity {k} is more than {problem.width}, the most features that a budget of "
+            f"{problem.budget:g} can buy at these prices"
+        )
     return problem.replace(k=k)
