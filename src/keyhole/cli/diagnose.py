@@ -29,20 +29,20 @@ def diagnose(
     from keyhole.advice.choosing import amount
     from keyhole.advice.recommend import features
     from keyhole.cli.output import emit, plain, say
-    from keyhole.cli.shop import at_mean_price
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
+    from keyhole.diagnosis.judge import counted
 
     source = open_source(file, reading, shop)
     sizes = choose_sizes(source, size)
     problem = sizes.problem
-    counted = problem.reads if source.shop is None else at_mean_price(problem, source.shop)
-    found = kh.diagnose(source.stream, problem.k, counted)
+    many = counted(problem).reads
+    found = kh.diagnose(source.stream, problem.k, many)
     if as_json:
         told = {"source": source.title, "target": source.target, **plain(found)}
         priced = None
         if source.shop is not None:
-            priced = {**source.shop.as_json(), "budget": problem.budget, "counted": counted}
+            priced = {**source.shop.as_json(), "budget": problem.budget, "counted": many}
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
@@ -51,7 +51,7 @@ def diagnose(
                 "",
                 f"In money: {amount(problem.budget)} per example of "
                 f"{amount(source.shop.everything)} for everything buys {features(problem.reads)} "
-                f"whichever they are, at most {problem.width} of the cheapest, and about {counted} "
+                f"whichever they are, at most {problem.width} of the cheapest, and about {many} "
                 "at the mean price, which is what the budget above counts.",
                 *source.shop.words(),
             )

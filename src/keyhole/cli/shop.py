@@ -63,13 +63,6 @@ def open_shop(path: str, stream: BlockStream, ignored: Iterable[str] = ()) -> Sh
     return Shop(title, prices, tuple(sorted(rows & away)))
 
 
-def at_mean_price(problem: Problem, shop: Shop) -> int:
-    """How many features the budget buys at the mean price, at least k and at most all."""
-    if shop.everything <= problem.budget:
-        return problem.d
-    return min(max(round(problem.d * problem.budget / shop.everything), problem.k), problem.d)
-
-
 def prices_for(path: str, names: tuple[str, ...]) -> Prices:
     """The prices of a file for these features; its rows for anything else are left out."""
     table = read_table(path)
