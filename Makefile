@@ -11,8 +11,8 @@ INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_pa
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-demo: .venv/ready  ## play the simulated clinic: 42 tests, 8 bought per patient; with a report to open
-	$(BIN)/keyhole run --budget 8 --sparsity 4 --report clinic-report.html
+demo: .venv/ready  ## play the simulated clinic: 42 tests with prices, 30 to spend per patient; with a report to open
+	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests, doctests and README examples included
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile

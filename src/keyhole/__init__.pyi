@@ -6,6 +6,7 @@ from keyhole import testing as testing
 from keyhole import theory as theory
 from keyhole.advice.curve import BudgetCurve as BudgetCurve
 from keyhole.advice.estimate import budget_curve as budget_curve
+from keyhole.advice.money_curve import MoneyCurve as MoneyCurve
 from keyhole.blocks.auto.advice import Advice as Advice
 from keyhole.blocks.auto.parts import AutoParts as AutoParts
 from keyhole.blocks.sums.past_sums import PastModel as PastModel

@@ -180,7 +180,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(kh.ProblemError, match="scout must be from 0 to 1, got 2"):
         kh.budget_curve(stream, scout=2.0)
     with pytest.raises(kh.ProblemError, match="stream must be a stream"):
-        kh.budget_curve(X)  # type: ignore[arg-type]
+        kh.budget_curve(X)  # type: ignore[call-overload]
     wide = GeneratedStream(10**6, 100, list)
     with pytest.raises(kh.ProblemError, match="5 tables of all pairs of 1,000,000 features"):
         kh.budget_curve(wide)

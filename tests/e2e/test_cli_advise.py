@@ -84,7 +84,8 @@ def test_a_saved_learner_that_advises(
     monkeypatch.setattr("keyhole.saving.api.load", lambda path: Wise())
     command.advise(
         file="state.npz", target=None, most=None, scout=None, seed=0, rounds=None, ignore=None,
-        categorical=None, separator=None, decimal=".", missing=None, plot=None, as_json=as_json,
+        categorical=None, separator=None, decimal=".", missing=None, plot=None, prices=None,
+        as_json=as_json,
     )  # fmt: skip
     said = capsys.readouterr().out
     assert ('"sodium"' in said) if as_json else (said == "stop buying sodium\n")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.advice.choosing import Chooser
 from keyhole.advice.dealing import Deal
-from keyhole.blocks.exact.subset_path import subset_path
 from keyhole.blocks.sums.gram import Gram, LeastSquares, gram_bytes
 from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import BlockStream, DataError, Floats, Indices
@@ -21,7 +21,7 @@ FEWEST_ROWS = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
-    """Least squares models of 0, 1, ..., most features: weights (a column each) about the means."""
+    """Least squares models of some features each: weights (a column each) about the means."""
 
     features: tuple[Indices, ...]
     weights: Floats
@@ -31,11 +31,13 @@ class Path:
     left: Floats  # the loss of each on the rows that it was fitted on
 
     @classmethod
-    def fit(cls, squares: LeastSquares, most: int, span: tuple[float, float]) -> Path:
+    def fit(
+        cls, squares: LeastSquares, features: Sequence[Indices], span: tuple[float, float]
+    ) -> Path:
         """The models of these sums; `span` are the smallest and the largest label behind them."""
-        G, c, features = squares.G, squares.c, subset_path(squares.G, squares.c, squares.yy, most)
-        weights = np.zeros((len(c), most + 1))
-        left = np.empty(most + 1)
+        G, c = squares.G, squares.c
+        weights = np.zeros((len(c), len(features)))
+        left = np.empty(len(features))
         for k, S in enumerate(features):
             unit = np.sqrt(np.diag(G)[S])
             w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
@@ -58,7 +60,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """What models of 0, 1, ..., most features lost on rows that they were not fitted on.
+    """What models lost on rows that they were neither chosen nor fitted on; the first is empty.
 
     `lost` are sums over stretches of consecutive rows: stretches by models. `whole` are the models
     of all rows. `unsettled` is, for each size, the variance of the mean loss that comes from not
@@ -73,25 +75,24 @@ class CrossFit:
     spread: Floats
 
 
-def cross_fit(stream: BlockStream, deal: Deal, most: int, stage: Stage) -> CrossFit:
+def cross_fit(stream: BlockStream, deal: Deal, chooser: Chooser, stage: Stage) -> CrossFit:
     """Two passes: sums for each fold, then the losses of each fold by the models of the others."""
     stage("reading")
     folds = _sums(stream, deal)
     whole = _added(folds)
-    if most > whole.n // 2:
-        raise DataError(
-            f"models of up to {most} features need at least {2 * most} rows, there are {whole.n}"
-        )
+    squares = whole.centred()
+    chooser.begin(squares, whole.n)
     paths = []
     for i in range(deal.folds):
         stage(f"models without part {i + 1} of {deal.folds}")
         others = [fold for j, fold in enumerate(folds) if j != i]
-        paths.append(Path.fit(_added(others).centred(), most, _span(others)))
-    squares = whole.centred()
-    best = Path.fit(squares, most, _span(folds))
+        rest = _added(others)
+        sums = rest.centred()
+        paths.append(Path.fit(sums, chooser.features(sums, rest.n), _span(others)))
+    best = Path.fit(squares, chooser.features(squares, whole.n), _span(folds))
     stage("testing them")
     stretches = -(-whole.n // deal.length)
-    lost = np.zeros((stretches, most + 1))
+    lost = np.zeros((stretches, len(best.features)))
     for stretch, X, y in deal.pieces(stream):
         lost[stretch] += paths[stretch % deal.folds].losses(np.asarray(X, np.float64), y).sum(0)
     covariance = squares.G / whole.n

@@ -82,7 +82,7 @@ class BudgetCurve:
         return enough(self.explained, self.behind_error)
 
     @property
-    def budget(self) -> int:
+    def budget(self) -> float:
         """The recommended number of features to read per example, exploration included.
 
         0 if no number of features is seen to explain anything.

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 import numpy as np
 
+from keyhole.advice.choosing import ByMoney, BySize
 from keyhole.advice.cross_fit import FEWEST_ROWS, CrossFit, Stage, cross_fit
 from keyhole.advice.curve import BudgetCurve, by_use
 from keyhole.advice.dealing import Deal
+from keyhole.advice.money_curve import MoneyCurve
 from keyhole.advice.scouting import Scout
+from keyhole.hindsight_cost import prices_of, units_of
+from keyhole.prices import Money, Prices
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Problem,
     ProblemError,
     refuse_unless_stream,
     whole_number,
@@ -20,9 +28,33 @@ from keyhole.problem import (
 MOST = 24  # features of a model, unless told otherwise
 
 
+@overload
 def budget_curve(
     stream: BlockStream,
     *,
+    prices: Problem | Prices,
+    costs: Sequence[Money] | None = ...,
+    most: int | None = ...,
+    scout: float | None = ...,
+    seed: int = ...,
+    stage: Stage | None = ...,
+) -> MoneyCurve: ...
+@overload
+def budget_curve(
+    stream: BlockStream,
+    *,
+    prices: Problem | Prices | None = ...,
+    costs: Sequence[Money] | None = ...,
+    most: int | None = ...,
+    scout: float | None = ...,
+    seed: int = ...,
+    stage: Stage | None = ...,
+) -> BudgetCurve: ...
+def budget_curve(
+    stream: BlockStream,
+    *,
+    prices: Problem | Prices | None = None,
+    costs: Sequence[Money] | None = None,
     most: int | None = None,
     scout: float | None = None,
     seed: int = 0,
@@ -36,11 +68,20 @@ def budget_curve(
     squares with an intercept, and tested on the fold. Choosing features is part of what is tested:
     the share explained is that of rows which neither the choice nor the fit has seen.
 
+    With prices it is a curve of money: what 0, 10, 20, ... per example explain. At each limit the
+    features are chosen that it buys, by forward selection by gain and by price, then exchanges, as
+    far as their gain is seen; again on the other folds.
+
     Parameters
     ----------
     stream
         Rows with everything known: a history. A cell that is NaN counts as the mean of its column.
         Read twice (three times if its length is not known).
+    prices
+        A `Problem` with prices, or its `.prices`: loss against money instead of counts.
+    costs
+        With prices, the limits per example. None: 0, and up to 16 round amounts where something
+        else is bought.
     most
         The largest k. None: 24, or fewer if there are fewer features or less than 5 rows for each.
     scout
@@ -55,7 +96,8 @@ def budget_curve(
     Returns
     -------
     BudgetCurve
-        `explained` and `error` for each k; `sparsity`, `budget`, `recommendation`.
+        `explained` and `error` for each k; `sparsity`, `budget`, `recommendation`. With prices it
+        is a `MoneyCurve`, for each of its `limits`.
 
     Guarantee
     ---------
@@ -75,8 +117,13 @@ def budget_curve(
     >>> sparse = budget_curve(stream, most=6, scout=0.25)
     >>> sparse.rows, sparse.passed, round(sparse.reads, 1)
     (459, 2000, 4.6)
+    >>> shop = kh.Problem(20, 3, 9, prices=[3, 2, 9, 4] * 5)
+    >>> priced = budget_curve(stream, prices=shop, costs=[0, 5, 10, 20])
+    >>> priced.limits.tolist(), priced.costs.tolist()
+    ([0.0, 5.0, 10.0, 20.0], [0.0, 4.0, 6.0, 6.0])
     """
     refuse_unless_stream(stream, blocks=True)
+    money, limits = _money(stream, prices, costs)
     say = stage if stage is not None else lambda words: None
     source = stream if scout is None else Scout(stream, scout, seed)
     say("counting rows")
@@ -85,22 +132,61 @@ def budget_curve(
         rows = sum(len(y) for _, y in source.blocks())
     passed = source.passed if isinstance(source, Scout) else rows
     _refuse_few(rows, scout)
-    fitted = cross_fit(source, Deal.of(rows, stream.d), _most(most, rows, stream.d), say)
+    deal, largest = Deal.of(rows, stream.d), _most(most, rows, stream.d)
+    names = stream.names or tuple(f"feature {j}" for j in range(stream.d))
+    by_size = BySize(largest)
+    by_money = None if money is None else ByMoney(money, largest, limits)
+    fitted = cross_fit(source, deal, by_money or by_size, say)
+    seen = passed if scout is not None else fitted.rows
+    explained, error, in_sample, behind, chosen = _shares(fitted)
+    if by_money is None:
+        k = np.arange(len(explained))
+        return BudgetCurve(k, explained, error, in_sample, behind, chosen, names, fitted.rows, seen)
+    shop = by_money.prices
+    return MoneyCurve(
+        k=np.array([len(S) for S in chosen[1:]], dtype=np.int64),
+        explained=explained[1:],  # the first model is that of nothing, which is no limit
+        error=error[1:],
+        in_sample=in_sample[1:],
+        behind_error=behind[1:],
+        features=chosen[1:],
+        names=names,
+        rows=fitted.rows,
+        passed=seen,
+        limits=np.array([shop.money(limit) for limit in by_money.limits]),
+        nothing_error=float(behind[0]),
+        prices=shop,
+    )
+
+
+def _money(
+    stream: BlockStream, prices: Problem | Prices | None, costs: Sequence[Money] | None
+) -> tuple[Prices | None, list[int]]:
+    """The prices, if there are any, and the limits in units, if any are given."""
+    if prices is None:
+        if costs is not None:
+            raise ProblemError("costs needs prices: give prices=, a Problem that has them")
+        return None, []
+    found = prices_of(stream, prices)
+    if costs is None:
+        return found, []
+    if isinstance(costs, str) or not len(costs):
+        raise ProblemError(f"costs must be a list of amounts, got {costs!r}")
+    return found, sorted({units_of("costs", cost, found) for cost in costs})
+
+
+Shares = tuple[Floats, Floats, Floats, Floats, tuple[tuple[int, ...], ...]]
+
+
+def _shares(fitted: CrossFit) -> Shares:
+    """Shares explained, errors, in-sample shares, errors of differences, features by use."""
     explained, error, behind_error = _judged(fitted)
     whole = fitted.whole
-    return BudgetCurve(
-        k=np.arange(len(explained)),
-        explained=explained,
-        error=error,
-        in_sample=1.0 - whole.left / whole.left[0] if whole.left[0] else np.zeros(len(explained)),
-        behind_error=behind_error,
-        features=tuple(
-            by_use(S, whole.weights[:, k], fitted.spread) for k, S in enumerate(whole.features)
-        ),
-        names=stream.names or tuple(f"feature {j}" for j in range(stream.d)),
-        rows=fitted.rows,
-        passed=passed if scout is not None else fitted.rows,
+    in_sample = 1.0 - whole.left / whole.left[0] if whole.left[0] else np.zeros(len(explained))
+    features = tuple(
+        by_use(S, whole.weights[:, k], fitted.spread) for k, S in enumerate(whole.features)
     )
+    return explained, error, in_sample, behind_error, features
 
 
 def _refuse_few(rows: int, scout: float | None) -> None:

@@ -89,7 +89,7 @@ def words(explained: Floats, error: Floats, k: int, d: int) -> str:
     return f"{told}."
 
 
-def features(k: int) -> str:
+def features(k: float) -> str:
     """So many features.
 
     >>> features(1), features(8)

@@ -42,6 +42,7 @@ def advise(
     *,
     file: options.FileOptions,
     curve: CurveOptions,
+    shop: options.PriceOptions,
     reading: options.ReadOptions,
     plot: Annotated[
         str | None,
@@ -50,6 +51,8 @@ def advise(
     as_json: options.Json = False,
 ) -> None:
     """Say how many features to buy: what 1, 2, 3, ... features explain of the label, with errors.
+
+    With --prices: how much to spend; what 0, 10, 20, ... per example explain.
 
     From a file with everything known. Features are chosen and fitted on some rows and tested on
     others. A model of k features reads k features; a learner has to find out which, and reads more:
@@ -60,10 +63,13 @@ def advise(
     Examples:
       keyhole advise
       keyhole advise flats.csv --target rent --plot curve.png
+      keyhole advise flats.csv --target rent --prices prices.csv
+      keyhole advise --prices clinic
       keyhole advise flats.parquet -t rent --scout 0.05 --json
       keyhole advise state.npz
     """
     if file.file is not None and file.file.lower().endswith(".npz"):
+        _refuse_prices(file.file, shop)
         _by_learner(file.file, as_json)
         return
     from keyhole.advice import budget_curve
@@ -73,10 +79,16 @@ def advise(
 
     if plot is not None:
         _check_plot(plot)
-    source = open_source(file, reading)
+    source = open_source(file, reading, shop)
+    prices = None if source.shop is None else source.shop.prices
     with staged(source.title) as stage:
         found = budget_curve(
-            source.stream, most=curve.most, scout=curve.scout, seed=curve.seed, stage=stage
+            source.stream,
+            prices=prices,
+            most=curve.most,
+            scout=curve.scout,
+            seed=curve.seed,
+            stage=stage,
         )
     if plot is not None:
         _draw(found, plot)
@@ -84,6 +96,8 @@ def advise(
         emit(_facts(found, source, plot))
         return
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
+    if source.shop is not None:
+        say(*source.shop.words())
     say(*str(found).splitlines())
     if plot is not None:
         say("", f"Plot: {plot}")
@@ -92,7 +106,18 @@ def advise(
 def _facts(found: BudgetCurve, source: Source, plot: str | None) -> dict[str, object]:
     told = {"source": source.title, "target": source.target}
     left_out = {"rows_without_target": source.left_out, "plot": plot}
-    return {**told, **found.as_json(), **left_out}
+    prices = None if source.shop is None else source.shop.as_json()
+    return {**told, **found.as_json(), **left_out, "prices": prices}
+
+
+def _refuse_prices(path: str, shop: options.PriceOptions) -> None:
+    from keyhole.problem import ProblemError
+
+    if shop.prices is not None:
+        raise ProblemError(
+            f"--prices {shop.prices} is for a file with everything known: {path} was played with "
+            "its own prices, if it had any"
+        )
 
 
 def _by_learner(path: str, as_json: bool) -> None:

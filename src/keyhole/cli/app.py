@@ -56,6 +56,7 @@ def keyhole(
     Examples:
       keyhole run                                        the simulated clinic, 42 tests
       keyhole run flats.csv --target rent --budget 8     your own file
+      keyhole run flats.csv --target rent --prices prices.csv --budget 40    for money
       keyhole advise flats.csv --target rent             how many features to buy
       keyhole compare flats.csv --target rent --learner auto --learner random
       keyhole COMMAND --help

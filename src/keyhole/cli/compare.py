@@ -28,7 +28,8 @@ class SweepOptions:
         typer.Option(
             "--budgets",
             metavar="LIST",
-            help="Several budgets instead of one: 4,8,12 or, from 4 to 16 by 4, 4-16:4.",
+            help="Several budgets instead of one: 4,8,12 or, from 4 to 16 by 4, 4-16:4; with "
+            "--prices money: 10,20,37.50.",
         ),
     ] = None
     plot: Annotated[
@@ -72,6 +73,7 @@ def compare(
         ),
     ] = None,
     size: options.SizeOptions,
+    money: options.MoneyOptions,
     several: SweepOptions,
     game: GameOptions,
     past: options.HistoryOptions,
@@ -85,12 +87,17 @@ def compare(
     the seeds. `full` reads every feature whatever the budget: it shows what looking costs.
     With --budgets: the mean loss of each learner with each budget, and --plot draws it.
     With --history: in every game, old rows are studied first by those learners that can.
+    With --prices, --budget and --budgets are money, and regret is against the best model for the
+    same money; learners that know no prices read as many features as it pays for whichever they
+    are, and those that cannot play so are left out unless they are named. --worth and --purse, as
+    in `keyhole run`, are for auto.
     Ctrl-C ends it and shows the games that were finished.
 
     \b
     Examples:
       keyhole compare flats.csv --target rent --budget 8 --learner auto --learner random
       keyhole compare flats.csv --target rent --budgets 4,8,12,16 --plot budgets.png
+      keyhole compare flats.csv --target rent --prices prices.csv --budgets 10,20,40
       keyhole compare --seeds 10 --jobs 4 --json
     """
     from keyhole.cli import sweep, tournament
@@ -100,17 +107,24 @@ def compare(
     from keyhole.cli.output import emit, say
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
+    from keyhole.cli.spending import SPENDS, capped, refuse_others, spending_of
     from keyhole.problem import ProblemError
 
-    names = _names(learner) if learner else options.compared()
-    budgets = parse_budgets(several.budgets) if several.budgets else None
+    priced = money.shop.prices is not None
+    budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None
     if budgets and size.budget is not None:
-        raise ProblemError(f"--budget {size.budget} and --budgets: say all of them in --budgets")
+        raise ProblemError(f"--budget {size.budget:g} and --budgets: say all of them in --budgets")
     if several.plot is not None:
         sweep.check_plot(several.plot, budgets is not None)
-    source = open_source(file, reading)
+    source = open_source(file, reading, money.shop)
+    spending = spending_of(money, source)
+    if budgets and spending.special:
+        raise ProblemError(f"{spending.special} and --budgets: say one --budget, or leave it out")
+    names = _names(learner) if learner else [SPENDS] if spending.special else options.compared()
+    refuse_others(names, spending)
     history = open_history(file, reading, past, source)
-    how = Settings(game.seeds, game.jobs, game.audit, history)
+    how = Settings(game.seeds, game.jobs, game.audit, history, spending, bool(learner))
+    size = capped(size, spending, source.shop)
     result: tournament.Tournament | sweep.Sweep
     sizes = None
     if budgets is None:

@@ -10,29 +10,50 @@ def diagnose(
     *,
     file: options.FileOptions,
     size: options.SizeOptions,
+    shop: options.PriceOptions,
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
     """Look at a whole file: what to mend, what to expect, which guarantees apply, what to use.
 
+    With --prices, --budget is money. What the theory says counts features: it is told as many as
+    the budget buys at the mean price.
+
     \b
     Examples:
       keyhole diagnose flats.csv --target rent --budget 8 --sparsity 4
+      keyhole diagnose flats.csv --target rent --prices prices.csv --budget 40
       keyhole diagnose flats.parquet -t rent --ignore id --json
     """
     import keyhole as kh
+    from keyhole.advice.choosing import amount
+    from keyhole.advice.recommend import features
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
+    from keyhole.diagnosis.judge import counted
 
-    source = open_source(file, reading)
+    source = open_source(file, reading, shop)
     sizes = choose_sizes(source, size)
     problem = sizes.problem
-    found = kh.diagnose(source.stream, problem.k, problem.reads)
+    many = counted(problem).reads
+    found = kh.diagnose(source.stream, problem.k, many)
     if as_json:
         told = {"source": source.title, "target": source.target, **plain(found)}
-        emit({**told, "sizes": sizes.as_json()})
+        priced = None
+        if source.shop is not None:
+            priced = {**source.shop.as_json(), "budget": problem.budget, "counted": many}
+        emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
+        if source.shop is not None:
+            say(
+                "",
+                f"In money: {amount(problem.budget)} per example of "
+                f"{amount(source.shop.everything)} for everything buys {features(problem.reads)} "
+                f"whichever they are, at most {problem.width} of the cheapest, and about {many} "
+                "at the mean price, which is what the budget above counts.",
+                *source.shop.words(),
+            )
         if sizes.words:
             say("", sizes.words)

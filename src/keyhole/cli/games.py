@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from keyhole.advice.choosing import amount
 from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted
+from keyhole.cli.spending import ONLY_A_LIMIT, Spending, make_player
+from keyhole.errors import printable
 from keyhole.game import play as play_game
-from keyhole.hindsight import Hindsight
+from keyhole.hindsight import Hindsight, summed
+from keyhole.hindsight_cost import Deal
 from keyhole.learners.nothing_read import LastValue
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.optional_imports import extra
@@ -33,16 +40,40 @@ class Game:
     reads: float
     regret: Interval
     seconds: float
+    spent: float = math.nan  # per example; without prices, features
+    most_spent: float = math.nan
+    total: float | None = None  # worth * loss + money, with --worth
+    purse_left: float | None = None
 
 
 @dataclass(frozen=True)
 class Yardsticks:
-    """What games are measured by: the best models in hindsight, and what reads nothing."""
+    """What games are measured by: the best models in hindsight, and what reads nothing.
+
+    With prices the best models are those for the same money, of any number of features.
+    """
 
     best: Hindsight
     with_past: Hindsight
     mean_loss: float
     last_loss: float
+
+    @property
+    def words(self) -> str:
+        """What the best model in hindsight is."""
+        if self.best.worth is not None:
+            return f"Best model by {amount(self.best.worth)} × loss + money"
+        if self.best.cost is not None:
+            return "Best model for the same money"
+        return f"Best {self.best.k} features"
+
+    @property
+    def spread(self) -> float:
+        """What lies between the best constant and the best model: in money with --worth."""
+        best = self.best
+        if best.worth is not None and best.total is not None:
+            return best.worth * best.empty_loss - best.total.high
+        return best.empty_loss - best.loss.high
 
     @property
     def rounds(self) -> int:
@@ -61,6 +92,8 @@ class Settings:
     jobs: int = 1
     audit: float = 0.0
     history: History | None = None
+    spending: Spending = ONLY_A_LIMIT
+    named: bool = True  # whether learners were named: whoever cannot play is then refused
 
     def __post_init__(self) -> None:
         if self.jobs == 0:
@@ -86,12 +119,12 @@ class LeftOut:
 
 
 def entries(
-    learners: Sequence[str], problems: Sequence[Problem]
+    learners: Sequence[str], problems: Sequence[Problem], *, named: bool = True
 ) -> tuple[list[tuple[str, Problem]], list[LeftOut]]:
     """Every learner with every problem it can play, and those it cannot.
 
-    One that reads everything has a problem of its own: budget = d. One that can play none of them
-    is refused.
+    One that reads everything has a problem of its own: budget = d, or what everything costs. One
+    that can play none of them is refused if it was named, and left out with prices if not.
     """
     found: list[tuple[str, Problem]] = []
     left_out: list[LeftOut] = []
@@ -101,11 +134,13 @@ def entries(
             p = problems[0]
             own = [p.whole()]
             reason = f"it reads all {p.d} features"
-            left_out += [LeftOut(name, q.budget, reason) for q in problems if q.budget != p.d]
+            all_of_it = own[0].budget
+            left_out += [LeftOut(name, q.budget, reason) for q in problems if q.budget != all_of_it]
         can, cannot = _playable(name, own)
-        if not can:
+        if not can and (named or problems[0].prices is None):
             last = cannot[-1]
-            raise ProblemError(f"{name} cannot play with --budget {last.budget}: {last.reason}")
+            typed = f"{name} cannot play with --budget {amount(last.budget)}"
+            raise ProblemError(f"{typed}: {last.reason}")
         found += [(name, problem) for problem in can]
         left_out += cannot
     return found, left_out
@@ -152,7 +187,15 @@ def play(
     return played
 
 
-def measure(stream: BlockStream, problem: Problem) -> Yardsticks:
+def say_left_out(left_out: Sequence[LeftOut]) -> None:
+    """A line on standard error for every learner that is not played everywhere."""
+    for (name, reason), group in itertools.groupby(left_out, lambda x: (x.learner, x.reason)):
+        budgets = ", ".join(amount(one.budget) for one in group)
+        line = f"keyhole: {name} is not played with budget {budgets}: {reason}"
+        sys.stderr.write(f"{printable(line)}\n")
+
+
+def measure(stream: BlockStream, problem: Problem, spending: Spending = ONLY_A_LIMIT) -> Yardsticks:
     """The best models in hindsight, without the past and with it; losses of mean and last value.
 
     From one pass.
@@ -162,27 +205,59 @@ def measure(stream: BlockStream, problem: Problem) -> Yardsticks:
     ledger = play_game(mean, stream, keep_predictions=False, observers=[whole, last])
     if not whole.prefixes:
         raise DataError("the stream is empty: there is nothing to compare")
-    best = whole.prefixes[-1].best(problem.k, SEARCH)
-    with_past = whole.beside_past().best(problem.k, SEARCH, best.support)
+    deal = spending.deal(problem)
+    if deal is not None:
+        best = whole.prefixes[-1].best_for(deal, SEARCH)
+        with_past = whole.beside_past().best_for(deal, SEARCH, best.support)
+    else:
+        best = whole.prefixes[-1].best(problem.k, SEARCH)
+        with_past = whole.beside_past().best(problem.k, SEARCH, best.support)
     return Yardsticks(best, with_past, ledger.loss, last.ledger.loss)
+
+
+def best_of_each(stream: BlockStream, problems: Sequence[Problem]) -> list[Hindsight]:
+    """The best model for the money of each problem; none without prices."""
+    shop = problems[0].prices
+    if shop is None:
+        return []
+    whole = summed(stream, True, False)
+    share = SEARCH / len(problems)
+    deals = [Deal(shop, None, shop.limit(problem.budget), None) for problem in problems]
+    return [whole.best_for(deal, share) for deal in deals]
 
 
 def _game(
     stream: BlockStream, best: Hindsight, how: Settings, learner: str, problem: Problem, seed: int
 ) -> Game:
-    player = make_learner(learner, problem, seed)
+    player = make_player(learner, problem, seed, how.spending)
     if how.history is not None:
         how.history.teach_if_possible(player)
     start = time.monotonic()
     ledger = play_game(player, stream, keep_predictions=False, audit=how.audit)
     seconds = time.monotonic() - start
+    worth, total = best.worth, None
     gap = regret(ledger, best)
-    return Game(learner, problem.budget, seed, ledger.loss, ledger.mean_reads, gap, seconds)
+    if worth is not None and best.total is not None:
+        total = ledger.total(worth)
+        gap = total - best.total
+    return Game(
+        learner,
+        problem.budget,
+        seed,
+        ledger.loss,
+        ledger.mean_reads,
+        gap,
+        seconds,
+        ledger.spent / ledger.rounds,
+        ledger.most_spent,
+        total,
+        getattr(player, "purse_left", None),
+    )
 
 
 def _told(game: Game, rounds: int) -> str:
     """A line about a game."""
     return (
-        f"{game.learner}, budget {game.budget}, seed {game.seed}: "
+        f"{game.learner}, budget {amount(game.budget)}, seed {game.seed}: "
         f"mean loss {number(game.loss / rounds)} in {game.seconds:.1f} s"
     )

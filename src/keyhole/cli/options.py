@@ -148,17 +148,17 @@ class ReadOptions:
 
 @dataclasses.dataclass(frozen=True)
 class SizeOptions:
-    """How many features are read, and how many a model has."""
+    """How many features are read, or what they may cost, and how many a model has."""
 
     budget: Annotated[
-        int | None,
+        float | None,
         typer.Option(
             "--budget",
             "-b",
-            min=1,
             metavar="N",
             show_default="chosen from the first rows",
-            help="Features that may be read of one example, everything included.",
+            help="Features that may be read of one example, everything included; with --prices "
+            "money: 40 or 12.50.",
         ),
     ] = None
     sparsity: Annotated[
@@ -193,6 +193,46 @@ class HistoryOptions:
             metavar="N",
             help="Rows of --history after which what came before counts half.",
             show_default="all rows count alike",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PriceOptions:
+    """What features cost."""
+
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE.csv",
+            help="What features cost: columns feature, price, panel. `clinic`: the price list of "
+            "the simulated clinic.",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class MoneyOptions:
+    """What features cost, and how money is spent."""
+
+    shop: PriceOptions = PriceOptions()
+    worth: Annotated[
+        float | None,
+        typer.Option(
+            "--worth",
+            metavar="V",
+            help="What one unit of squared error is worth, in the money of --prices: `auto` then "
+            "buys what pays.",
+        ),
+    ] = None
+    purse: Annotated[
+        float | None,
+        typer.Option(
+            "--purse",
+            metavar="P",
+            help="Money for the whole file, in that of --prices, for `auto`; --budget is then the "
+            "most for one row.",
         ),
     ] = None
 

@@ -10,7 +10,7 @@ from keyhole.cli import options
 
 if TYPE_CHECKING:
     from keyhole.model import SparseModel
-    from keyhole.problem import Floats
+    from keyhole.problem import Floats, Problem
 
 
 @options.flat
@@ -29,24 +29,29 @@ def predict(
         ),
     ] = "-",
     csv: options.CsvOptions,
+    shop: options.PriceOptions,
     as_json: options.Json = False,
 ) -> None:
     """Predict the rows of a file, reading only the columns that the model uses.
 
-    A row that lacks one of them has no prediction: its cell is empty.
+    A row that lacks one of them has no prediction: its cell is empty. With --prices, or if the
+    learner was played with prices, it says what the columns of the model cost.
 
     \b
     Examples:
       keyhole predict model.npz new.parquet --out predictions.parquet
+      keyhole predict model.npz new.csv --out predictions.csv --prices prices.csv
       keyhole predict model.npz new.csv | head
     """
     import numpy as np
 
+    from keyhole.advice.choosing import amount
     from keyhole.cli.files import refuse_two, write
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import emit, number, say
 
     refuse_two(out, as_json)
-    sparse = _model(model)
+    sparse, problem = _model(model, shop)
+    each = None if problem.prices is None else problem.cost(sparse.features)
     predictions = _predictions(sparse, file, csv)
     write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
     if out == "-":
@@ -61,23 +66,43 @@ def predict(
                 "rows": len(predictions),
                 "without_prediction": lacking,
                 "features": sparse.names,
+                "cost_per_row": each,
+                "cost": None if each is None else each * len(predictions),
             }
         )
         return
     say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
+    if each is not None and problem.prices is not None:
+        items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
+        whole = number(each * len(predictions))
+        say(f"{amount(each)} per row, {whole} in all; to order: {items}")
     if lacking:
         say(f"{lacking:,} of them are empty: a value is missing in their rows")
 
 
-def _model(path: str) -> SparseModel:
+def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]:
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
     from keyhole.saving.api import load
 
-    sparse = sparse_model(load(path))
+    learner = load(path)
+    sparse = sparse_model(learner)
     if not sparse.names:
         raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
-    return sparse
+    return sparse, _priced(learner.problem, shop)
+
+
+def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:
+    """The problem with the prices that were named, or with its own."""
+    from keyhole.cli.shop import prices_for
+    from keyhole.problem import DataError
+
+    if shop.prices is None:
+        return problem
+    if problem.names is None:
+        raise DataError(f"--prices {shop.prices}: the features of this learner have no names")
+    prices = prices_for(shop.prices, problem.names)
+    return problem.replace(prices=prices, budget=prices.cost(range(problem.d)))
 
 
 def _predictions(model: SparseModel, file: str, csv: options.CsvOptions) -> Floats:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from keyhole.cli.history import History
 from keyhole.cli.interrupt import Interrupt
+from keyhole.cli.money import CompleteRows, Spent, best_for
 from keyhole.cli.progress import Board
 from keyhole.cli.run import KeepOptions, LearnerOptions
 from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
+from keyhole.cli.spending import ONLY_A_LIMIT, Spending
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Learner
 from keyhole.report import About, Recorder, Run, Scope, write
@@ -23,10 +25,11 @@ SEARCH = 5.0  # seconds for the best models in hindsight
 
 @dataclass(frozen=True)
 class Before:
-    """What happened before the game: the sizes were chosen, history was studied."""
+    """What happened before the game: sizes and how to spend were chosen, history was studied."""
 
     sizes: Sizes
     history: History | None = None
+    spending: Spending = ONLY_A_LIMIT
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Recorded:
     files: KeepOptions
     before: Before
     interrupted: bool
+    money: Spent | None = None
 
 
 def recorded(
@@ -51,6 +55,7 @@ def recorded(
     reported = keep.report is not None
     about = About(
         name=player.learner,
+        settings=before.spending.settings(),
         seed=player.seed,
         title=source.title,
         target=source.target,
@@ -60,10 +65,12 @@ def recorded(
     )
     scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
+    complete = CompleteRows()
     total, rivals = source.stream.rounds, (recorder.mean.ledger, recorder.last.ledger)
     with Board(learner, total, *rivals) as board, interrupt.on_ctrl_c():
         try:
-            run = recorder.record(board, board.stage, [interrupt])
+            run = recorder.record(board, board.stage, [interrupt, complete])
+            money = _spent(source, run, learner, before.spending, complete, board)
             if keep.report is not None:
                 board.stage("report")
                 write(run, keep.report)
@@ -73,7 +80,24 @@ def recorded(
             raise
     if keep.save is not None:
         state.save(learner, keep.save)
-    return Recorded(run, learner, source, keep, before, interrupt.pressed)
+    return Recorded(run, learner, source, keep, before, interrupt.pressed, money)
+
+
+def _spent(
+    source: Source,
+    run: Run,
+    learner: Learner,
+    spending: Spending,
+    complete: CompleteRows,
+    board: Board,
+) -> Spent | None:
+    """The books in money, where there are prices."""
+    if source.shop is None:
+        return None
+    board.stage("the best model for the same money in hindsight")
+    best = best_for(source.stream, run.ledger.rounds, run.problem, spending, SEARCH)
+    left = getattr(learner, "purse_left", None)
+    return Spent(source.shop, spending, run.ledger, best, left, complete.count)
 
 
 def _check_places(keep: KeepOptions) -> None:

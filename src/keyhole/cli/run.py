@@ -48,6 +48,7 @@ def run(
     *,
     file: options.FileOptions,
     size: options.SizeOptions,
+    money: options.MoneyOptions,
     player: LearnerOptions,
     keep: KeepOptions,
     past: options.HistoryOptions,
@@ -64,9 +65,24 @@ def run(
     With --history, old rows are learnt from before the first round: they are neither paid for nor
     counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once.
 
+    With --prices, features cost money, and --budget is what one row may cost. --worth V buys what
+    pays, where one unit of squared error is worth V; --purse P spends at most P on the whole file.
+    Without --budget both may buy everything of a row. prices.csv has a row for every feature and
+    for every panel, which is paid once for all its features:
+
+    \b
+      feature,price,panel
+      rooms,0,
+      inspection,25,
+      damp,,inspection
+      wiring,12.50,inspection
+
     \b
     Examples:
       keyhole run
+      keyhole run --prices clinic --budget 30
+      keyhole run flats.csv --target rent --prices prices.csv --budget 40
+      keyhole run flats.csv --target rent --prices prices.csv --worth 0.5
       keyhole run flats.csv --target rent --budget 8 --sparsity 4
       keyhole run new.csv --target rent --history old.csv
       keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
@@ -77,14 +93,17 @@ def run(
     from keyhole.cli.recording import Before, recorded
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
+    from keyhole.cli.spending import capped, make_player, refuse_others, spending_of
     from keyhole.cli.summary import facts, show
-    from keyhole.learners.registry import make_learner
 
-    source = open_source(file, reading)
+    source = open_source(file, reading, money.shop)
+    spending = spending_of(money, source)
+    refuse_others([player.learner], spending)
     history = open_history(file, reading, past, source)
+    size = capped(size, spending, source.shop)
     sizes = choose_sizes(source, size, None if history is None else history.stream)
-    learner = make_learner(player.learner, sizes.problem, player.seed)
-    done = recorded(learner, source, player, keep, Before(sizes, history))
+    learner = make_player(player.learner, sizes.problem, player.seed, spending)
+    done = recorded(learner, source, player, keep, Before(sizes, history, spending))
     if as_json:
         emit(facts(done))
     else:

@@ -17,17 +17,19 @@ ROUNDING = 1e-12  # an error that is less, relative to what was added up, is one
 
 def scores(games: Sequence[Game], by: Yardsticks) -> dict[str, dict[str, float]]:
     """Mean loss, R2, regret, reads and seconds: means over games, and their standard errors."""
-    spread = by.best.empty_loss - by.best.loss.high
+    spread = by.spread
     middles = [(g.regret.low + g.regret.high) / 2 for g in games]
     lost = max((g.loss for g in games), default=0.0)  # regrets are differences of such
+    whole = max((g.loss if g.total is None else g.total for g in games), default=0.0)
     r2 = [1 - g.loss / by.mean_loss if by.mean_loss > 0 else math.nan for g in games]
     normalised = [m / spread if spread > 0 else math.nan for m in middles]
     return {
         "mean_loss": mean_error([g.loss / by.rounds for g in games]),
         "r2": mean_error(r2, lost / by.mean_loss if by.mean_loss > 0 else 0.0),
-        "regret": mean_error(middles, lost),
-        "normalised_regret": mean_error(normalised, lost / spread if spread > 0 else 0.0),
+        "regret": mean_error(middles, whole),
+        "normalised_regret": mean_error(normalised, whole / spread if spread > 0 else 0.0),
         "reads": mean_error([g.reads for g in games]),
+        "spent": mean_error([g.spent for g in games]),
         "seconds": mean_error([g.seconds for g in games]),
     }
 
@@ -65,6 +67,8 @@ def plus_minus(mean: float, error: float) -> str:
 def yardsticks_json(by: Yardsticks) -> dict[str, Any]:
     """What games are measured by, for machines."""
     return {
+        "hindsight_cost": by.best.cost,
+        "hindsight_total": by.best.total,
         "hindsight_loss": by.best.loss,
         "hindsight_with_past_loss": by.with_past.loss,
         "best_constant_loss": by.best.empty_loss,

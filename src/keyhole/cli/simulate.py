@@ -28,6 +28,15 @@ class Kind(StrEnum):
     drifting = "drifting"
     sign_flips = "sign-flips"
     leaders = "leaders"
+    indep = "indep"
+    dear = "dear"
+    proxy = "proxy"
+    panel = "panel"
+    heavy = "heavy"
+    free50 = "free50"
+
+
+PRICED = (Kind.indep, Kind.dear, Kind.proxy, Kind.panel, Kind.heavy, Kind.free50)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,10 @@ class SimulateOptions:
 
     kind: Annotated[Kind, typer.Argument(help="What to simulate.")] = Kind.realizable
     features: Annotated[
-        int, typer.Option("--features", "-d", min=1, metavar="D", help="Not for the clinic.")
+        int,
+        typer.Option(
+            "--features", "-d", min=1, metavar="D", help="Not for the clinic, nor with prices."
+        ),
     ] = 64
     sparsity: Annotated[
         int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
@@ -55,14 +67,26 @@ def simulate(
     ],
     what: SimulateOptions,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="What to call the label.")] = "y",
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE.csv",
+            help="Write what the features cost too: of the clinic, and of " + ", ".join(PRICED),
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Write a simulated stream to a file, and say what is true in it.
+
+    The clinic has a price list, and so have indep, dear, proxy, panel, heavy and free50, which are
+    made to compare learners that spend money (`kh.streams.PRICED_SUITE`).
 
     \b
     Examples:
       keyhole simulate clinic --rows 4000 --target days --out clinic.csv
       keyhole simulate switching -d 100 -k 4 -n 50000 --out switching.parquet
+      keyhole simulate panel --out panel.csv --prices prices.csv
       keyhole simulate needle -d 300 --out - | keyhole run - --target y
     """
     from keyhole.cli.files import refuse_two, write
@@ -70,6 +94,8 @@ def simulate(
 
     refuse_two(out, as_json)
     made = _make(what)
+    if prices is not None:
+        _write_prices(prices, what, out)
     write(made.stream, out, target=target)
     if out == "-":
         return
@@ -86,10 +112,34 @@ def simulate(
                 "noise_sd": made.truth.noise_sd,
                 "weights": _weights(made),
                 "changes": max(0, len(made.truth.path) - 1),
+                "prices": prices,
             }
         )
     else:
         _show(made, what, out, target)
+        if prices is not None:
+            typer.echo(f"  prices: {prices}")
+
+
+def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
+    """The price list of a stream that has one."""
+    from keyhole import streams
+    from keyhole.cli.shop import write_prices
+    from keyhole.problem import DataError, Problem, ProblemError
+
+    if path == out:
+        raise DataError(f"--prices {path} and --out {out}: they are two files")
+    if what.kind == Kind.clinic:
+        stream = streams.clinic(1).stream
+        problem = Problem(stream.d, 1, 10**6, stream.names, streams.clinic_prices())
+    elif what.kind in PRICED:
+        problem = streams.priced_suite(what.kind.value, 1, seed=what.seed).loose
+    else:
+        raise ProblemError(
+            f"--prices {path}: {what.kind.value} has no prices; the clinic has, and "
+            f"{', '.join(PRICED)}"
+        )
+    write_prices(problem, path)
 
 
 def _weights(made: Simulated) -> dict[str, float]:
@@ -123,6 +173,11 @@ def _make(what: SimulateOptions) -> Simulated:
     if noise and kind in (Kind.clinic, Kind.needle):
         raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
     hard = max(1, n // 4)
+    if kind in PRICED:
+        if noise:
+            raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+        case = streams.priced_suite(kind.value, n, seed=seed)
+        return streams.Simulated(case.stream, case.truth)
     makers = {
         Kind.clinic: lambda: streams.clinic(n, seed=seed),
         Kind.realizable: lambda: streams.realizable(d, k, n, seed=seed, **noise),

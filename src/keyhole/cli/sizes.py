@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyhole import streams
-from keyhole.advice import BudgetCurve, budget_curve
+from keyhole.advice import BudgetCurve, MoneyCurve, budget_curve
+from keyhole.advice.choosing import amount, round_up
 from keyhole.advice.recommend import kept, reads_for
 from keyhole.cli.options import SizeOptions
 from keyhole.cli.progress import staged
+from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source, make_problem
-from keyhole.problem import BlockStream, KeyholeError, Problem
+from keyhole.prices import Prices
+from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
 
 ENOUGH, MOST = 200, 2000  # rows: the first tenth of the file, but at least and at most so many
 FEWEST = 50  # rows from which a curve is believed
@@ -42,29 +45,76 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
     A sparsity alone: the least budget of which AutoLearner keeps that many features. A budget
     alone: the sparsity of the curve, or what AutoLearner keeps of the budget if that is less.
     Neither: both from the curve of `history`, or else of the first rows of the stream.
+
+    With prices: what is not given of both is that of the curve of money.
     """
     d = source.stream.d
     if size.budget is not None and size.sparsity is not None:
         return Sizes(make_problem(source, size), "")
+    if source.shop is not None:
+        return _in_money(source, source.shop, size, history)
     if size.sparsity is not None:
         budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
         problem = make_problem(source, replace(size, budget=budget))
         words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
         return Sizes(problem, f"{words} Or say --budget.")
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
-    rows = _first(source.stream) if history is None else history
-    where = "the history" if history is not None else f"the first {rows.rounds:,} rows"
+    rows, where = _looked_at(source, history)
     reason, curve = _curve(rows)
     if curve is None or curve.sparsity == 0:
         words = f"{_sizes(usual, size)} as usual: {reason or _flat(where, curve)}."
         return Sizes(usual, f"{words} Or say --budget and --sparsity.", curve)
-    k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(size.budget, d))
+    k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(usual.reads, d))
     problem = make_problem(source, SizeOptions(size.budget or curve.budget, k))
     uncounted = " (these reads are not counted)" if history is None else ""
     words = f"{_sizes(problem, size)} from {where}, looked at completely{uncounted}: "
     if k < curve.sparsity:
         words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
     return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+
+
+def _in_money(source: Source, shop: Shop, size: SizeOptions, history: BlockStream | None) -> Sizes:
+    """Sizes from the curve of money: a budget that is not given, a sparsity that is not given."""
+    usual = make_problem(source, size)  # refuses what cannot be played before anything is read
+    rows, where = _looked_at(source, history)
+    reason, found = _curve(rows, shop.prices)
+    curve = found if isinstance(found, MoneyCurve) and found.sparsity else None
+    reason = reason or f"in {where}, no amount is seen to explain anything"
+    uncounted = " (these reads are not paid for)" if history is None else ""
+    if size.budget is not None:
+        if curve is None:
+            return Sizes(usual, f"Sparsity {usual.k} as usual: {reason}. Or say --sparsity.", found)
+        i = min(curve.at(size.budget), curve.place)
+        k = max(1, min(int(curve.k[i]), usual.width)) if i >= 0 else 1
+        words = f"Sparsity {k} from {where}, looked at completely{uncounted}: "
+        words += f"{curve.recommendation} Or say --sparsity."
+        return Sizes(usual.replace(k=k), words, curve)
+    if curve is None:
+        would = would_do(shop.prices)
+        raise ProblemError(
+            f"--budget is missing and cannot be chosen: {reason}; say --budget {amount(would)}, a "
+            f"quarter of the {amount(shop.everything)} that everything costs, or what you can spend"
+        )
+    k = curve.sparsity if size.sparsity is None else size.sparsity
+    problem = make_problem(source, SizeOptions(curve.budget, k))
+    both = "" if size.sparsity is not None else f" and sparsity {k}"
+    words = f"Budget {amount(curve.budget)}{both} from {where}, looked at completely{uncounted}: "
+    return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+
+
+def would_do(prices: Prices) -> float:
+    """A budget that buys something: about a quarter of everything, and the cheapest feature."""
+    everything = range(len(prices.needs))
+    cheapest = min(prices.count([j]) for j in everything)
+    return prices.money(max(round_up(-(-prices.count(everything) // 4)), cheapest))
+
+
+def _looked_at(source: Source, history: BlockStream | None) -> tuple[BlockStream, str]:
+    """The rows that sizes are chosen from, and what to call them."""
+    if history is not None:
+        return history, "the history"
+    rows = _first(source.stream)
+    return rows, f"the first {rows.rounds:,} rows"
 
 
 def _sizes(problem: Problem, size: SizeOptions) -> str:
@@ -80,7 +130,7 @@ def _first(stream: BlockStream) -> BlockStream:
     return streams.ArrayStream(*streams.collect(first), stream.names)
 
 
-def _curve(rows: BlockStream) -> tuple[str, BudgetCurve | None]:
+def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, BudgetCurve | None]:
     """The curve of some rows, or the reason why there is none."""
     d = rows.d
     if d > WIDEST:
@@ -90,6 +140,8 @@ def _curve(rows: BlockStream) -> tuple[str, BudgetCurve | None]:
     try:
         with staged("sizes") as stage:
             most = None if rows.rounds is None else min(LARGEST, d, rows.rounds // 5)
+            if prices is not None:
+                return "", budget_curve(rows, prices=prices, most=most, stage=stage)
             return "", budget_curve(rows, most=most, stage=stage)
     except KeyholeError as error:
         return str(error), None

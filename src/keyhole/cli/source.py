@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from keyhole import streams
-from keyhole.cli.options import FileOptions, ReadOptions, SizeOptions
+from keyhole.cli.options import FileOptions, PriceOptions, ReadOptions, SizeOptions
+from keyhole.cli.shop import Shop, open_shop
 from keyhole.problem import BlockStream, DataError, Problem, ProblemError
 
 
@@ -17,11 +18,18 @@ class Source:
     title: str
     target: str
     left_out: int = 0
+    shop: Shop | None = None
 
 
-def open_source(file: FileOptions, reading: ReadOptions) -> Source:
-    """The stream of a file, or the clinic if there is none."""
+def open_source(
+    file: FileOptions, reading: ReadOptions, money: PriceOptions | None = None
+) -> Source:
+    """The stream of a file, or the clinic if there is none; with prices if there are some."""
     source = _clinic(file) if file.file is None else _table(file.file, file.target, reading)
+    if money is not None and money.prices is not None:
+        away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
+        shop = open_shop(money.prices, source.stream, away)
+        source = dataclasses.replace(source, shop=shop)
     if reading.rounds is None:
         return source
     return dataclasses.replace(source, stream=streams.take(source.stream, reading.rounds))
@@ -53,7 +61,10 @@ def _table(path: str, target: str | None, reading: ReadOptions) -> Source:
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:
     """The problem of a stream; of what is not given 8 features are read, and models have 4."""
-    d, budget, sparsity = source.stream.d, size.budget, size.sparsity
+    if source.shop is not None:
+        return _priced(source.shop, source, size)
+    d, sparsity = source.stream.d, size.sparsity
+    budget = None if size.budget is None else _whole(size.budget)
     if budget is not None and budget > d:
         raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")
     most = min(8, d) if budget is None else budget
@@ -64,3 +75,25 @@ def make_problem(source: Source, size: SizeOptions) -> Problem:
         )
     k = min(4, most) if sparsity is None else sparsity
     return Problem(d, k, most, source.stream.names)
+
+
+def _whole(budget: float) -> int:
+    """A budget that counts features."""
+    if not float(budget).is_integer() or budget < 1:
+        raise ProblemError(
+            f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
+        )
+    return int(budget)
+
+
+def _priced(shop: Shop, source: Source, size: SizeOptions) -> Problem:
+    """The problem with prices; of what is not given everything may be bought, and models have 4."""
+    budget = shop.everything if size.budget is None else size.budget
+    problem = Problem(source.stream.d, 1, budget, source.stream.names, shop.prices)
+    k = min(4, problem.width) if size.sparsity is None else size.sparsity
+    if k > problem.width:
+        raise ProblemError(
+            f"--sparsity {k} is more than {problem.width}, the most features that a budget of "
+            f"{problem.budget:g} can buy at these prices"
+        )
+    return problem.replace(k=k)

@@ -33,6 +33,7 @@ def facts(done: Recorded) -> dict[str, object]:
             "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
             "intercept": model.intercept,
         },
+        "money": None if done.money is None else done.money.as_json(),
         "sizes": done.before.sizes.as_json(),
         "history": None if history is None else history.as_json(),
         "rows_without_target": done.source.left_out,
@@ -53,28 +54,15 @@ def show(done: Recorded, *, explain: bool) -> None:
         say(f"{history.left_out:,} rows of {history.title} without a target were left out.")
     if done.source.left_out:
         say(f"{done.source.left_out:,} rows without a target were left out.")
+    if done.money is not None:
+        say(*done.money.shop.words())
     if done.before.sizes.words:
         say(done.before.sizes.words)
     heading("What it cost")
-    reads = f"{number(ledger.mean_reads)} of {p.d}"
-    gap = run.total_regret
-    mean, last = (number(_loss_of(done, who) / ledger.rounds) for who in (MEAN, LAST))
-    yardstick = f"best {p.k} features in hindsight"
-    rows = [
-        ("features read per example", reads, f"{run.saved:.0%} saved"),
-        ("mean squared loss", number(ledger.mean_loss), f"running mean of the label {mean}"),
-        ("", "", f"last value of the label   {last}"),
-        ("R2 against the running mean", f"{r2_against(done, MEAN):.3f}", ""),
-        (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
-        ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
-    ]
-    beside = run.best_with_past
-    if beside is not None:
-        lost = number(beside.loss.high / ledger.rounds)
-        rows.append((f"best {p.k} features and the past", lost, f"R2 {beside.r2:.3f}"))
-    say(*columns(rows, "<><"))
+    say(*columns(_costs(done), "<><"))
     _model(done)
     _reads(done)
+    _orders(done)
     if explain:
         _explanation(done)
         _advice(done)
@@ -87,11 +75,39 @@ def show(done: Recorded, *, explain: bool) -> None:
         say("", f"Learner: {save} (keyhole predict {save} FILE --out predictions.csv)")
 
 
+def _costs(done: Recorded) -> list[tuple[str, str, str]]:
+    """What was read, spent and lost, and what could have been."""
+    run, p, ledger, money = done.run, done.run.problem, done.run.ledger, done.money
+    reads = f"{number(ledger.mean_reads)} of {p.d}"
+    mean, last = (number(_loss_of(done, who) / ledger.rounds) for who in (MEAN, LAST))
+    lost = [
+        ("mean squared loss", number(ledger.mean_loss), f"running mean of the label {mean}"),
+        ("", "", f"last value of the label   {last}"),
+        ("R2 against the running mean", f"{r2_against(done, MEAN):.3f}", ""),
+    ]
+    if money is not None:
+        read = ("features read per example", reads, "")
+        return [*money.spent_rows(), read, *lost, *money.best_rows()]
+    gap, yardstick = run.total_regret, f"best {p.k} features in hindsight"
+    rows = [
+        ("features read per example", reads, f"{run.saved:.0%} saved"),
+        *lost,
+        (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
+        ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
+    ]
+    beside = run.best_with_past
+    if beside is not None:
+        per_round = number(beside.loss.high / ledger.rounds)
+        rows.append((f"best {p.k} features and the past", per_round, f"R2 {beside.r2:.3f}"))
+    return rows
+
+
 def _model(done: Recorded) -> None:
     run, model = done.run, sparse_model(done.learner)
     heading(f"The model: {run.target} =")
     order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
-    best = set(run.best.support.tolist())
+    yardstick = run.best if done.money is None else done.money.best
+    best = set() if yardstick is None else set(yardstick.support.tolist())
     rows = [(f"{model.intercept:+.4g}", "", "")]
     for i in order.tolist():
         feature = int(model.features[i])
@@ -104,15 +120,29 @@ def _reads(done: Recorded) -> None:
     run = done.run
     share = run.ledger.reads / run.ledger.rounds
     order = np.argsort(-share, kind="stable")
-    heading("How often each feature was bought")
+    money = done.money
+    words = "" if money is None else ", and what it costs alone"
+    heading(f"How often each feature was bought{words}")
     rows = []
     for j in order[:SHOWN].tolist():
         bar = "█" * round(BAR * share[j])
-        rows.append((run.problem.label(j), f"{share[j]:.1%}", bar))
-    say(*columns(rows, "<><"))
+        price = () if money is None else (money.price(j),)
+        rows.append((run.problem.label(j), *price, f"{share[j]:.1%}", bar))
+    say(*columns(rows, "<><" if money is None else "<>><"))
     rest = share[order[SHOWN:]]
     if len(rest):
         say(f"  and {len(rest)} more, {rest.min():.1%} to {rest.max():.1%} each")
+
+
+def _orders(done: Recorded) -> None:
+    """What was ordered: a panel is one item."""
+    if done.money is None or not done.money.shop.prices.items:
+        return
+    heading("What was ordered, most money first")
+    rows, more = done.money.order_rows(SHOWN)
+    say(*columns(rows, "<>>>"))
+    if more:
+        say(f"  and {more} more")
 
 
 def _explanation(done: Recorded) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keyhole.advice.choosing import amount
 from keyhole.cli import games
 from keyhole.cli.games import LeftOut, Played, Yardsticks
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.scores import plus_minus, say_who_is_worse, scores, yardsticks_json
 from keyhole.cli.source import Source
-from keyhole.errors import printable
+from keyhole.hindsight import Hindsight
 from keyhole.learners.registry import LEARNERS
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Interval, Problem
@@ -37,6 +36,7 @@ class Cell:
     normalised_regret: dict[str, float]
     reads: dict[str, float]
     seconds: dict[str, float]
+    spent: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Sweep:
     played: Played
     left_out: Sequence[LeftOut] = ()
     plot: str | None = None
+    bests: Sequence[Hindsight] = ()  # with prices, the best model of each budget
 
     @property
     def cells(self) -> list[Cell]:
@@ -70,6 +71,7 @@ class Sweep:
             normalised_regret=found["normalised_regret"],
             reads=found["reads"],
             seconds=found["seconds"],
+            spent=found["spent"],
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -82,6 +84,8 @@ class Sweep:
             "features": p.d,
             "budgets": [problem.budget for problem in self.problems],
             "sparsity": p.k,
+            "prices": None if self.source.shop is None else self.source.shop.as_json(),
+            "hindsight_by_budget": [best.loss for best in self.bests],
             "interrupted": self.played.interrupted,
             **yardsticks_json(self.by),
             "cells": self.cells,
@@ -97,21 +101,24 @@ class Sweep:
             f"{self.source.title}: {self.by.rounds:,} rounds, {p.d} features; "
             f"target {self.source.target}"
         )
+        if self.source.shop is not None:
+            say(*self.source.shop.words())
         head, *lines = columns(*self._table(cells))
         heading(head)
         say(*lines, "")
         say(
-            f"Best {p.k} features in hindsight: mean loss {self._per_round(self.by.best.loss)}, "
-            f"R2 {self.by.best.r2:.3f}. ± is the standard error over the seeds."
+            f"{self._best_words()} in hindsight: mean loss "
+            f"{self._per_round(self.by.best.loss)}, R2 {self.by.best.r2:.3f}. "
+            "± is the standard error over the seeds."
         )
         past = self.by.with_past
         say(
-            f"Best {p.k} features and the past: mean loss {self._per_round(past.loss)}, "
+            f"{self._best_words()} and the past: mean loss {self._per_round(past.loss)}, "
             f"R2 {past.r2:.3f}."
         )
         losses: dict[str, dict[str, float]] = {}
         for cell in cells:
-            losses.setdefault(cell.learner, {})[str(cell.budget)] = cell.mean
+            losses.setdefault(cell.learner, {})[amount(cell.budget)] = cell.mean
         say_who_is_worse(self.by, losses)
         if self.plot is not None:
             say(f"Picture: {self.plot}" if self.played.games else "No picture: nothing was played.")
@@ -122,7 +129,7 @@ class Sweep:
         """Rows: two for each learner, its means and its worst seeds. A column for each budget."""
         budgets = sorted({cell.budget for cell in cells})
         asked = {problem.budget for problem in self.problems}
-        heads = [str(b) if b in asked else f"all {b}" for b in budgets]
+        heads = [amount(b) if b in asked else f"all {amount(b)}" for b in budgets]
         rows = [["mean loss by budget", *heads]]
         for learner in dict.fromkeys(cell.learner for cell in cells):
             own = {cell.budget: cell for cell in cells if cell.learner == learner}
@@ -130,7 +137,19 @@ class Sweep:
             rows.append([learner, *(plus_minus(c.mean, c.error) if c else "-" for c in here)])
             if any(cell.error > 0 for cell in own.values()):  # or all seeds are the same game
                 rows.append(["  worst seed", *(number(c.worst) if c else "-" for c in here)])
+        if self.bests:
+            best = {
+                problem.budget: model.loss.high / self.by.rounds
+                for problem, model in zip(self.problems, self.bests, strict=True)
+            }
+            lost = (number(best[b]) if b in best else "-" for b in budgets)
+            rows.append(["best in hindsight", *lost])
         return rows, "<" + ">" * len(budgets)
+
+    def _best_words(self) -> str:
+        if not self.bests:
+            return self.by.words
+        return f"Best model for {amount(self.problems[-1].budget)}, the largest budget,"
 
     def _per_round(self, loss: Interval) -> str:
         return span(Interval(loss.low / self.by.rounds, loss.high / self.by.rounds, loss.how))
@@ -158,12 +177,20 @@ class Sweep:
                 for name, own in lines.items()
             ],
             budgets=[problem.budget for problem in self.problems],
-            hindsight=(f"best {best.k} in hindsight", best.loss.high / n),
+            hindsight=(self._hindsight_label(), best.loss.high / n),
             mean=("running mean, reads 0", self.by.mean_loss / n),
             features=d,
             target=self.source.target,
         )
+        if self.source.shop is not None:
+            everything = amount(self.source.shop.everything)
+            figure.axes[0].set_xlabel(f"budget: money per example, of {everything} for everything")
         write_figure(figure, self.plot)
+
+    def _hindsight_label(self) -> str:
+        if not self.bests:
+            return f"best {self.by.best.k} in hindsight"
+        return f"best for {amount(self.problems[-1].budget)} in hindsight"
 
 
 def play(
@@ -174,14 +201,12 @@ def play(
     plot: str | None = None,
 ) -> Sweep:
     """Play every learner with every budget. `plot`: where the picture is to be written."""
-    entries, left_out = games.entries(learners, problems)
-    for (name, reason), group in itertools.groupby(left_out, lambda x: (x.learner, x.reason)):
-        budgets = ", ".join(str(one.budget) for one in group)
-        line = f"keyhole: {name} is not played with budget {budgets}: {reason}"
-        sys.stderr.write(f"{printable(line)}\n")
-    by = games.measure(source.stream, problems[0])
+    entries, left_out = games.entries(learners, problems, named=how.named)
+    games.say_left_out(left_out)
+    by = games.measure(source.stream, problems[-1])
+    bests = games.best_of_each(source.stream, problems)
     played = games.play(source.stream, entries, by.best, how)
-    return Sweep(source, problems, entries, by, played, left_out, plot)
+    return Sweep(source, problems, entries, by, played, left_out, plot, bests)
 
 
 def check_plot(path: str, several: bool) -> None:

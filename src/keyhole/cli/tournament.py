@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.advice.choosing import amount
 from keyhole.cli import games
 from keyhole.cli.games import Played, Yardsticks
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.scores import plus_minus, say_who_is_worse, scores, yardsticks_json
 from keyhole.cli.source import Source
+from keyhole.cli.spending import ONLY_A_LIMIT, Spending
+from keyhole.hindsight import Hindsight
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Problem
 
@@ -24,6 +28,7 @@ class Tournament:
     learners: Sequence[str]
     by: Yardsticks
     played: Played
+    spending: Spending = ONLY_A_LIMIT
 
     def of(self, learner: str) -> dict[str, Any]:
         """Means over the games of a learner, and their standard errors."""
@@ -45,6 +50,9 @@ class Tournament:
             "features": p.d,
             "budget": p.budget,
             "sparsity": p.k,
+            "prices": None if self.source.shop is None else self.source.shop.as_json(),
+            "worth": self.spending.worth,
+            "purse": self.spending.purse,
             "interrupted": self.played.interrupted,
             **yardsticks_json(self.by),
             "learners": [self.of(name) for name in self.learners],
@@ -54,11 +62,15 @@ class Tournament:
     def show(self) -> None:
         """The table, for people."""
         p, best, past = self.problem, self.by.best, self.by.with_past
+        priced = p.prices is not None
         say(
-            f"{self.source.title}: {best.rounds:,} rounds, {p.d} features, {p.budget} may be read "
-            f"per example; target {self.source.target}"
+            f"{self.source.title}: {best.rounds:,} rounds, {p.d} features, {amount(p.budget)} may "
+            f"be {'spent' if priced else 'read'} per example; target {self.source.target}"
         )
-        names = ("learner", "reads", "mean loss", "R2", "regret", "normalised", "seconds")
+        if self.source.shop is not None:
+            say(*self.source.shop.words())
+        what = ("spent", "reads") if priced else ("reads",)
+        names = ("learner", *what, "mean loss", "R2", "regret", "normalised", "seconds")
         rows: list[tuple[str, ...]] = [names]
         found = {g.learner: self.of(g.learner) for g in self.played.games}
         for learner, row in found.items():
@@ -66,19 +78,29 @@ class Tournament:
             rows.append(
                 (
                     f"{learner} (all {p.d})" if row["reads_everything"] else learner,
-                    number(row["reads"]["mean"]),
+                    *(number(row[key]["mean"]) for key in what),
                     *(plus_minus(**row[key]) for key in keys),
                     number(row["seconds"]["mean"]),
                 )
             )
-        head, *lines = columns(rows, "<>>>>>>")
+        head, *lines = columns(rows, "<" + ">" * (len(names) - 1))
         heading(head)
         say(*lines, "")
         say(
-            f"Best {p.k} features in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}. "
-            "± is the standard error over the seeds."
+            f"{self.by.words} in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}"
+            f"{_for(best)}. ± is the standard error over the seeds."
         )
-        say(f"Best {p.k} features and the past: loss {span(past.loss)}, R2 {past.r2:.3f}.")
+        if best.total is not None:
+            say(
+                f"Regret is in money, of that sum: {span(best.total)} by that model. The mean of "
+                f"the games is {number(self._total())}."
+            )
+        say(f"{self.by.words} and the past: loss {span(past.loss)}, R2 {past.r2:.3f}{_for(past)}.")
+        for game in self.played.games:
+            if game.purse_left is not None:
+                purse = amount(self.spending.purse or 0.0)
+                left = f"{number(game.purse_left)} of the purse of {purse} is left"
+                say(f"{game.learner}, seed {game.seed}: {left}.")
         say_who_is_worse(
             self.by, {who: {"": row["mean_loss"]["mean"]} for who, row in found.items()}
         )
@@ -88,13 +110,22 @@ class Tournament:
     def draw(self) -> None:
         """Draw nothing: with one budget there is no curve."""
 
+    def _total(self) -> float:
+        totals = [game.total for game in self.played.games if game.total is not None]
+        return sum(totals) / len(totals) if totals else math.nan
+
+
+def _for(best: Hindsight) -> str:
+    return "" if best.cost is None else f", for {number(best.cost)} per example"
+
 
 def play(
     source: Source, problem: Problem, learners: Sequence[str], how: games.Settings
 ) -> Tournament:
     """Play every learner with this problem."""
-    entries, _ = games.entries(learners, [problem])
-    by = games.measure(source.stream, problem)
-    return Tournament(
-        source, problem, learners, by, games.play(source.stream, entries, by.best, how)
-    )
+    entries, left_out = games.entries(learners, [problem], named=how.named)
+    playing = [name for name in learners if name in {entry[0] for entry in entries}]
+    games.say_left_out([one for one in left_out if one.learner not in playing])
+    by = games.measure(source.stream, problem, how.spending)
+    played = games.play(source.stream, entries, by.best, how)
+    return Tournament(source, problem, playing, by, played, how.spending)

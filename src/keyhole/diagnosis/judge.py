@@ -72,7 +72,7 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
 
 def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -> Diagnosis:
     """The same from sums over complete rows, such as those of a game that was observed."""
-    gram = sums.gram
+    gram, problem = sums.gram, counted(problem)
     if gram.n == 0:
         raise DataError("the stream is empty: there is nothing to diagnose")
     least, columns = gram.centred(), sums.columns.facts()
@@ -88,6 +88,22 @@ def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -
         columns.mean,
     )
     return _judge(facts, seconds)
+
+
+def counted(problem: Problem) -> Problem:
+    """A problem whose budget counts features: as many as money buys at the mean price.
+
+    At least k and at most all. Without prices it is the problem itself.
+
+    >>> counted(Problem(10, 2, 20, prices=[4] * 5 + [6] * 5)).budget
+    4
+    """
+    if problem.prices is None:
+        return problem
+    whole, many = problem.cost(range(problem.d)), problem.d
+    if whole > problem.budget:
+        many = min(max(round(problem.d * problem.budget / whole), problem.k), problem.d)
+    return Problem(problem.d, problem.k, many, problem.names)
 
 
 def diagnose_moments(

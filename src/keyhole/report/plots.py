@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.advice import BudgetCurve
+from keyhole.advice import BudgetCurve, MoneyCurve
 from keyhole.hindsight_frontier import Frontier
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices, ProblemError
@@ -188,16 +188,18 @@ def weights(run: Run, most: int = MOST) -> Figure:
 def budget_curve(curve: BudgetCurve) -> Figure:
     """What k features explain of the label, with two standard errors; the knee, what to choose.
 
-    Beside it the same on the rows that models were fitted on, which is too good.
+    Beside it the same on the rows that models were fitted on, which is too good. With prices, all
+    of it against money.
     """
     percent = 100.0 * curve.explained
+    money = isinstance(curve, MoneyCurve)
+    x = curve.limits if isinstance(curve, MoneyCurve) else curve.k
+    chosen = curve.place if isinstance(curve, MoneyCurve) else curve.sparsity
     with _style():
         figure, axes = _figure(3.4)
-        axes.plot(
-            curve.k, 100.0 * curve.in_sample, color=ORANGE, ls=":", label="on the rows fitted to"
-        )
+        axes.plot(x, 100.0 * curve.in_sample, color=ORANGE, ls=":", label="on the rows fitted to")
         axes.errorbar(
-            curve.k,
+            x,
             percent,
             yerr=200.0 * curve.error,
             color=BLUE,
@@ -208,19 +210,21 @@ def budget_curve(curve: BudgetCurve) -> Figure:
             capsize=2.5,
             label="on other rows, ± two standard errors",
         )
-        k, bend = curve.sparsity, curve.knee
-        if 0 < bend < k:
-            _mark(axes, bend, percent[bend], PURPLE, "s", f"knee: {bend}")
-        if k:
-            label = f"recommended: {k}, by reading {curve.budget}"
-            _mark(axes, k, percent[k], GREEN, "D", label)
-        axes.set_xlabel("features of the model")
+        bend = curve.knee
+        if 0 < bend < chosen:
+            _mark(axes, x[bend], percent[bend], PURPLE, "s", f"knee: {x[bend]:,.6g}")
+        if chosen > 0 or (money and chosen == 0):
+            how = "spending" if money else "reading"
+            label = f"recommended: {x[chosen]:,.6g}, by {how} {curve.budget:,.6g}"
+            _mark(axes, x[chosen], percent[chosen], GREEN, "D", label)
+        axes.set_xlabel("money for one example" if money else "features of the model")
         axes.set_ylabel("explained of the label's variance, %")
         # Errors of useless models may be huge: show where something is explained.
         low, high = percent - 200.0 * curve.error, percent + 200.0 * curve.error
         top = max(float(high.max()), float(100.0 * curve.in_sample.max()), 1.0)
         axes.set_ylim(max(float(low.min()), -0.25 * min(top, 100.0)), 1.04 * min(top, 100.0))
-        axes.xaxis.set_major_locator(extra("matplotlib.ticker", "report").MaxNLocator(integer=True))
+        ticker = extra("matplotlib.ticker", "report")
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=not money))
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=2)
         return figure
@@ -378,7 +382,7 @@ def _curve(axes: Axes, rounds: Indices, values: Floats, **how: Any) -> None:
     axes.grid(True)
 
 
-def _mark(axes: Axes, k: int, value: float, colour: str, marker: str, label: str) -> None:
+def _mark(axes: Axes, k: float, value: float, colour: str, marker: str, label: str) -> None:
     """One point of a curve, told apart by shape as well."""
     axes.plot([k], [value], color=colour, marker=marker, ms=9, ls="", label=label, zorder=3)
 

@@ -215,7 +215,7 @@ def _adapt(state: State, noise: float, limit: int, money: int, unspent: int, sho
 def _displace(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, aside: int
 ) -> int:
-    # Now and then a feature that exploring cannot pay for comes first: the one that might gain most.
+    # Now and then a feature that exploring cannot pay for comes first, the most promising one.
     if not uniform(s.seed, number, _DEAR, 0) < DISPLACE / math.sqrt(number):
         return 0
     score, first = state.space.score, -1

@@ -132,7 +132,7 @@ def _best(
     if len(terms.prices.needs) != d:
         raise ProblemError(f"prices are of {len(terms.prices.needs)} features, G has {d}")
     free = _free(G, terms.prices) if k == d else np.zeros(0, dtype=np.int64)
-    A, b, kept, left = _beside(G, c, yy, free, terms.prices)
+    A, b, kept, left = beside(G, c, yy, free, terms.prices)
     if len(kept) == 0:
         return _model(G, c, yy, terms, free, 0.0, True, 0, "nothing to buy explains anything")
     units = terms.prices.units
@@ -173,7 +173,7 @@ def _left(G: Floats, F: list[int], j: int) -> float:
     return 1.0 - float(r @ np.linalg.lstsq(G[np.ix_(F, F)] / np.outer(unit[F], unit[F]), r)[0])
 
 
-def _beside(
+def beside(
     G: Floats, c: Floats, yy: float, free: Indices, prices: Prices
 ) -> tuple[Floats, Floats, Indices, float]:
     """Moments of what the free features leave, scaled; which columns those are; what is left of y.

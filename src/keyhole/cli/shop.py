@@ -1,0 +1,104 @@
+"""A price list as it was named, fitted to the features of a stream."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from keyhole import streams
+from keyhole.price_file import read_prices
+from keyhole.price_table import PriceTable
+from keyhole.prices import Prices, price_list
+from keyhole.problem import BlockStream, DataError, Problem
+from keyhole.saving.atomic_file import whole_file
+
+CLINIC = "clinic"  # in place of a file: the price list of the simulated clinic
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Prices of the features of a stream, where they come from, and rows that were not needed."""
+
+    title: str
+    prices: Prices
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def everything(self) -> float:
+        """What all features of one example cost."""
+        return self.prices.cost(range(len(self.prices.needs)))
+
+    def words(self) -> list[str]:
+        """A line about the rows that were left out, if any were."""
+        if not self.left_out:
+            return []
+        rows = ", ".join(repr(name) for name in self.left_out)
+        return [f"Prices of {rows} in {self.title} are left out: not features here."]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {"source": self.title, "left_out": list(self.left_out), "full": self.everything}
+
+
+def read_table(path: str) -> PriceTable:
+    """The price list of a file, or the clinic's."""
+    return streams.clinic_prices() if path == CLINIC else read_prices(path)
+
+
+def open_shop(path: str, stream: BlockStream, ignored: Iterable[str] = ()) -> Shop:
+    """The price list of a file for the features of a stream; `ignored` columns are none."""
+    table, away = read_table(path), {*ignored}
+    groups = getattr(stream, "groups", None)
+    names = stream.names or tuple(f"x{j}" for j in range(stream.d))
+    fitted = table.fitted(names, groups, away)
+    prices = price_list(stream.d, names, fitted.prices, fitted.panels, fitted.derived)
+    rows = {*table.prices, *table.derived}
+    rows.update(name for _, members in table.panels.values() for name in members)
+    title = "the clinic's price list" if path == CLINIC else path
+    return Shop(title, prices, tuple(sorted(rows & away)))
+
+
+def prices_for(path: str, names: tuple[str, ...]) -> Prices:
+    """The prices of a file for these features; its rows for anything else are left out."""
+    table = read_table(path)
+    rows = {*table.prices, *table.derived}
+    rows.update(name for _, members in table.panels.values() for name in members)
+    columns = {name.partition("=")[0] for name in names}
+    fitted = table.fitted(names, ignored=rows - {*names} - columns)
+    return price_list(len(names), names, fitted.prices, fitted.panels, fitted.derived)
+
+
+def write_prices(problem: Problem, path: str) -> None:
+    """Write the price list of a problem as `read_prices` reads it: whole or not at all."""
+    prices = problem.prices
+    assert prices is not None
+    names = problem.names or tuple(f"x{j}" for j in range(problem.d))
+    users = [
+        [j for j, need in enumerate(prices.needs) if i in need] for i in range(len(prices.items))
+    ]
+    own = {
+        users[i][0]: i for i in range(len(users)) if prices.items[i] == problem.label(users[i][0])
+    }
+    rows = [["feature", "price", "panel"]]
+    rows += [
+        [item, str(_exact(prices, units)), ""]
+        for i, (item, units) in enumerate(zip(prices.items, prices.units, strict=True))
+        if i not in own.values()
+    ]
+    for j, need in enumerate(prices.needs):
+        panels = ";".join(prices.items[i] for i in need if i != own.get(j))
+        price = str(_exact(prices, prices.units[own[j]])) if j in own else "" if panels else "0"
+        rows.append([names[j], price, panels])
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with whole_file(Path(path), DataError) as file:
+        file.write(text.getvalue().encode())
+
+
+def _exact(prices: Prices, units: int) -> Decimal:
+    return Decimal(units).scaleb(-prices.decimals)
