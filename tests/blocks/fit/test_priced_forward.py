@@ -31,12 +31,8 @@ def learnt(seed: int) -> Memories:
 
 def run(kept: Memories, shop: Market, money: int, rate: float) -> tuple[list[int], int]:
     """What is chosen, and the money left."""
-    room = Room(
-        np.empty(D, dtype=np.int64),
-        *(np.empty(D) for _ in range(3)),
-        np.empty((D + 3, D)),
-        np.empty(D, dtype=np.bool_),
-    )
+    gains, r, square, ready = np.empty(D), np.empty(D), np.empty(D), np.empty(D, dtype=np.bool_)
+    room = Room(np.empty(D, dtype=np.int64), gains, r, square, np.empty((D + 3, D)), ready)
     args = kept, 0, THRESHOLD, room, shop, basket(shop), money, rate
     size, _, left, _ = select_priced_into(*args)
     return room.chosen[:size].tolist(), left

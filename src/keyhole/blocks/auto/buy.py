@@ -146,7 +146,7 @@ def _explores(number: int) -> bool:
 def _plan(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, lead: int
 ) -> tuple[int, float]:
-    # The money for exploring, and the rate at which the leader keeps more.
+    # Where money is short: how much of it explores, and the rate at which the leader keeps more.
     rate, aside = state.rate[ONLY], limit // ASIDE
     whole = _gain(s, state, lead, shop, held, limit, rate)
     other = _gain(s, state, lead, shop, held, limit, 0.0) if rate > 0.0 else whole
@@ -174,15 +174,19 @@ def _keep(
     space, shop, memories = state.space, till.shop, len(state.kept.tau)
     order = np.empty(memories, dtype=np.int64)
     largest(-state.mixture.recent[s.experts.judges], order)
-    fixed, rate, aside = till.rate > 0.0, till.rate, 0
-    if not fixed:
-        aside, rate = _plan(s, state, shop, held, number, limit, order[0])
+    fixed, lead = till.rate > 0.0, order[0]
+    rate = till.rate if fixed else state.rate[ONLY]
+    aside = 0 if fixed or quiet else limit // ASIDE
+    unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
+    if short and not fixed:
+        aside, rate = _plan(s, state, shop, held, number, limit, lead)
         aside = 0 if quiet else aside
+        unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
     money = limit - aside
-    for m in range(memories):
-        unspent, short = _select(s, state, m, shop, held, money, rate)
-        if m == order[0] and learn and not fixed and aside <= limit // ASIDE:
-            _adapt(state, space.noise[m], limit, money, unspent, short)
+    if learn and not fixed and aside <= limit // ASIDE:
+        _adapt(state, space.noise[lead], limit, money, unspent, short)
+    for q in range(1, memories):
+        _select(s, state, order[q], shop, held, money, rate)
     space.why[:] = UNREAD
     empty(shop, held)
     spent = 0
@@ -250,13 +254,16 @@ def _explore(
     # All that is left goes to what promises most beyond its price, what was never read first.
     space, rate = state.space, state.rate[ONLY]
     _sample(s, state, number, m, s.optimism)
+    for j in range(s.d):
+        if space.why[j] != UNREAD or shop.barred[j]:
+            space.score[j] = -np.inf
     while True:
         best, v = -np.inf, -1
         for j in range(s.d):
-            more = held.more[j]
-            if space.why[j] == UNREAD and not shop.barred[j] and 0 < more <= left:
+            if space.score[j] > best:  # a price only takes from it, and few get past here
+                more = held.more[j]
                 score = space.score[j] - rate * more
-                if score > best:
+                if score > best and 0 < more <= left and space.why[j] == UNREAD:
                     v, best = j, score
         if v < 0:
             return
