@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,13 +26,11 @@ from keyhole.blocks.auto.experts import (
 from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.layer import (
     AS_IT_IS,
-    PAST,
     begin,
     by_batches,
     layer_words,
     noted,
     past_weights,
-    recalled,
 )
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
@@ -51,63 +49,21 @@ from keyhole.blocks.auto.state import (
 from keyhole.blocks.auto.telling import bought_lines, valued
 from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.sums.past import LABELS
 from keyhole.blocks.sums.running import spread
 from keyhole.errors import true_or_false
-from keyhole.fields import Holds
+from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.terms import own_terms
 from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
 from keyhole.prices import Money
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
+from keyhole.problem import Floats, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
-
-class Memo(NamedTuple):
-    """What a ticket remembers: the number of its batch, 0 if it is on terms of its own."""
-
-    batch: Annotated[Indices, Holds(most="begun", shape=())]
-
-
-class PastMemo(NamedTuple):
-    """The same, and what the past said when the ticket was asked (see `noted`)."""
-
-    batch: Annotated[Indices, Holds(most="begun", shape=())]
-    past: Annotated[Floats, Holds(shape=(PAST,))]
-    told: Annotated[Indices, Holds(most=LABELS, shape=(2,))]
-
-
-class OwnMemo(NamedTuple):
-    """Of a ticket on terms of its own: the values in hand, the items ordered, what each cost."""
-
-    batch: Annotated[Indices, Holds(most=0, shape=())]
-    known: Annotated[Floats, Holds(shape=("features",), nan=True)]
-    ordered: Annotated[Indices, Holds(below="items")]
-    paid: Annotated[Indices, Holds(shape=("ordered",))]
-
-
-class OwnPastMemo(NamedTuple):
-    """The same, and what the past said."""
-
-    batch: Annotated[Indices, Holds(most=0, shape=())]
-    past: Annotated[Floats, Holds(shape=(PAST,))]
-    told: Annotated[Indices, Holds(most=LABELS, shape=(2,))]
-    known: Annotated[Floats, Holds(shape=("features",), nan=True)]
-    ordered: Annotated[Indices, Holds(below="items")]
-    paid: Annotated[Indices, Holds(shape=("ordered",))]
-
-
 BESIDE = ("studied", "lead", "rate", "purse")  # of the state, saved as parts of their own
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
-
-
-def _past_of(ticket: Ticket) -> Floats:
-    """What the past said when this ticket was asked; nothing if it was not looked at."""
-    memo = ticket.memo
-    return recalled(memo["past"], memo["told"]) if "past" in memo else np.empty(0)
 
 
 class AutoLearner(LearnerBase):
@@ -178,7 +134,7 @@ class AutoLearner(LearnerBase):
 
     STUDIES = FADES = True
     BLIND = False
-    MEMOS = (Memo, PastMemo, OwnMemo, OwnPastMemo)
+    MEMOS = MEMOS
     BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
 
     def __init__(
@@ -324,7 +280,7 @@ class AutoLearner(LearnerBase):
     def _predict(self, seen: Observation) -> float:
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
-        known = np.array(seen.values), _past_of(seen.ticket)
+        known = np.array(seen.values), past_of(seen.ticket)
         return float(kernels.predict_row(self._settings, self._state, self._last, batch, *known))
 
     def tell(self, seen: Observation, y: float) -> None:
@@ -333,7 +289,7 @@ class AutoLearner(LearnerBase):
         entry = self._entry(ticket)
         row = np.array(seen.values)[np.newaxis]
         columns = np.arange(len(ticket.features))
-        pasts = _past_of(ticket)[np.newaxis] if self.past else np.empty((0, 0))
+        pasts = past_of(ticket)[np.newaxis] if self.past else np.empty((0, 0))
         told = (row, np.array([label]), columns, np.empty(1), pasts)
         kernels.learn_rows(self._settings, self._state, self._last, entry.content, *told)
         if self._batches.close(entry, 1):
