@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def limits(ask: Ask) -> list[Row]:
         loose = [(name, "loose", s, n) for s in seeds for name in PRICED_SUITE]
-        tight = [(name, "tight", s, n // 4) for s in seeds for name in PRICED_SUITE]
+        tight = [(name, "tight", s, min(n, 2**14)) for s in seeds for name in PRICED_SUITE]
         real = [(path, "given", s, ALL) for path in there for s in seeds]
         return ask(parts.run_limit, [*loose, *tight, *real])
 
