@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 import keyhole as kh
 from keyhole.blocks.fit.forward import select
 from keyhole.problem import Floats
+from tests.helpers.auto_money import PricedTranscription
 from tests.helpers.auto_transcription import Transcription, Word
 
 USUAL = kh.AutoParts()
@@ -18,7 +21,7 @@ USUAL = kh.AutoParts()
 class Case:
     """A problem, a stream, how it is played, and how many rows of it are studied before."""
 
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, float]
     rounds: int
     kind: str = "steady"
     proper: bool = False
@@ -26,6 +29,8 @@ class Case:
     parts: kh.AutoParts = USUAL
     history: int = 0
     half_life: float | None = None
+    prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
+    money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
 
 
 def stream(case: Case) -> tuple[Floats, Floats]:
@@ -58,27 +63,28 @@ def first_difference(case: Case, bug: str = "") -> str:
 
     A second learner plays the same in small blocks: it has the last word where rounding decides.
     """
-    problem, (X, y) = kh.Problem(*case.shape), stream(case)
-    fast, slow = (
-        kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
-        for _ in range(2)
-    )
-    rules, before = Transcription(problem, case.parts, 3, case.proper, case.past, bug), case.history
+    problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
+    how = {"proper": case.proper, "past": case.past, "parts": case.parts}
+    fast, slow = (kh.AutoLearner(problem, seed=3, **how, **case.money) for _ in range(2))
+    written = PricedTranscription if case.prices else Transcription
+    rules = written(problem, seed=3, bug=bug, **how, **case.money)
+    before = case.history
     keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
     fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
     for i in range(before):
         rules.study(X[i], float(y[i]), keep, word_of(slow))
         slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
     X, y = X[before:], y[before:]
-    bought = np.empty((len(y), problem.width), dtype=np.int32)
+    bought = np.full((len(y), problem.width), -1, dtype=np.int32)
     predictions = fast.advance(X, y, bought)
     t = 0
     while t < len(y):
         rows = slice(t, min(t + rules.size(), len(y)))
         batch, size = rules.choose(word_of(slow)), rules.size()
         for i in range(rows.start, rows.stop):
-            if bought[i].tolist() != batch.S:
-                return f"round {i + 1} buys {bought[i].tolist()}, by the rules {batch.S}"
+            features = bought[i][bought[i] >= 0].tolist()
+            if features != batch.S:
+                return f"round {i + 1} buys {features}, by the rules {batch.S}"
             expected = rules.play(batch, X[i], float(y[i]))
             if not np.isclose(predictions[i], expected, rtol=1e-9, atol=1e-9):
                 return f"round {i + 1} predicts {predictions[i]}, by the rules {expected}"
