@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,21 @@ def word_of(learner: kh.AutoLearner) -> Word:
     return Word(late, [selection.chosen.tolist() for selection in found])
 
 
+def word_on_prices(learner: kh.AutoLearner, case: Case, X: Floats, y: Floats, row: int) -> Word:
+    """The same with prices: what it chooses for these rounds, or for this row of history."""
+    ahead = copy.deepcopy(learner)
+    if row < case.history:
+        ahead.study(kh.streams.ArrayStream(X, y), half_life=case.half_life)
+    else:
+        ahead.advance(X, y)
+    late = learner._state.mixture.recent[learner._settings.experts.judges]
+    space = ahead._state.space
+    chosen = [space.chosen[m, :many].tolist() for m, many in enumerate(space.picked.tolist())]
+    gone = (space.r == 0.0) & (space.D <= 0.0)
+    vanished = [[j for j in features if gone[m, j]] for m, features in enumerate(chosen)]
+    return Word(late.copy(), chosen, vanished)
+
+
 def first_difference(case: Case, bug: str = "") -> str:
     """Where block play and the transcription part, in words; empty if they never do.
 
@@ -70,24 +86,32 @@ def first_difference(case: Case, bug: str = "") -> str:
     rules = written(problem, seed=3, bug=bug, **how, **case.money)
     before = case.history
     keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
+
+    def word(rows: slice) -> Word:
+        if case.prices:
+            return word_on_prices(slow, case, X[rows], y[rows], rows.start)
+        return word_of(slow)
+
     fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
     for i in range(before):
-        rules.study(X[i], float(y[i]), keep, word_of(slow))
-        slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
-    X, y = X[before:], y[before:]
+        row = slice(i, i + 1)
+        rules.study(X[i], float(y[i]), keep, word(row))
+        slow.study(kh.streams.ArrayStream(X[row], y[row]), half_life=case.half_life)
     bought = np.full((len(y), problem.width), -1, dtype=np.int32)
-    predictions = fast.advance(X, y, bought)
-    t = 0
+    predictions = np.zeros(len(y))
+    predictions[before:] = fast.advance(X[before:], y[before:], bought[before:])
+    t = before
     while t < len(y):
-        rows = slice(t, min(t + rules.size(), len(y)))
-        batch, size = rules.choose(word_of(slow)), rules.size()
+        size = rules.size()
+        rows = slice(t, min(t + size, len(y)))
+        batch = rules.choose(word(rows))
         for i in range(rows.start, rows.stop):
-            features = bought[i][bought[i] >= 0].tolist()
+            features, number = bought[i][bought[i] >= 0].tolist(), i + 1 - before
             if features != batch.S:
-                return f"round {i + 1} buys {features}, by the rules {batch.S}"
+                return f"round {number} buys {features}, by the rules {batch.S}"
             expected = rules.play(batch, X[i], float(y[i]))
             if not np.isclose(predictions[i], expected, rtol=1e-9, atol=1e-9):
-                return f"round {i + 1} predicts {predictions[i]}, by the rules {expected}"
+                return f"round {number} predicts {predictions[i]}, by the rules {expected}"
         assert (slow.advance(X[rows], y[rows]) == predictions[rows]).all()
         if rows.stop - rows.start == size:
             rules.finish(batch)

@@ -7,8 +7,6 @@ for tests that must notice it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,120 +29,9 @@ from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import uniforms
 from keyhole.problem import Floats
-from tests.helpers.auto_pieces import Memory, Selection, first_noise, look, next_noise
+from tests.helpers.auto_pieces import Selection
+from tests.helpers.auto_shop import BUGS, Basket, Bought, Shop, Terms, select_bought
 from tests.helpers.auto_transcription import Batch, Choice, Transcription, Word
-
-BUGS = (
-    "a panel is paid twice",
-    "the rate is not learnt",
-    "money that is short is ignored",
-    "no batch explores for itself",
-    "what is paid for is not read",
-    "the feature read least is displaced for",
-    "the eighth is taken where it costs too much",
-    "panels are judged by single members",
-    "a gain is worth any price",
-    "what exceeds the noise is believed",
-    "no complete rows",
-    "the purse is not looked at",
-    "after history, all batches explore",
-)
-
-
-@dataclass
-class Shop:
-    """What items cost, which of them each feature needs, and which are needed by several."""
-
-    units: tuple[int, ...]
-    needs: list[set[int]]
-    bug: str = ""
-
-    def members(self, i: int) -> list[int]:
-        return [j for j, items in enumerate(self.needs) if i in items]
-
-    def shared(self) -> list[int]:
-        return [i for i in range(len(self.units)) if len(self.members(i)) >= 2]
-
-    def price(self, items: set[int]) -> int:
-        return sum(self.units[i] for i in items)
-
-
-@dataclass
-class Basket:
-    """P, the items paid for, and what was spent on them."""
-
-    shop: Shop
-    paid: set[int] = field(default_factory=set)
-    spent: int = 0
-
-    def more(self, j: int) -> int:
-        paid = self.paid
-        if self.shop.bug == BUGS[0]:
-            paid = paid - set(self.shop.shared())
-        return self.shop.price(self.shop.needs[j] - paid)
-
-    def buy(self, j: int) -> None:
-        self.spent += self.more(j)
-        self.paid = self.paid | self.shop.needs[j]
-
-    def unpaid_panels(self) -> list[int]:
-        return [i for i in self.shop.shared() if i not in self.paid]
-
-    def paid_for(self) -> set[int]:
-        return {j for j, items in enumerate(self.shop.needs) if items <= self.paid}
-
-
-@dataclass
-class Bought(Selection):
-    """A selection with money: what is left of it, whether it is short, and what it gained."""
-
-    left: int
-    short: bool
-    gain: float
-
-
-def scores(basket: Basket, e: dict[int, float], money: int, rate: float) -> dict[int, float]:
-    """The scores of the features that can be paid; panels lift the strongest of their members."""
-    more = {j: basket.more(j) for j in e if basket.more(j) <= money}
-    score = {j: e[j] ** 2 - rate * more[j] for j in more}
-    panels = [] if basket.shop.bug == BUGS[7] else basket.unpaid_panels()
-    for i in panels:
-        u = basket.shop.units[i]
-        own = {j: more[j] - u for j in more if i in basket.shop.needs[j]}
-        ratio = {j: e[j] ** 2 / own[j] if own[j] > 0 else math.inf for j in own}
-        first = list[int]()
-        for j in sorted(own, key=lambda j: -ratio[j]):
-            first.append(j)
-            if u + sum(own[h] for h in first) > money:
-                break
-            total = sum(e[h] ** 2 - rate * own[h] for h in first) - rate * u
-            strongest = max(first, key=lambda h: e[h])
-            score[strongest] = max(score[strongest], total)
-    return score
-
-
-def select_bought(
-    shop: Shop, memory: Memory, most: int, threshold: float, limit: int, money: int, rate: float
-) -> Bought:
-    """Selection with money at a rate, where one example may cost `limit`."""
-    d, chosen, basket, gain = memory.d, list[int](), Basket(shop), 0.0
-    if memory.n == 0.0:
-        return Bought(chosen, np.zeros(d), np.zeros(d), 0.0, money, False, gain)
-    noise = first_noise(memory)
-    while True:
-        r, D, excess = look(memory, chosen, noise, threshold)
-        e = {j: float(excess[j]) for j in range(d) if excess[j] > 0.0}
-        left = money - basket.spent
-        score = scores(basket, e, left, rate) if len(chosen) < most else {}
-        if not score or max(score.values()) <= 0.0:
-            more = {j: basket.more(j) for j in e}
-            short = any(e[j] ** 2 > rate * more[j] and left < more[j] <= limit for j in e)
-            return Bought(chosen, r, D, noise, left, short and shop.bug != BUGS[2], gain)
-        v = min(j for j in score if score[j] == max(score.values()))
-        noise = next_noise(memory, noise, r[v] ** 2 / D[v])
-        gain += float(r[v] ** 2 / D[v])
-        chosen.append(v)
-        basket.buy(v)
 
 
 class PricedTranscription(Transcription):
@@ -172,6 +59,7 @@ class PricedTranscription(Transcription):
         self.worth = None if worth is None else worth * 10**prices.decimals  # in units
         self.W = None if purse is None else prices.limit(purse)
         self.horizon, self.complete, self.z = horizon or 0, 0, 0.0
+        self.word = Word(np.zeros(0), [])
         everything = self.shop.price(set(range(len(prices.units))))
         if self.W is not None and everything <= self.limit and bug != BUGS[10]:
             self.complete = self.W // (10 * everything)
@@ -203,7 +91,7 @@ class PricedTranscription(Transcription):
         return min(self.limit, self.W // rounds)
 
     def _fill(self, number: int, order: list[int], word: Word) -> tuple[Choice, Floats, Floats]:
-        C, lead = self._limit(number), order[0]
+        C, lead, self.word = self._limit(number), order[0], word
         if self.worth is None:
             A, rate, first = self._plan(number, lead, C)
         else:
@@ -236,9 +124,10 @@ class PricedTranscription(Transcription):
         return Choice(lead, chosen, kept, [], sorted(read)), nothing, nothing
 
     def _select(self, m: int, C: int, money: int, rate: float) -> Bought:
-        memory = self.memories[m]
+        limit = C if self.bug == BUGS[13] else self.limit
+        memory, terms = self.memories[m], Terms(limit, money, rate)
         threshold = self._threshold(memory.tau)
-        return select_bought(self.shop, memory, self.pool, threshold, C, money, rate)
+        return select_bought(self.shop, memory, self.pool, threshold, terms, self.word.chosen[m])
 
     def _settled(self, number: int) -> bool:
         """After history, most batches do without exploring."""
@@ -263,14 +152,21 @@ class PricedTranscription(Transcription):
             if COSTS * costs > most and self.bug != BUGS[6]:
                 A = C // HALF if self._explores(number) else 0
             first = self._select(lead, C, C - A, rate)
-        if A <= C // ASIDE and C > 0 and self.bug != BUGS[1]:
+        if A <= C // ASIDE and self.bug != BUGS[1]:
             if self.z == 0.0:
-                self.z = FIRST_RATE * first.noise / C
+                self.z = FIRST_RATE * first.noise / max(C, 1)
             elif first.short:
                 self.z = 1.1 * self.z
             elif 5 * first.left > C - A:
-                self.z = max(0.9 * self.z, LEAST_RATE * first.noise / C)
+                self.z = max(0.9 * self.z, LEAST_RATE * first.noise / max(C, 1))
         return A, rate, first
+
+    def _sampled(self, m: int, found: Bought, number: int, optimism: float) -> Floats:
+        """The scores of Exploration, by memory m."""
+        score, other = self._scores(self.memories[m], found, 2 * number, optimism)
+        vanished = self.word.vanished[m]
+        score[vanished] = other[vanished]
+        return score
 
     def _displace(self, number: int, A: int, C: int, found: Bought, basket: Basket) -> set[int]:
         """Now and then a feature that exploring cannot pay for comes first."""
@@ -278,9 +174,8 @@ class PricedTranscription(Transcription):
         dear = [j for j in range(self.d) if A < basket.more(j) <= C]
         if not uniforms(self.seed, number, 1, purpose=2**20 + 1)[0] < chance or not dear:
             return set()
-        both = self._scores(self.memories[0], found, 2 * number, BOLD)
-        j, same = (max(dear, key=lambda j: score[j]) for score in both)
-        assert j == same, "rounding decides: take another stream"
+        score = self._sampled(0, found, number, BOLD)
+        j = max(dear, key=lambda j: score[j])
         if self.bug == BUGS[5]:
             j = min(dear, key=lambda j: len(self.values[j]))
         basket.buy(j)
@@ -291,26 +186,24 @@ class PricedTranscription(Transcription):
     ) -> None:
         """What is left of the money explores."""
         m = 0 if number % 2 == 0 else lead
-        score, other = self._scores(self.memories[m], found[m], 2 * number)
-
-        def best(score: Floats) -> Callable[[int], float]:
-            return lambda j: float(score[j]) - self.z * basket.more(j)
-
+        score = self._sampled(m, found[m], number, self.parts.optimism)
         while True:
-            left = C - basket.spent
-            able = [j for j in range(self.d) if j not in read and 0 < basket.more(j) <= left]
+            able = self._within(C - basket.spent, basket, read)
             if not able:
                 return
-            j = max(able, key=best(score))
-            assert j == max(able, key=best(other)), "rounding decides: take another stream"
+            promise = {j: score[j] - self.z * basket.more(j) for j in able}
+            j = max(able, key=lambda j: promise[j])
             basket.buy(j)
             read.add(j)
+
+    def _within(self, left: int, basket: Basket, read: set[int]) -> list[int]:
+        return [j for j in range(self.d) if j not in read and 0 < basket.more(j) <= left]
 
     def _explore_if_worth(
         self, number: int, C: int, found: Bought, basket: Basket, read: set[int], v: float
     ) -> None:
         """What may be worth its price, features first, then panels."""
-        score, _ = self._scores(self.memories[0], found, 2 * number, OPTIMISM)
+        score = self._sampled(0, found, number, OPTIMISM)
         for j in range(self.d):
             if self.values[j] and self.bug != BUGS[9]:
                 score[j] = min(score[j], found.noise)

@@ -74,7 +74,7 @@ def next_noise(memory: Memory, noise: float, gain: float) -> float:
 def look(
     memory: Memory, chosen: list[int], noise: float, threshold: float
 ) -> tuple[Floats, Floats, Floats]:
-    """r, D and by how much each feature is significant, given those chosen; -inf if it cannot be."""
+    """r, D and by how much each feature is significant, given those chosen (-inf: it cannot be)."""
     d, n_j = memory.d, memory.n_j
     size = np.sqrt(np.diag(memory.G))
     unit = np.divide(1.0, size, out=np.zeros(d + 1), where=size > 0.0)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,10 +51,14 @@ STUDY_BUGS = (
 
 
 class Word(NamedTuple):
-    """What the learner itself has: its judges' losses of late, what its memories choose."""
+    """What the learner itself has: its judges' losses of late, what its memories choose.
+
+    With prices also those of the chosen features of which rounding leaves exactly 0.
+    """
 
     late: Floats
     chosen: list[list[int]]
+    vanished: Sequence[list[int]] = ()
 
 
 @dataclass
