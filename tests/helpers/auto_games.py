@@ -80,7 +80,7 @@ def first_difference(case: Case, bug: str = "") -> str:
     A second learner plays the same in small blocks: it has the last word where rounding decides.
     """
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
-    how = {"proper": case.proper, "past": case.past, "parts": case.parts}
+    how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
     fast, slow = (kh.AutoLearner(problem, seed=3, **how, **case.money) for _ in range(2))
     written = PricedTranscription if case.prices else Transcription
     rules = written(problem, seed=3, bug=bug, **how, **case.money)

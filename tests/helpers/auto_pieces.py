@@ -63,7 +63,7 @@ class Selection:
 
 def first_noise(memory: Memory) -> float:
     """`noise` when nothing is chosen yet."""
-    return max(memory.Y / memory.n - (memory.c[memory.d] / memory.n) ** 2, 0.0)
+    return max(memory.Y / memory.n - float(memory.c[memory.d] / memory.n) ** 2, 0.0)
 
 
 def next_noise(memory: Memory, noise: float, gain: float) -> float:

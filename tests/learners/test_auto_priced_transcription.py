@@ -27,11 +27,11 @@ def purse(amount: int, horizon: int) -> dict[str, int]:
 
 
 CASES = {
-    "own prices": Case((12, 2, 8), 250, prices=OWN),
+    "own prices": Case((12, 2, 8), 200, prices=OWN),
     "own prices, tight": Case((12, 1, 3), 250, prices=OWN),
     "own prices, cents": Case((12, 2, 6.4), 250, "switch", prices=CENTS),
     "own prices, everything": Case((12, 2, 26), 150, prices=OWN),
-    "equal prices": Case((12, 1, 4), 200, "switch", prices=ALIKE),
+    "equal prices": Case((12, 1, 7), 300, "switch", prices=ALIKE),
     "panels": Case((12, 2, 7), 250, prices=PANELS),
     "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),
     "all kinds, loose": Case((12, 2, 12), 250, prices=MIXED),
@@ -62,8 +62,8 @@ NOTICED_BY = {
     "no batch explores for itself": "panels with own prices",
     "what is paid for is not read": "panels",
     "the feature read least is displaced for": "own prices",
-    "the eighth is taken where it costs too much": "all kinds, loose",
-    "panels are judged by single members": "panels",
+    "the eighth is taken where it costs too much": "panels with own prices",
+    "panels are judged by single members": "worth",
     "a gain is worth any price": "worth",
     "what exceeds the noise is believed": "worth less than most",
     "no complete rows": "purse, complete rows",
