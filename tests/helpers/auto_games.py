@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 import keyhole as kh
 from keyhole.blocks.fit.forward import select
 from keyhole.problem import Floats
+from tests.helpers.auto_money import PricedTranscription
 from tests.helpers.auto_transcription import Transcription, Word
 
 USUAL = kh.AutoParts()
@@ -18,7 +22,7 @@ USUAL = kh.AutoParts()
 class Case:
     """A problem, a stream, how it is played, and how many rows of it are studied before."""
 
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, float]
     rounds: int
     kind: str = "steady"
     proper: bool = False
@@ -26,6 +30,8 @@ class Case:
     parts: kh.AutoParts = USUAL
     history: int = 0
     half_life: float | None = None
+    prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
+    money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
 
 
 def stream(case: Case) -> tuple[Floats, Floats]:
@@ -53,35 +59,59 @@ def word_of(learner: kh.AutoLearner) -> Word:
     return Word(late, [selection.chosen.tolist() for selection in found])
 
 
+def word_on_prices(learner: kh.AutoLearner, case: Case, X: Floats, y: Floats, row: int) -> Word:
+    """The same with prices: what it chooses for these rounds, or for this row of history."""
+    ahead = copy.deepcopy(learner)
+    if row < case.history:
+        ahead.study(kh.streams.ArrayStream(X, y), half_life=case.half_life)
+    else:
+        ahead.advance(X, y)
+    late = learner._state.mixture.recent[learner._settings.experts.judges]
+    space = ahead._state.space
+    chosen = [space.chosen[m, :many].tolist() for m, many in enumerate(space.picked.tolist())]
+    gone = (space.r == 0.0) & (space.D <= 0.0)
+    vanished = [[j for j in features if gone[m, j]] for m, features in enumerate(chosen)]
+    return Word(late.copy(), chosen, vanished)
+
+
 def first_difference(case: Case, bug: str = "") -> str:
     """Where block play and the transcription part, in words; empty if they never do.
 
     A second learner plays the same in small blocks: it has the last word where rounding decides.
     """
-    problem, (X, y) = kh.Problem(*case.shape), stream(case)
-    fast, slow = (
-        kh.AutoLearner(problem, seed=3, proper=case.proper, past=case.past, parts=case.parts)
-        for _ in range(2)
-    )
-    rules, before = Transcription(problem, case.parts, 3, case.proper, case.past, bug), case.history
+    problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
+    how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
+    fast, slow = (kh.AutoLearner(problem, seed=3, **how, **case.money) for _ in range(2))
+    written = PricedTranscription if case.prices else Transcription
+    rules = written(problem, seed=3, bug=bug, **how, **case.money)
+    before = case.history
     keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
+
+    def word(rows: slice) -> Word:
+        if case.prices:
+            return word_on_prices(slow, case, X[rows], y[rows], rows.start)
+        return word_of(slow)
+
     fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
     for i in range(before):
-        rules.study(X[i], float(y[i]), keep, word_of(slow))
-        slow.study(kh.streams.ArrayStream(X[i : i + 1], y[i : i + 1]), half_life=case.half_life)
-    X, y = X[before:], y[before:]
-    bought = np.empty((len(y), problem.width), dtype=np.int32)
-    predictions = fast.advance(X, y, bought)
-    t = 0
+        row = slice(i, i + 1)
+        rules.study(X[i], float(y[i]), keep, word(row))
+        slow.study(kh.streams.ArrayStream(X[row], y[row]), half_life=case.half_life)
+    bought = np.full((len(y), problem.width), -1, dtype=np.int32)
+    predictions = np.zeros(len(y))
+    predictions[before:] = fast.advance(X[before:], y[before:], bought[before:])
+    t = before
     while t < len(y):
-        rows = slice(t, min(t + rules.size(), len(y)))
-        batch, size = rules.choose(word_of(slow)), rules.size()
+        size = rules.size()
+        rows = slice(t, min(t + size, len(y)))
+        batch = rules.choose(word(rows))
         for i in range(rows.start, rows.stop):
-            if bought[i].tolist() != batch.S:
-                return f"round {i + 1} buys {bought[i].tolist()}, by the rules {batch.S}"
+            features, number = bought[i][bought[i] >= 0].tolist(), i + 1 - before
+            if features != batch.S:
+                return f"round {number} buys {features}, by the rules {batch.S}"
             expected = rules.play(batch, X[i], float(y[i]))
             if not np.isclose(predictions[i], expected, rtol=1e-9, atol=1e-9):
-                return f"round {i + 1} predicts {predictions[i]}, by the rules {expected}"
+                return f"round {number} predicts {predictions[i]}, by the rules {expected}"
         assert (slow.advance(X[rows], y[rows]) == predictions[rows]).all()
         if rows.stop - rows.start == size:
             rules.finish(batch)

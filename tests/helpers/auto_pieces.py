@@ -61,33 +61,52 @@ class Selection:
     noise: float
 
 
-def select(memory: Memory, most: int, threshold: float, theirs: Sequence[int]) -> Selection:
-    """Forward selection; everything is projected anew after each step. `theirs` breaks ties."""
-    d, n_j, chosen = memory.d, memory.n_j, list[int]()
-    if memory.n == 0.0:
-        return Selection(chosen, np.zeros(d), np.zeros(d), 0.0)
+def first_noise(memory: Memory) -> float:
+    """`noise` when nothing is chosen yet."""
+    return max(memory.Y / memory.n - float(memory.c[memory.d] / memory.n) ** 2, 0.0)
+
+
+def next_noise(memory: Memory, noise: float, gain: float) -> float:
+    """`noise` after a feature that gained so much."""
+    return max(noise - gain, memory.Y / (1000.0 * memory.n))
+
+
+def look(
+    memory: Memory, chosen: list[int], noise: float, threshold: float
+) -> tuple[Floats, Floats, Floats]:
+    """r, D and by how much each feature is significant, given those chosen (-inf: it cannot be)."""
+    d, n_j = memory.d, memory.n_j
     size = np.sqrt(np.diag(memory.G))
     unit = np.divide(1.0, size, out=np.zeros(d + 1), where=size > 0.0)
     K, products = memory.G * np.outer(unit, unit), memory.c * unit
-    noise = max(memory.Y / memory.n - (memory.c[d] / memory.n) ** 2, 0.0)
+    C = [d, *chosen]
+    onto = np.linalg.solve(K[np.ix_(C, C)], np.column_stack([K[C], products[C]]))
+    D = np.where(size > 0.0, 1.0 - (K[C] * onto[:, :-1]).sum(axis=0), 0.0)
+    D[C] = 0.0
+    D, q = D[:d], (products - K[:, C] @ onto[:, -1])[:d]
+    r = np.divide(q, np.sqrt(n_j), out=np.zeros(d), where=n_j > 0.0)
+    excess = np.full(d, -math.inf)
+    for j in range(d):
+        if D[j] > 0.05 and n_j[j] >= 3.99:
+            excess[j] = abs(r[j]) / math.sqrt(D[j]) - threshold * math.sqrt(noise / n_j[j])
+    return r, D, excess
+
+
+def select(memory: Memory, most: int, threshold: float, theirs: Sequence[int]) -> Selection:
+    """Forward selection; everything is projected anew after each step. `theirs` breaks ties."""
+    d, chosen = memory.d, list[int]()
+    if memory.n == 0.0:
+        return Selection(chosen, np.zeros(d), np.zeros(d), 0.0)
+    noise = first_noise(memory)
     while True:
-        C = [d, *chosen]
-        onto = np.linalg.solve(K[np.ix_(C, C)], np.column_stack([K[C], products[C]]))
-        D = np.where(size > 0.0, 1.0 - (K[C] * onto[:, :-1]).sum(axis=0), 0.0)
-        D[C] = 0.0
-        D, q = D[:d], (products - K[:, C] @ onto[:, -1])[:d]
-        r = np.divide(q, np.sqrt(n_j), out=np.zeros(d), where=n_j > 0.0)
-        excess = np.full(d, -math.inf)
-        for j in range(d):
-            if D[j] > 0.05 and n_j[j] >= 3.99:
-                excess[j] = abs(r[j]) / math.sqrt(D[j]) - threshold * math.sqrt(noise / n_j[j])
+        r, D, excess = look(memory, chosen, noise, threshold)
         v = int(excess.argmax())
         if len(chosen) == most or not excess[v] > 0.0:
             return Selection(chosen, r, D, noise)
         alike = np.flatnonzero(excess >= (1.0 - 1e-9) * excess[v])
         if len(theirs) > len(chosen) and theirs[len(chosen)] in alike:
             v = theirs[len(chosen)]
-        noise = max(noise - r[v] ** 2 / D[v], memory.Y / (1000.0 * memory.n))
+        noise = next_noise(memory, noise, r[v] ** 2 / D[v])
         chosen.append(v)
 
 

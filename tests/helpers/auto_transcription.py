@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,10 +51,14 @@ STUDY_BUGS = (
 
 
 class Word(NamedTuple):
-    """What the learner itself has: its judges' losses of late, what its memories choose."""
+    """What the learner itself has: its judges' losses of late, what its memories choose.
+
+    With prices also those of the chosen features of which rounding leaves exactly 0.
+    """
 
     late: Floats
     chosen: list[list[int]]
+    vanished: Sequence[list[int]] = ()
 
 
 @dataclass
@@ -182,6 +187,17 @@ class Transcription:
         late = self.mixture.R[self.judges]
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
+        choice, p, weight = self._fill(number, order, word)
+        centre = np.array([centre_of(values) for values in self.values])
+        label = centre_of(self.labels)
+        if self.last is not None:
+            self.last.begin(float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0)
+        vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
+        slots = choice.slots
+        return Batch(choice.read, p, weight, slots, centre, label, self.peak.copy(), vaws)
+
+    def _fill(self, number: int, order: list[int], word: Word) -> tuple[Choice, Floats, Floats]:
+        """What a batch reads, p, and what a loss counts, by memories in the order given."""
         lead = order[0]
         most = self._most(number)
         found = [
@@ -207,13 +223,7 @@ class Transcription:
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
         slots = slots if most <= self.pool else read[:1] * self.slots
-        centre = np.array([centre_of(values) for values in self.values])
-        label = centre_of(self.labels)
-        choice = Choice(lead, found, kept, slots, read)
-        if self.last is not None:
-            self.last.begin(float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0)
-        vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
-        return Batch(read, p, weight, slots, centre, label, self.peak.copy(), vaws)
+        return Choice(lead, found, kept, slots, read), p, weight
 
     def _threshold(self, tau: float) -> float:
         bolder = -self.parts.bolder if self.bug == BUGS[3] else self.parts.bolder
@@ -253,12 +263,15 @@ class Transcription:
             weight[i, kept] = 1.0
         return j, sorted([*V, *rest]), p, weight
 
-    def _scores(self, memory: Memory, found: Selection, key: int) -> tuple[Floats, Floats]:
+    def _scores(
+        self, memory: Memory, found: Selection, key: int, optimism: float | None = None
+    ) -> tuple[Floats, Floats]:
         """The scores; and what they are if what is left of the chosen features rounds to 0."""
         N, u = normals(self.seed, key, self.d)
         score, n_j, noise = np.zeros(self.d), memory.n_j, found.noise
+        optimism = self.parts.optimism if optimism is None else optimism
         for j in range(self.d):
-            g, r, D = self.parts.optimism * N[j], found.r[j], found.D[j]
+            g, r, D = optimism * N[j], found.r[j], found.D[j]
             if not self.values[j]:
                 score[j] = 1e300 * (1.0 + u[j])
             elif memory.G[j, j] == 0.0 and n_j[j] > 0.0:
@@ -266,7 +279,7 @@ class Transcription:
             elif D > 0.05 and n_j[j] > 0.0:
                 score[j] = (r + math.sqrt(noise * D / n_j[j]) * g) ** 2 / D
         other, C = score.copy(), found.chosen
-        other[C] = noise * (N[C] ** 2 + (self.parts.optimism * N[C]) ** 2) / n_j[C]
+        other[C] = noise * (N[C] ** 2 + (optimism * N[C]) ** 2) / n_j[C]
         return score, other
 
     def _start(self, kind: ExpertKind, m: int | None, choice: Choice) -> Vaw | None:

@@ -1,0 +1,91 @@
+"""AutoLearner's block play of priced problems is the paragraph "Money" of its page."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.auto_games import Case, first_difference
+from tests.helpers.auto_shop import BUGS
+
+OWN = {"prices": [2, 1, 3, 1, 4, 2, 1, 5, 2, 1, 3, 1]}
+CENTS = {"prices": ["2.50", "1.25", 3, "0.75", 4, "2.10", 1, 5, "2.35", "0.05", 3, 1]}
+ALIKE = {"prices": [1] * 12}
+DEAR = {"prices": [7, 1, 2, 1, 2, 2, 1, 3, 2, 1, 3, 1]}
+PANELS = {"panels": {"draw": (3, [0, 3, 4]), "scan": (4, [1, 5, 6, 7]), "form": (1, [2, 8])}}
+FEES = {**OWN, "panels": {"visit": (2, [0, 1, 4, 5]), "lab": (3, [2, 3, 6, 7])}}
+# A panel whose members cost more and one whose members do not, a derived feature, a free one, and
+# one that is too dear for most limits.
+MIXED = {
+    "prices": {0: 1, 1: "0.5", 3: 1, 5: 0, 6: "3.10", 7: 2, 8: 1, 9: 9, 10: "0.75", 11: 4},
+    "panels": {"draw": ("2.5", [0, 1, 2]), "scan": (4, [3, 4])},
+    "derived": {7: [0, 6]},
+}
+
+
+def purse(amount: int, horizon: int) -> dict[str, int]:
+    return {"purse": amount, "horizon": horizon}
+
+
+CASES = {
+    "own prices": Case((12, 2, 8), 200, prices=OWN),
+    "own prices, tight": Case((12, 1, 3), 250, prices=OWN),
+    "own prices, cents": Case((12, 2, 6.4), 250, "switch", prices=CENTS),
+    "own prices, everything": Case((12, 2, 26), 150, prices=OWN),
+    "equal prices": Case((12, 1, 7), 300, "switch", prices=ALIKE),
+    "panels": Case((12, 2, 7), 250, prices=PANELS),
+    "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),
+    "all kinds, loose": Case((12, 2, 12), 250, prices=MIXED),
+    "all kinds, tight": Case((12, 2, 6), 300, "switch", prices=MIXED),
+    "all kinds, absent values": Case((12, 2, 9), 200, "gaps", prices=MIXED),
+    "beyond batch 64": Case((12, 2, 9), 500, prices=FEES),
+    "worth": Case((12, 2, 12), 250, prices=MIXED, money={"worth": 60.0}),
+    "worth little": Case((12, 2, 12), 200, "switch", prices=FEES, money={"worth": 10.0}),
+    "worth less than most": Case((12, 2, 12), 150, prices=OWN, money={"worth": 1.5}),
+    "purse": Case((12, 2, 7.5), 250, prices=MIXED, money=purse(2300, 300)),
+    "purse, complete rows": Case((12, 2, 30), 250, prices=OWN, money=purse(7000, 1000)),
+    "purse that runs out": Case((12, 2, 9), 250, prices=MIXED, money=purse(900, 200)),
+    "proper": Case((12, 2, 8), 250, "switch", proper=True, prices=FEES),
+    "after history": Case((12, 2, 8), 200, prices=MIXED, history=40),
+    "after history, purse": Case(
+        (12, 2, 30), 220, "switch", prices=OWN, money=purse(7000, 1000), history=40
+    ),
+    "after history, small purse": Case(
+        (12, 2, 9), 310, prices=DEAR, money=purse(1500, 300), history=50
+    ),
+    "after history, worth": Case((12, 2, 9), 200, prices=FEES, money={"worth": 40.0}, history=40),
+}
+
+NOTICED_BY = {
+    "a panel is paid twice": "panels with own prices",
+    "the rate is not learnt": "own prices",
+    "money that is short is ignored": "own prices, cents",
+    "no batch explores for itself": "panels with own prices",
+    "what is paid for is not read": "panels",
+    "the feature read least is displaced for": "own prices",
+    "the eighth is taken where it costs too much": "panels with own prices",
+    "panels are judged by single members": "worth",
+    "a gain is worth any price": "worth",
+    "what exceeds the noise is believed": "worth less than most",
+    "no complete rows": "purse, complete rows",
+    "the purse is not looked at": "purse that runs out",
+    "after history, all batches explore": "after history, small purse",
+    "what a purse forbids cannot be missed": "after history, small purse",
+    "money is looked at once more after the last feature": "equal prices",
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_short_games_keep_to_the_rules(case: Case) -> None:
+    """Few enough rounds to be played by kernels that are not compiled."""
+    before = min(case.history, 15)
+    assert first_difference(replace(case, rounds=50 + before, history=before)) == ""
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_block_play_keeps_to_the_rules(case: Case) -> None:
+    assert first_difference(case) == ""
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_mistake_is_noticed(bug: str) -> None:
+    assert first_difference(CASES[NOTICED_BY[bug]], bug) != ""
