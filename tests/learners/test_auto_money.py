@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import math
 from decimal import Decimal
@@ -14,6 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.saving.api import from_bytes
+from keyhole.saving.archive import encode
 from keyhole.ticket import Ticket
 
 NAMES = tuple("abcdefghijkl")
@@ -347,3 +350,25 @@ def test_history_is_studied_with_prices() -> None:
     warm.study(stream(300, seed=8))
     lost = [kh.play(learner, stream(200)).loss for learner in (cold, warm)]
     assert lost[1] < 0.7 * lost[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "says"),
+    [
+        ("rate", -1.0, "rate must be at least 0"),
+        ("rate", math.nan, "rate must be finite"),
+        ("purse", 10**6, "more is left than there was"),
+        ("purse", 0, "less is left than the rest of the current batch costs"),
+        ("purse", -1, "purse must be from 0"),
+    ],
+)
+def test_forged_money_is_refused(part: str, value: float, says: str) -> None:
+    learner = kh.AutoLearner(problem(), purse=400, horizon=100)
+    X, y = rows(41)
+    learner.advance(X, y)
+    learner.ask()
+    state = learner.state()
+    genuine: Any = state.parts[part]
+    parts = {**state.parts, part: np.full_like(genuine, value)}
+    with pytest.raises(kh.StateError, match=says):
+        from_bytes(encode(dataclasses.replace(state, parts=parts), "forged"))

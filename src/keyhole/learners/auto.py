@@ -457,13 +457,20 @@ class AutoLearner(LearnerBase):
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
                 f"{lead} and {since}"
             )
-        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
-            raise StateError("purse: more is left than there was")
+        self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
                 raise StateError(
                     f"the ticket of round {ticket.round} was asked with another `past`"
                 )
+
+    def _refuse_odd_money(self) -> None:
+        if not self._state.rate[ONLY] >= 0.0:
+            raise StateError(f"rate must be at least 0, the state has {self._state.rate[ONLY]:g}")
+        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
+            raise StateError("purse: more is left than there was")
+        if self.purse is not None and self._spendable() < 0:
+            raise StateError("purse: less is left than the rest of the current batch costs")
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
