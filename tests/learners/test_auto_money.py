@@ -372,3 +372,19 @@ def test_forged_money_is_refused(part: str, value: float, says: str) -> None:
     parts = {**state.parts, part: np.full_like(genuine, value)}
     with pytest.raises(kh.StateError, match=says):
         from_bytes(encode(dataclasses.replace(state, parts=parts), "forged"))
+
+
+def test_a_forged_batch_that_is_too_dear_is_refused() -> None:
+    learner = kh.AutoLearner(problem(budget=6))
+    X, y = rows(41)
+    learner.advance(X, y)  # no ticket of the current batch is open
+    waiting = copy.deepcopy(learner.state().parts["waiting"])
+    assert isinstance(waiting, list)
+    S = waiting[-1]["content"]["S"]
+    dear = sorted(range(12), key=lambda j: -learner.problem.cost([j]))[: len(S)]
+    assert not learner.problem.affords(dear)
+    S[:] = np.sort(dear)
+    state = learner.state()
+    forged = dataclasses.replace(state, parts={**state.parts, "waiting": waiting})
+    with pytest.raises(kh.StateError, match="the current batch reads more than"):
+        from_bytes(encode(forged, "forged"))

@@ -469,6 +469,9 @@ class AutoLearner(LearnerBase):
             raise StateError(f"rate must be at least 0, the state has {self._state.rate[ONLY]:g}")
         if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
             raise StateError("purse: more is left than there was")
+        asking = self._batches.asking
+        if asking is not None and not self.problem.affords(asking.content.S):
+            raise StateError(f"the current batch reads more than {self.problem} may buy")
         if self.purse is not None and self._spendable() < 0:
             raise StateError("purse: less is left than the rest of the current batch costs")
 
