@@ -94,6 +94,16 @@ def test_cents_are_counted_exactly() -> None:
     assert ten.reads == ten.width == 10
 
 
+@pytest.mark.parametrize("features", [[7], [-1], [0.7], ["agee"], [True], [None]])
+def test_what_is_no_feature_has_no_cost(features: Any) -> None:
+    problem = Problem(4, 1, 5, NAMES, [1, 1, 1, 1])
+    for ask in (problem.cost, problem.affords):
+        with pytest.raises(ProblemError, match="what is bought: "):
+            ask(features)
+    assert problem.cost(["age", "mri"]) == problem.cost([0, 3]) == 2.0
+    assert problem.cost([]) == 0.0
+
+
 def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
     chain = Problem(3, 1, 5, prices={2: 5}, derived={0: [1], 1: [2]}, panels={"free": (0, [0])})
     assert [chain.cost([j]) for j in range(3)] == [5.0, 5.0, 5.0]
@@ -118,6 +128,14 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"panels": {"blood": (3, ["hba"])}}, "panel 'blood': there is no feature 'hba'"),
         ({"panels": {"blood": 3}}, "panel 'blood' must be a price and its features"),
         ({"panels": {"blood": (-3, ["crp"])}}, "the price of panel 'blood' must be an amount"),
+        ({"panels": {"blood": (3, 5)}}, "panel 'blood' must be a price and its features"),
+        ({"panels": [("blood", 3)]}, "panels must be a mapping by name"),
+        ({"prices": [1] * 4, "panels": {"crp": (3, ["age"])}}, "panel 'crp': a feature that has a"),
+        ({"prices": [1, [2], 3, 4]}, "the price of 'crp' must be an amount"),
+        ({"prices": {True: 1}}, "prices: features run from 0 to 3, got True"),
+        ({"derived": ["mri"]}, "derived must be a mapping by name"),
+        ({"derived": {"mri": "age"}}, "derived 'mri' must be the features it is computed from"),
+        ({"derived": {"mri": 0}}, "derived 'mri' must be the features it is computed from"),
         ({"derived": {"mri": [7]}}, "derived: features run from 0 to 3, got 7"),
         ({"prices": [9, 9, 9, 9]}, "a budget of 5 buys nothing: age is the cheapest and costs 9"),
         ({"prices": [1, 1, 1, 1], "budget": -1}, "budget must be an amount of at least 0"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from benchmarks.attack.outcome import finite
-from benchmarks.attack.victims import NAMES, make
+from benchmarks.attack.victims import NAMES, PRICED, make
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from keyhole.saving.snapshot import State
@@ -99,6 +99,8 @@ def genuine(name: str, problem: int, moment: str) -> State:
         for t in range(23):
             ticket = learner.ask()
             values = rng.normal(size=len(ticket.features))
+            if name in PRICED and t % 8 == 0:  # an open ticket on terms of its own
+                learner.ask(known={1: 0.5}, without=[0], budget=3)
             if t % 4:
                 learner.tell(ticket.fill(values), rng.normal())
     state: State = learner.state()

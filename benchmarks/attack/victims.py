@@ -30,11 +30,19 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "auto, restless": {"parts": _RESTLESS},
 }
 STUDIED = "auto, after history"
-NAMES = (*LEARNERS, *VARIANTS, STUDIED)
+PRICED: Mapping[str, Mapping[str, Any]] = {
+    "priced, a limit": {},
+    "priced, an exchange rate": {"worth": 3.0},
+    "priced, a purse": {"purse": 4000, "horizon": 300},
+    "priced, proper": {"proper": True},
+}
+NAMES = (*LEARNERS, *VARIANTS, STUDIED, *PRICED)
 
 
 def make(name: str, problem: kh.Problem, seed: int) -> Any:
     """A learner by the name it has here."""
+    if name in PRICED:
+        return kh.AutoLearner(priced(problem), seed=seed, **PRICED[name])
     if name in VARIANTS:
         return kh.AutoLearner(problem, seed=seed, **VARIANTS[name])
     if name == STUDIED:
@@ -43,3 +51,16 @@ def make(name: str, problem: kh.Problem, seed: int) -> Any:
         learner.study(kh.streams.ArrayStream(X, X[:, 0] + 0.1 * rng.normal(size=len(X))))
         return learner
     return make_learner(name, problem, seed)
+
+
+def priced(problem: kh.Problem) -> kh.Problem:
+    """The same features at prices: a free one, a panel, odd cents, one computed from others."""
+    prices = {j: ["0", "1.25", "0.5", "3"][j % 4] for j in range(problem.d)}
+    return kh.Problem(
+        problem.d,
+        problem.k,
+        problem.budget,
+        prices=prices,
+        panels={"panel": (1, [1, 2])},
+        derived={problem.d - 1: [1, 3]},
+    )

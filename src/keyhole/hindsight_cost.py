@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyhole.blocks.exact.priced import Terms
-from keyhole.errors import positive_number, shortened, sparsity
-from keyhole.prices import Money, Prices, money
+from keyhole.errors import shortened, sparsity
+from keyhole.prices import Money, Prices, exchange_rate, money
 from keyhole.problem import Problem, ProblemError, Stream, refuse_other_features
 
 
@@ -61,7 +61,7 @@ def deal_of(
         found,
         most,
         None if cost is None else units_of("cost", cost, found),
-        None if worth is None else positive_number("worth", worth),
+        None if worth is None else exchange_rate("worth", worth),
     )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.problem import DataError, Floats, Indices, Problem, Round, positive_number
+from keyhole.prices import exchange_rate
+from keyhole.problem import DataError, Floats, Indices, Problem, Round
 
 CHECKPOINTS_PER_DOUBLING = 8
 
@@ -128,7 +129,7 @@ class Ledger:
 
     def total(self, worth: float) -> float:
         """What the game cost in money where one unit of squared error is worth that much."""
-        return positive_number("worth", worth) * self.loss + self.spent
+        return exchange_rate("worth", worth) * self.loss + self.spent
 
     @property
     def predictions(self) -> Floats:

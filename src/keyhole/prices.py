@@ -11,12 +11,19 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import ProblemError, nearest, shortened
+from keyhole.errors import (
+    LARGEST,
+    SMALLEST,
+    ProblemError,
+    nearest,
+    positive_number,
+    shortened,
+)
 
 Money: TypeAlias = float | int | str | Decimal
 PriceList: TypeAlias = Mapping[Any, Money] | Sequence[Money] | NDArray[Any]
@@ -26,7 +33,18 @@ Derived: TypeAlias = Mapping[Any, Sequence[str | int]]
 DECIMALS = 9  # of a price at most
 MOST = 10**15  # of the smallest unit, for all items together: a float tells any two amounts apart
 
-__all__ = ["Derived", "Money", "Panels", "PriceList", "Prices", "money", "price_list"]
+__all__ = [
+    "MOST",
+    "Derived",
+    "Money",
+    "Panels",
+    "PriceList",
+    "Prices",
+    "exchange_rate",
+    "feature_finder",
+    "money",
+    "price_list",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +115,11 @@ class Prices:
         return float(Decimal(int(units)).scaleb(-self.decimals))
 
     def limit(self, budget: Money, what: str = "budget") -> int:
-        """The units that a budget buys: what is not a whole unit buys nothing."""
-        return math.floor(money(what, budget).scaleb(self.decimals))
+        """The units that a budget buys: what is not a whole unit buys nothing.
+
+        More than `MOST` buy no more than that many, all that there is.
+        """
+        return min(math.floor(money(what, budget).scaleb(self.decimals)), MOST)
 
     def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
         """All features whose items are paid for when these are bought, the free ones included."""
@@ -152,6 +173,7 @@ def money(what: str, value: Money) -> Decimal:
     >>> money("budget", 0.1), money("budget", "22.780")
     (Decimal('0.1'), Decimal('22.78'))
     """
+    shown = str(value) if isinstance(value, Decimal) else shortened(value)
     try:
         odd = isinstance(value, bool | complex)
         amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
@@ -159,17 +181,31 @@ def money(what: str, value: Money) -> Decimal:
         amount = Decimal("nan")
     if not (amount.is_finite() and 0 <= amount <= MOST):
         raise ProblemError(
-            f"{what} must be an amount of at least 0, and at most {MOST:.0e}, "
-            f"got {shortened(value)}"
+            f"{what} must be an amount of at least 0, and at most {MOST:.0e}, got {shown}"
         )
     digits, exponent = amount.as_tuple()[1:]
     if len(digits) > 15:
-        raise ProblemError(f"{what} has more than 15 digits, got {shortened(value)}: round it")
+        raise ProblemError(f"{what} has more than 15 digits, got {shown}: round it")
     if isinstance(exponent, int) and -exponent > DECIMALS:
-        raise ProblemError(
-            f"{what} has more than {DECIMALS} decimals, got {shortened(value)}: round it"
-        )
+        raise ProblemError(f"{what} has more than {DECIMALS} decimals, got {shown}: round it")
     return abs(amount)  # never -0
+
+
+def exchange_rate(what: str, value: float) -> float:
+    """What one unit of squared error is worth, or a ProblemError: a number that can be multiplied.
+
+    >>> exchange_rate("worth", 1e300)
+    Traceback (most recent call last):
+    keyhole.errors.ProblemError: worth must be from 1e-150 to 1e+150, got 1e+300: give the label
+    another unit
+    """
+    rate = positive_number(what, value)
+    if not SMALLEST <= rate <= LARGEST:
+        raise ProblemError(
+            f"{what} must be from {SMALLEST:g} to {LARGEST:g}, got {rate:g}: give the label "
+            "another unit"
+        )
+    return rate
 
 
 def price_list(
@@ -197,9 +233,7 @@ def price_list(
     named = {
         name: [find(m, f"panel {name!r}") for m in panel[1]] for name, panel in _panels(panels)
     }
-    sources = {
-        find(j, "derived"): [find(m, "derived") for m in of] for j, of in (derived or {}).items()
-    }
+    sources = {find(j, "derived"): [find(m, "derived") for m in of] for j, of in _derived(derived)}
     joint = {j for members in named.values() for j in members} | set(sources)
     own = _own_prices(d, names, prices, joint, find)
     items, amounts = list[str](), list[Decimal]()
@@ -214,9 +248,13 @@ def price_list(
         if not named[name]:
             raise ProblemError(f"panel {name!r} has no members: name the features it buys")
         if fee > 0:
+            if name in items:
+                raise ProblemError(
+                    f"panel {name!r}: a feature that has a price is called so too: rename the panel"
+                )
             for j in named[name]:
                 needs[j].add(len(items))
-            items.append(str(name))
+            items.append(name)
             amounts.append(fee)
     for _ in sources:  # as often as a chain of them can be long
         for j, of in sources.items():
@@ -226,22 +264,47 @@ def price_list(
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
     if sum(units) > MOST:
         raise ProblemError(
-            f"all items together cost {sum(amounts):g} in units of 1e-{decimals}, too much to "
-            "count exactly: use fewer decimals"
+            f"all items together cost {sum(amounts):g}, more than {MOST:.0e} times "
+            f"{Decimal(1).scaleb(-decimals):g}, too much to count exactly: use fewer decimals, or "
+            "a larger unit of money"
         )
     return Prices(tuple(items), units, tuple(tuple(sorted(need)) for need in needs), decimals)
 
 
 def _panels(panels: Panels | None) -> list[tuple[str, tuple[Money, Sequence[str | int]]]]:
     found = []
-    for name, panel in (panels or {}).items():
-        if not (isinstance(panel, tuple | list) and len(panel) == 2) or isinstance(panel[1], str):
+    for name, panel in _by_name("panels", panels, "{'blood': (12.5, ['crp', 'alb'])}"):
+        pair = isinstance(panel, tuple | list) and len(panel) == 2
+        if not pair or not _is_several(panel[1]):
             raise ProblemError(
                 f"panel {name!r} must be a price and its features, such as (12.5, ['crp', 'alb']), "
                 f"got {shortened(panel)}"
             )
         found.append((str(name), (panel[0], panel[1])))
     return found
+
+
+def _derived(derived: Derived | None) -> list[tuple[Any, Sequence[str | int]]]:
+    found = _by_name("derived", derived, "{'ratio': ['crp', 'alb']}")
+    for name, sources in found:
+        if not _is_several(sources):
+            raise ProblemError(
+                f"derived {name!r} must be the features it is computed from, such as "
+                f"['crp', 'alb'], got {shortened(sources)}"
+            )
+    return found
+
+
+def _by_name(what: str, given: Any, such_as: str) -> list[tuple[Any, Any]]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ProblemError(
+            f"{what} must be a mapping by name, such as {such_as}, got {shortened(given)}"
+        )
+    return [*(given or {}).items()]
+
+
+def _is_several(features: object) -> bool:
+    return isinstance(features, Iterable) and not isinstance(features, str | bytes)
 
 
 def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, str], int]:
@@ -256,9 +319,10 @@ def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, s
                 )
                 raise ProblemError(f"{where}: there is no feature {feature!r}{hint}")
             return places[feature]
-        if not isinstance(feature, int | np.integer) or not 0 <= int(feature) < d:
+        number = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+        if not number or not 0 <= int(cast(int, feature)) < d:
             raise ProblemError(f"{where}: features run from 0 to {d - 1}, got {shortened(feature)}")
-        return int(feature)
+        return int(cast(int, feature))
 
     return find
 
@@ -285,7 +349,8 @@ def _own_prices(
                 "0 if it is free"
             )
         return [given.get(j, Decimal(0)) for j in range(d)]
-    if isinstance(prices, str) or np.ndim(np.asarray(prices)) != 1 or len(prices) != d:
+    shape = np.shape(np.asarray(prices, dtype=object))  # what is in it is looked at below
+    if isinstance(prices, str | bytes) or shape != (d,):
         raise ProblemError(f"prices must be one per feature, {d} of them, got {shortened(prices)}")
     return [
         money(f"the price of {f'feature {j}' if names is None else repr(names[j])}", p)

@@ -34,7 +34,16 @@ from keyhole.errors import (
     whole_number,
 )
 from keyhole.price_table import PriceTable
-from keyhole.prices import Derived, Money, Panels, PriceList, Prices, money, price_list
+from keyhole.prices import (
+    Derived,
+    Money,
+    Panels,
+    PriceList,
+    Prices,
+    feature_finder,
+    money,
+    price_list,
+)
 from keyhole.ticket import Floats, Indices, Observation, Ticket
 
 __all__ = [
@@ -212,18 +221,31 @@ class Problem:
     def cost(self, features: ArrayLike) -> float:
         """What reading these features of one example costs: their number, if there are no prices.
 
+        By number, or where there are prices by name.
+
         >>> Problem(d=3, k=1, budget=2).cost([0, 2])
         2.0
         """
         if self.prices is None:
             return float(np.size(np.asarray(features)))
-        return self.prices.cost(features)
+        return self.prices.money(self._units(features))
 
     def affords(self, features: ArrayLike) -> bool:
         """Whether the budget buys these features of one example: exactly, to the last cent."""
         if self.prices is None:
             return np.size(np.asarray(features)) <= self._limit
-        return self.prices.count(np.asarray(features, dtype=np.int64).tolist()) <= self._limit
+        return self._units(features) <= self._limit
+
+    def _units(self, features: ArrayLike) -> int:
+        """What features cost in units, or a ProblemError for what is none."""
+        prices, given = cast(Prices, self.prices), np.asarray(features)
+        numbers = given.ravel().tolist()
+        if given.size and (
+            given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= self.d
+        ):
+            find = feature_finder(self.d, self.names)
+            numbers = [find(j, "what is bought") for j in numbers]
+        return prices.count(numbers)
 
     def too_dear(self, bought: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Which rows of features, -1 for none, the budget does not buy; exactly."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.saving.api import from_bytes
+from keyhole.saving.archive import encode
 from keyhole.ticket import Ticket
 
 NAMES = tuple("abcdefghijkl")
@@ -194,6 +198,48 @@ def test_other_prices_for_one_example() -> None:
     )
 
 
+def test_what_cannot_be_had_is_a_list_of_any_kind() -> None:
+    learner = _told()
+    kinds: list[Any] = [["c", "g"], {"c", "g"}, np.array([2, 6]), iter((2, "g")), ("c", 6, "c")]
+    for without in kinds:
+        assert not {"c", "g"} & set(learner.ask(without=without).names or ())
+    assert learner.ask(without=range(12)).cost == 0
+
+
+def test_no_terms_are_no_terms() -> None:
+    plain, other = _told(), _told()
+    nothing: list[dict[str, Any]] = [{"without": []}, {"known": {}}, {"prices": {}}]
+    nothing.append({"without": np.array([]), "known": None})
+    for given in nothing:
+        assert plain.ask().says_the_same(other.ask(**given))
+
+
+def test_what_is_computed_from_a_feature_goes_with_it() -> None:
+    derived = kh.Problem(3, 1, 9, ("a", "b", "ratio"), [3, 4, 0], derived={"ratio": ["a", "b"]})
+    learner = kh.AutoLearner(derived)
+    assert learner.ask(without=["a"]).items == ("b",)
+    assert learner.ask(prices={0: math.inf}).items == ("b",)
+    ticket = learner.ask(known={"a": 1.0})  # nobody orders what is in hand
+    assert (ticket.names, ticket.items, ticket.cost) == (("a", "b", "ratio"), ("b",), 4.0)
+    assert learner.ask(prices={0: 1}).cost == learner.ask(prices={"a": 1}).cost == 5.0
+
+
+def test_more_money_than_can_be_counted_buys_everything() -> None:
+    tiny = kh.Problem(3, 1, 1e15, prices=["0.000000001"] * 3)
+    learner = kh.AutoLearner(tiny)
+    assert learner.ask().cost == learner.ask(budget=1e15).cost == 3e-9
+    assert kh.AutoLearner(tiny, purse="0.0000001", horizon=10**30).ask().cost == 0
+
+
+def test_a_purse_may_be_decimal(tmp_path: Path) -> None:
+    learner = kh.AutoLearner(problem(), purse=Decimal("100.10"), horizon=50)
+    learner.ask()
+    kh.save(learner, tmp_path / "purse.npz")
+    loaded = kh.load(tmp_path / "purse.npz")
+    assert isinstance(loaded, kh.AutoLearner)
+    assert loaded.purse_left == learner.purse_left
+
+
 def test_terms_change_nothing_for_the_others() -> None:
     plain, other = _told(), _told()
     X, y = rows(60, seed=4)
@@ -249,7 +295,16 @@ def test_a_ticket_on_its_own_terms_survives_files_and_json(tmp_path: Path) -> No
         ({"known": {"a": 1.0}, "without": ["a"]}, "a is known and cannot be had"),
         ({"prices": {"a": -1}}, "the price of 'a' must be an amount"),
         ({"prices": {"a": math.nan}}, "the price of 'a' must be an amount"),
-        ({"prices": {"a": "0.001"}}, "2 decimals, round it"),
+        ({"prices": {"a": "0.001"}}, "in units of 0.01, round it"),
+        ({"prices": {"a": np.array([1.0, 2.0])}}, "the price of 'a' must be an amount"),
+        ({"prices": {"a": 1e15}}, "too much to count exactly: math.inf is what cannot be had"),
+        ({"prices": {True: 1}}, "prices: features run from 0 to 11, got True"),
+        ({"without": 0}, "without must be a list of features"),
+        ({"without": ""}, "without must be a list of features"),
+        ({"without": np.zeros((2, 2), dtype=np.int64)}, "without must be a list of features"),
+        ({"without": [True]}, "without: features run from 0 to 11, got True"),
+        ({"known": 0}, "known must be a mapping by feature"),
+        ({"known": {"a": 10**400}}, "known: the value of 'a' must be a number"),
         ({"prices": {"f": 3}}, "'f' has no price of its own"),
         ({"prices": {"q": 3}}, "prices: there is no feature 'q'"),
         ({"budget": -1}, "budget must be an amount"),
@@ -270,6 +325,8 @@ def test_bad_terms_change_nothing(terms: dict[str, Any], says: str) -> None:
     [
         ({"worth": 0}, "worth must be"),
         ({"worth": math.nan}, "worth must be"),
+        ({"worth": 1e300}, "worth must be from 1e-150 to 1e\\+150, got 1e\\+300"),
+        ({"purse": 1e15, "horizon": 10}, "more than 1e\\+15 times 0.01, the unit of the prices"),
         ({"purse": 100}, "a purse needs a horizon"),
         ({"horizon": 100}, "a purse needs a horizon"),
         ({"purse": -1, "horizon": 10}, "purse must be an amount"),
@@ -293,3 +350,41 @@ def test_history_is_studied_with_prices() -> None:
     warm.study(stream(300, seed=8))
     lost = [kh.play(learner, stream(200)).loss for learner in (cold, warm)]
     assert lost[1] < 0.7 * lost[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "says"),
+    [
+        ("rate", -1.0, "rate must be at least 0"),
+        ("rate", math.nan, "rate must be finite"),
+        ("purse", 10**6, "more is left than there was"),
+        ("purse", 0, "less is left than the rest of the current batch costs"),
+        ("purse", -1, "purse must be from 0"),
+    ],
+)
+def test_forged_money_is_refused(part: str, value: float, says: str) -> None:
+    learner = kh.AutoLearner(problem(), purse=400, horizon=100)
+    X, y = rows(41)
+    learner.advance(X, y)
+    learner.ask()
+    state = learner.state()
+    genuine: Any = state.parts[part]
+    parts = {**state.parts, part: np.full_like(genuine, value)}
+    with pytest.raises(kh.StateError, match=says):
+        from_bytes(encode(dataclasses.replace(state, parts=parts), "forged"))
+
+
+def test_a_forged_batch_that_is_too_dear_is_refused() -> None:
+    learner = kh.AutoLearner(problem(budget=6))
+    X, y = rows(41)
+    learner.advance(X, y)  # no ticket of the current batch is open
+    waiting = copy.deepcopy(learner.state().parts["waiting"])
+    assert isinstance(waiting, list)
+    S = waiting[-1]["content"]["S"]
+    dear = sorted(range(12), key=lambda j: -learner.problem.cost([j]))[: len(S)]
+    assert not learner.problem.affords(dear)
+    S[:] = np.sort(dear)
+    state = learner.state()
+    forged = dataclasses.replace(state, parts={**state.parts, "waiting": waiting})
+    with pytest.raises(kh.StateError, match="the current batch reads more than"):
+        from_bytes(encode(forged, "forged"))

@@ -6,10 +6,10 @@ import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from keyhole.errors import ProblemError, positive_number, shortened
+from keyhole.errors import ProblemError, shortened
 from keyhole.price_file import read_prices
 from keyhole.price_table import PriceTable
-from keyhole.prices import Money, Panels, PriceList
+from keyhole.prices import Money, Panels, PriceList, exchange_rate
 from keyhole.problem import Problem
 
 
@@ -25,7 +25,7 @@ def refuse_worth_without(prices: object, learner: str, worth: float | None) -> N
     """ProblemError for a rate that nobody would follow."""
     if worth is None:
         return
-    positive_number("worth", worth)
+    exchange_rate("worth", worth)
     if prices is None:
         raise ProblemError("worth needs prices: give prices=, or leave worth out")
     if learner != "auto":

@@ -103,7 +103,7 @@ class Spent:
             ]
         total, least = self.ledger.total(worth) / n, self.best.total.high / n
         return [
-            (f"J = {amount(worth)} × loss + money, per example", number(total), ""),
+            (f"J = {worth:,.15g} × loss + money, per example", number(total), ""),
             ("least J of any model in hindsight", number(least), about),
             ("regret against it, in money", span(gap), per_round),
         ]

@@ -12,8 +12,9 @@ from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source
 from keyhole.hindsight_cost import Deal
 from keyhole.learners.registry import learner_row, make_learner
+from keyhole.prices import exchange_rate
 from keyhole.prices import money as checked
-from keyhole.problem import Learner, Problem, ProblemError, positive_number
+from keyhole.problem import Learner, Problem, ProblemError
 
 SPENDS = "auto"  # the learner that knows what an exchange rate and a purse are
 
@@ -60,7 +61,7 @@ def spending_of(money: MoneyOptions, source: Source) -> Spending:
     if worth is not None and purse is not None:
         raise ProblemError("--worth and --purse are two ways to spend money: give one of them")
     if worth is not None:
-        return Spending(worth=positive_number("--worth", worth))
+        return Spending(worth=exchange_rate("--worth", worth))
     if purse is None:
         return ONLY_A_LIMIT
     checked("--purse", purse)

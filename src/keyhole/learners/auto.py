@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -54,10 +54,10 @@ from keyhole.errors import true_or_false
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
-from keyhole.learners.terms import own_terms
+from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
-from keyhole.prices import Money
+from keyhole.prices import Money, money
 from keyhole.problem import Floats, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
@@ -164,8 +164,9 @@ class AutoLearner(LearnerBase):
         self._state = new_state(self._settings, parts)
         self._last = new_layer(self._settings, parts)
         self._batches = Batches[Batch]()
-        self.worth, self.purse, self.horizon = worth, purse, horizon
         self._till = till(problem, worth, purse, horizon)
+        self.worth, self.horizon = worth, horizon
+        self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[ONLY] = purse_units(problem, purse)
 
     @property
@@ -217,7 +218,7 @@ class AutoLearner(LearnerBase):
         self,
         *,
         prices: Mapping[str | int, float | str] | None = None,
-        without: Sequence[str | int] = (),
+        without: Iterable[str | int] | None = None,
         known: Mapping[str | int, float] | None = None,
         budget: Money | None = None,
     ) -> Ticket:
@@ -230,15 +231,17 @@ class AutoLearner(LearnerBase):
         prices
             What features, or items of the price list, cost this time; math.inf: cannot be had.
         without
-            Features that cannot be had.
+            Features that cannot be had, and with those that have a price what is computed from
+            them.
         known
             Features whose values are in hand: they cost nothing, and are used.
         budget
             What may be spent on this example.
         """
-        if prices is None and not without and known is None and budget is None:
+        barred, special = listed(without), mapping("prices", prices) or mapping("known", known)
+        if not special and not barred and budget is None:
             return self._ask_as_usual()
-        terms = own_terms(self.problem, prices, without, known, budget)
+        terms = own_terms(self.problem, prices, barred, known, budget)
         if self.purse is not None:
             terms = terms.within(self._spendable())
         S = buying.buy_once(
@@ -352,9 +355,9 @@ class AutoLearner(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        money = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
+        given = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
         mode = {"proper": self.proper, "past": self.past, "parts": self.parts}
-        return mode if self.problem.prices is None else {**mode, **money}
+        return mode if self.problem.prices is None else {**mode, **given}
 
     @classmethod
     def _restored(cls, state: State) -> Self:
@@ -410,13 +413,23 @@ class AutoLearner(LearnerBase):
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
                 f"{lead} and {since}"
             )
-        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
-            raise StateError("purse: more is left than there was")
+        self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
                 raise StateError(
                     f"the ticket of round {ticket.round} was asked with another `past`"
                 )
+
+    def _refuse_odd_money(self) -> None:
+        if not self._state.rate[ONLY] >= 0.0:
+            raise StateError(f"rate must be at least 0, the state has {self._state.rate[ONLY]:g}")
+        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
+            raise StateError("purse: more is left than there was")
+        asking = self._batches.asking
+        if asking is not None and not self.problem.affords(asking.content.S):
+            raise StateError(f"the current batch reads more than {self.problem} may buy")
+        if self.purse is not None and self._spendable() < 0:
+            raise StateError("purse: less is left than the rest of the current batch costs")
 
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from keyhole.blocks.fit.market import Market, market
 from keyhole.errors import LARGEST, SMALLEST, shortened
-from keyhole.prices import Money, Prices, feature_finder, money
+from keyhole.prices import MOST, Money, Prices, feature_finder, money
 from keyhole.problem import Floats, Indices, Problem, ProblemError
 
 
@@ -56,16 +57,14 @@ def own_terms(
     )
     find = feature_finder(problem.d, problem.names)
     values, barred = np.full(problem.d, np.nan), set[int]()
-    for feature, value in _mapping("known", known).items():
+    for feature, value in mapping("known", known).items():
         values[find(feature, "known")] = _value(feature, value)
-    if isinstance(without, str | bytes) or not isinstance(without, Sequence | set | frozenset):
-        raise ProblemError(f"without must be a list of features, got {shortened(without)}")
     for feature in without:
-        barred.add(find(feature, "without"))
+        barred.update(_served(usual, problem, find(feature, "without")))
     units = list(usual.units)
-    for what, price in _mapping("prices", prices).items():
-        item, served = _item(usual, what, find)
-        if price == math.inf:
+    for what, price in mapping("prices", prices).items():
+        item, served = _item(usual, problem, what, find)
+        if isinstance(price, float | np.floating) and price == math.inf:
             barred.update(served)
         elif item is None:
             if _units(usual, what, price):
@@ -78,12 +77,34 @@ def own_terms(
     in_hand = set(np.flatnonzero(~np.isnan(values)).tolist())
     for j in sorted(in_hand & barred):
         raise ProblemError(f"{problem.label(j)} is known and cannot be had: leave one of them out")
-    needs = [() if j in in_hand else need for j, need in enumerate(usual.needs)]
+    if sum(units) > MOST:
+        raise ProblemError(
+            f"prices: all items together cost {usual.money(sum(units)):g}, too much to count "
+            "exactly: math.inf is what cannot be had"
+        )
+    paid = {_own(usual, problem, j) for j in in_hand}
+    needs = [
+        [] if j in in_hand else [i for i in need if i not in paid]
+        for j, need in enumerate(usual.needs)
+    ]
     limit = usual.limit(problem.budget if budget is None else budget)
     return Terms(market(units, needs, limit, sorted(barred)), values)
 
 
-def _mapping(name: str, given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
+def listed(without: Iterable[str | int] | None) -> list[str | int]:
+    """What cannot be had as a list, or a ProblemError."""
+    if without is None:
+        return []
+    flat = without.ndim == 1 if isinstance(without, np.ndarray) else isinstance(without, Iterable)
+    if not flat or isinstance(without, str | bytes | Mapping):
+        raise ProblemError(
+            f"without must be a list of features, such as ['age'], got {shortened(without)}"
+        )
+    return [*without]
+
+
+def mapping(name: str, given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
+    """What is given by feature, or a ProblemError."""
     if given is not None and not isinstance(given, Mapping):
         raise ProblemError(
             f"{name} must be a mapping by feature, such as {{'age': 0}}, got {shortened(given)}"
@@ -92,31 +113,55 @@ def _mapping(name: str, given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
 
 
 def _value(feature: object, value: object) -> float:
+    number = math.nan
     if isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool):
-        number = float(value)
-        if abs(number) <= LARGEST:
-            return number if abs(number) >= SMALLEST else 0.0
+        with contextlib.suppress(OverflowError):  # of a whole number
+            number = float(value)
+    if abs(number) <= LARGEST:
+        return number if abs(number) >= SMALLEST else 0.0
     raise ProblemError(
         f"known: the value of {feature!r} must be a number, got {shortened(value)}: leave it out "
         "if it is not in hand"
     )
 
 
-def _item(usual: Prices, what: str | int, find: Any) -> tuple[int | None, list[int]]:
+def _own(usual: Prices, problem: Problem, feature: int) -> int | None:
+    """The item that a feature has to itself, and for those computed from it; None without one."""
+    for item in usual.needs[feature]:
+        if usual.items[item] == problem.label(feature):
+            return item
+    return None
+
+
+def _served(usual: Prices, problem: Problem, feature: int) -> list[int]:
+    """The feature and those that are computed from it, as far as its own price tells."""
+    item = _own(usual, problem, feature)
+    return [feature] if item is None else _users(usual, item)
+
+
+def _users(usual: Prices, item: int) -> list[int]:
+    return [j for j, need in enumerate(usual.needs) if item in need]
+
+
+def _item(
+    usual: Prices, problem: Problem, what: str | int, find: Callable[[object, str], int]
+) -> tuple[int | None, list[int]]:
     """The item that is meant, None for a feature without one of its own, and whom it serves."""
     if isinstance(what, str) and what in usual.items:
         item = usual.items.index(what)
-        return item, [j for j, need in enumerate(usual.needs) if item in need]
+        return item, _users(usual, item)
     feature = find(what, "prices")
-    alone = [i for i in usual.needs[feature] if sum(i in need for need in usual.needs) == 1]
-    return (alone[0] if len(alone) == 1 else None), [feature]
+    alone = [i for i in usual.needs[feature] if len(_users(usual, i)) == 1]
+    only = alone[0] if len(alone) == 1 else None
+    own = _own(usual, problem, feature)
+    return (only if own is None else own), _served(usual, problem, feature)
 
 
 def _units(usual: Prices, what: str | int, price: Any) -> int:
     exact = money(f"the price of {what!r}", price).scaleb(usual.decimals)
     if exact != exact.to_integral_value():
         raise ProblemError(
-            f"the price of {what!r} is {price}: the prices of this problem have "
-            f"{usual.decimals} decimals, round it to them"
+            f"the price of {what!r} is {price}: the prices of this problem are in units of "
+            f"{usual.money(1):g}, round it to them"
         )
     return int(exact)

@@ -8,11 +8,12 @@ from keyhole.blocks.auto.state import ONLY, State
 from keyhole.blocks.fit.market import Market, market
 from keyhole.blocks.jit.decorators import inner
 from keyhole.errors import shortened
-from keyhole.prices import Money
-from keyhole.problem import Problem, ProblemError, positive_number, whole_number
+from keyhole.prices import MOST, Money, exchange_rate, money
+from keyhole.problem import Problem, ProblemError, whole_number
 
 COMPLETE = 10  # one part in so many of a purse buys complete rows at the beginning,
 WORTHWHILE = 25  # if it buys at least so many
+LONGEST = 1 << 62  # no game gets there, and compiled code takes no more
 
 
 class Till(NamedTuple):
@@ -52,11 +53,11 @@ def till(problem: Problem, worth: float | None, purse: Money | None, horizon: in
     if worth is not None and purse is not None:
         raise ProblemError("worth and purse are two ways to spend money: give one of them")
     unit = 10.0**-prices.decimals
-    rate = 0.0 if worth is None else unit / positive_number("worth", worth)
+    rate = 0.0 if worth is None else unit / exchange_rate("worth", worth)
     shop = market(prices.units, prices.needs, prices.limit(problem.budget))
     if purse is None or horizon is None:
         return Till(shop, rate, 0, 0)
-    rounds = whole_number("horizon", horizon, 1)
+    rounds = min(whole_number("horizon", horizon, 1), LONGEST)
     full, whole = prices.count(range(problem.d)), purse_units(problem, purse)
     complete = whole // (COMPLETE * full) if 0 < full <= shop.limit else 0
     return Till(shop, rate, rounds, complete if complete >= WORTHWHILE else 0)
@@ -66,6 +67,12 @@ def purse_units(problem: Problem, purse: Money | None) -> int:
     """A purse in the smallest unit of the prices; 0 if there is none."""
     if purse is None or problem.prices is None:
         return 0
+    if money("purse", purse).scaleb(problem.prices.decimals) > MOST:
+        raise ProblemError(
+            f"a purse of {shortened(purse)} is more than {MOST:.0e} times "
+            f"{problem.prices.money(1):g}, the unit of the prices, too much to count exactly: give "
+            "less, or prices of fewer decimals"
+        )
     return problem.prices.limit(purse, "purse")
 
 
