@@ -29,7 +29,6 @@ BUGS = (
     "the purse is not looked at",
     "after history, all batches explore",
     "what a purse forbids cannot be missed",
-    "money is looked at once more after the last feature",
 )
 
 
@@ -139,9 +138,8 @@ def select_bought(
         r, D, excess = look(memory, chosen, noise, threshold)
         e = {j: float(excess[j]) for j in range(d) if excess[j] > 0.0}
         left = money - basket.spent
-        if len(chosen) < most or shop.bug == BUGS[14]:
-            more = {j: basket.more(j) for j in e}
-            short = any(e[j] ** 2 > rate * more[j] and left < more[j] <= limit for j in e)
+        more = {j: basket.more(j) for j in e}
+        short = any(e[j] ** 2 > rate * more[j] and left < more[j] <= limit for j in e)
         next_one = theirs[len(chosen)] if len(chosen) < len(theirs) else -1
         score = scores(basket, e, left, rate, next_one) if len(chosen) < most else {}
         best = max(score.values(), default=0.0)

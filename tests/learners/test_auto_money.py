@@ -388,3 +388,18 @@ def test_a_forged_batch_that_is_too_dear_is_refused() -> None:
     forged = dataclasses.replace(state, parts={**state.parts, "waiting": waiting})
     with pytest.raises(kh.StateError, match="the current batch reads more than"):
         from_bytes(encode(forged, "forged"))
+
+
+def test_the_model_is_what_the_budget_buys_whatever_is_explored() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 3))
+    y = X[:, 1] + 0.1 * rng.standard_normal(400)
+    learner = kh.AutoLearner(kh.Problem(3, 1, 3, prices=[1, 2.5, 0]), seed=0)
+    unread = 0
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        ticket = learner.ask()
+        if t >= 100:
+            assert learner.model().features.tolist() == [1]
+            unread += 1 not in ticket.features
+        learner.tell(ticket.fill(x[ticket.features]), label)
+    assert unread > 0  # in some batches what is explored leaves no money for it

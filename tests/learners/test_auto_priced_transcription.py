@@ -70,7 +70,6 @@ NOTICED_BY = {
     "the purse is not looked at": "purse that runs out",
     "after history, all batches explore": "after history, small purse",
     "what a purse forbids cannot be missed": "after history, small purse",
-    "money is looked at once more after the last feature": "equal prices",
 }
 
 

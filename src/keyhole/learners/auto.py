@@ -172,24 +172,28 @@ class AutoLearner(LearnerBase):
     @property
     def weights(self) -> Floats:
         """The mean of the experts' weights, by their shares in the mixture, in the user's units."""
-        return self._linear(self._shares())[0]
+        return self._linear(self._shares(), self._current())[0]
 
     @property
     def intercept(self) -> float:
         """The constant that belongs to `weights`."""
-        return self._linear(self._shares())[1]
+        return self._linear(self._shares(), self._current())[1]
 
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 
         In proper mode it is the model that is played. `past` is what the last layer adds to
-        predictions, whichever they are.
+        predictions, whichever they are. With prices it is one that the budget buys, whatever the
+        current batch explores.
         """
-        share = self._shares()
+        share, batch = self._shares(), self._current()
         if not self.proper:
             share = np.zeros(len(self._experts))
             share[expert_index(self._experts, "best", self._leader())] = 1.0
-        weights, intercept = self._linear(share)
+        if not self.proper and self.problem.prices is not None and batch is not None:
+            state = self._settings, self._state
+            batch = buying.reopen_bought(*state, buying.affordable(*state, self._till))
+        weights, intercept = self._linear(share, batch)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
         return SparseModel(names, weights[features], intercept, features, past_weights(self._last))
@@ -457,10 +461,9 @@ class AutoLearner(LearnerBase):
         kernels.played_shares(self._settings, self._state, batch, part)
         return part
 
-    def _linear(self, share: Floats) -> tuple[Floats, float]:
-        """Weights and intercept, in the user's units, of a mean of the experts."""
+    def _linear(self, share: Floats, batch: Batch | None) -> tuple[Floats, float]:
+        """Weights and intercept, in the user's units, of a mean of the experts of a batch."""
         weights, constant = np.zeros(self.problem.d), 0.0
-        batch = self._current()
         if batch is None:
             return weights, constant
         runs, b = batch.runs, len(batch.S)

@@ -68,6 +68,20 @@ def buy_once(s: Settings, state: State, till: Till, number: int) -> Indices:
 
 
 @kernel
+def affordable(s: Settings, state: State, till: Till) -> Indices:
+    """What the leading memory would choose with all the money of one example, ascending."""
+    lead, shop = leader(s.experts.judges, state.mixture.recent), till.shop
+    rate = till.rate if till.rate > 0.0 else state.rate[ONLY]
+    held = basket(shop)
+    if till.rate == 0.0:
+        whole = _gain(s, state, lead, shop, held, shop.limit, rate)
+        if _gain(s, state, lead, shop, held, shop.limit, 0.0) > MORE * whole:
+            rate = 0.0
+    _select(s, state, lead, shop, held, shop.limit, rate)
+    return np.sort(state.space.chosen[lead, : state.space.picked[lead]])
+
+
+@kernel
 def reopen_bought(s: Settings, state: State, S: Indices) -> Batch:
     """A batch for a ticket that has none: all it read is learnt, the best of it predicts."""
     batch, space = room_for(len(S), len(s.experts.features), s.slots, s.longest), state.space

@@ -46,7 +46,7 @@ def select_priced_into(
     if not second > 0.0:
         return 0, noise, money, False
     rare, gain, size, short = L[most + 2], np.empty(d), 0, False
-    while size < most:
+    while True:
         v, best, short = -1, 0.0, False
         error = threshold * math.sqrt(noise / scale)
         for j in range(d):
@@ -63,7 +63,7 @@ def select_priced_into(
                 if score > best:
                     v, best = j, score
         v = _better_panel(shop, held, money, rate, gain, v, best)
-        if v < 0:
+        if v < 0 or size == most:
             break
         money -= take(shop, held, v)
         noise = project(kept, memory, most, room, size, v, noise, second)
