@@ -144,7 +144,7 @@ class PricedTranscription(Transcription):
         """A, the rate of the batch and what the leader chooses; learns z."""
         A = 0 if self._settled(number) else C // ASIDE
         rate, first = self.z, self._select(lead, C, C - A, self.z)
-        if first.short:
+        if first.short or self.z > FIRST_RATE * first.noise / max(C, 1):
             if self._select(lead, C, C, 0.0).gain > MORE * self._select(lead, C, C, self.z).gain:
                 rate = 0.0
             most = self._select(lead, C, C, rate).gain

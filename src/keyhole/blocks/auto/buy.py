@@ -160,7 +160,7 @@ def _explores(number: int) -> bool:
 def _plan(
     s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, lead: int
 ) -> tuple[int, float]:
-    # Where money is short: how much of it explores, and the rate at which the leader keeps more.
+    # Where money is dear: how much of it explores, and the rate at which the leader keeps more.
     rate, aside = state.rate[ONLY], limit // ASIDE
     whole = _gain(s, state, lead, shop, held, limit, rate)
     other = _gain(s, state, lead, shop, held, limit, 0.0) if rate > 0.0 else whole
@@ -192,7 +192,8 @@ def _keep(
     rate = till.rate if fixed else state.rate[ONLY]
     aside = 0 if fixed or quiet else limit // ASIDE
     unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
-    if short and not fixed:
+    dear = rate > FIRST_RATE * space.noise[lead] / max(limit, 1)
+    if (short or dear) and not fixed:
         aside, rate = _plan(s, state, shop, held, number, limit, lead)
         aside = 0 if quiet else aside
         unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
