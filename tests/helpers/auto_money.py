@@ -133,16 +133,23 @@ class PricedTranscription(Transcription):
         """After history, most batches do without exploring."""
         return self.studied > 0 and number % LOOK_OUT != 0 and self.bug != BUGS[12]
 
-    def _explores(self, number: int) -> bool:
+    def _usual_share(self, C: int) -> int:
+        """A0: enough for the cheapest feature, if that is at most half of C."""
+        alone = [self.shop.price(set(need)) for need in self.shop.needs]
+        cheapest = min(price for price in alone if price > 0)
+        return max(C // ASIDE, cheapest if cheapest <= C // HALF else 0)
+
+    def _explores(self, number: int, lead: int) -> bool:
         if self.bug == BUGS[3]:
             return False
-        if number < BEGINNING:
+        if number < BEGINNING or lead != 0:
             return number % SELDOM == 0
         return number % LATER == 0 or math.isqrt(number) ** 2 == number
 
     def _plan(self, number: int, lead: int, C: int) -> tuple[int, float, Bought]:
         """A, the rate of the batch and what the leader chooses; learns z."""
-        A = 0 if self._settled(number) else C // ASIDE
+        A0 = self._usual_share(C)
+        A = 0 if self._settled(number) else A0
         rate, first = self.z, self._select(lead, C, C - A, self.z)
         if first.short or self.z > FIRST_RATE * first.noise / max(C, 1):
             if self._select(lead, C, C, 0.0).gain > MORE * self._select(lead, C, C, self.z).gain:
@@ -150,9 +157,9 @@ class PricedTranscription(Transcription):
             most = self._select(lead, C, C, rate).gain
             costs = most - self._select(lead, C, C - A, rate).gain
             if COSTS * costs > most and self.bug != BUGS[6]:
-                A = C // HALF if self._explores(number) else 0
+                A = C // HALF if self._explores(number, lead) else 0
             first = self._select(lead, C, C - A, rate)
-        if A <= C // ASIDE and self.bug != BUGS[1]:
+        if A <= A0 and self.bug != BUGS[1]:
             if self.z == 0.0:
                 self.z = FIRST_RATE * first.noise / max(C, 1)
             elif first.short:

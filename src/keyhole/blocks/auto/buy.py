@@ -30,7 +30,7 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.running import spread
 from keyhole.problem import Indices
 
-ASIDE = 8  # one part in so many of the money explores,
+ASIDE = 8  # one part in so many of the money explores, or what the cheapest feature costs,
 COSTS = 80  # unless that takes more than one part in so many of the gain
 SELDOM, BEGINNING, LATER = 4, 64, 64  # then whole batches explore: see `_explores`
 HALF = 2  # one part in so many of their money
@@ -147,28 +147,42 @@ def _gain(
 
 
 @inner
-def _explores(number: int) -> bool:
-    # Whether a batch explores where exploring has batches for itself: often at the beginning, then
-    # when the number is a square, and at least once in LATER.
-    if number < BEGINNING:
+def _explores(number: int, lead: int) -> bool:
+    # Whether a batch explores where exploring has batches for itself: often at the beginning, and
+    # while a memory that forgets leads; else when the number is a square, and once in LATER.
+    if number < BEGINNING or lead != LONGEST_MEMORY:
         return number % SELDOM == 0
     root = int(math.sqrt(number))
     return number % LATER == 0 or root * root == number or (root + 1) * (root + 1) == number
 
 
 @inner
+def _usual_share(till: Till, limit: int) -> int:
+    # The money that explores, unless that is too dear: enough for a feature, if half the limit is.
+    share = limit // ASIDE
+    return int(till.cheapest if share < till.cheapest <= limit // HALF else share)
+
+
+@inner
 def _plan(
-    s: Settings, state: State, shop: Market, held: Basket, number: int, limit: int, lead: int
+    s: Settings,
+    state: State,
+    shop: Market,
+    held: Basket,
+    number: int,
+    limit: int,
+    lead: int,
+    aside: int,
 ) -> tuple[int, float]:
     # Where money is dear: how much of it explores, and the rate at which the leader keeps more.
-    rate, aside = state.rate[ONLY], limit // ASIDE
+    rate = state.rate[ONLY]
     whole = _gain(s, state, lead, shop, held, limit, rate)
     other = _gain(s, state, lead, shop, held, limit, 0.0) if rate > 0.0 else whole
     if other > MORE * whole:
         rate, whole = 0.0, other
     lost = whole - _gain(s, state, lead, shop, held, limit - aside, rate)
     if lost * COSTS > whole:
-        aside = limit // HALF if _explores(number) else 0
+        aside = limit // HALF if _explores(number, lead) else 0
     return aside, rate
 
 
@@ -190,15 +204,16 @@ def _keep(
     largest(-state.mixture.recent[s.experts.judges], order)
     fixed, lead = till.rate > 0.0, order[0]
     rate = till.rate if fixed else state.rate[ONLY]
-    aside = 0 if fixed or quiet else limit // ASIDE
+    usual = _usual_share(till, limit)
+    aside = 0 if fixed or quiet else usual
     unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
     dear = rate > FIRST_RATE * space.noise[lead] / max(limit, 1)
     if (short or dear) and not fixed:
-        aside, rate = _plan(s, state, shop, held, number, limit, lead)
+        aside, rate = _plan(s, state, shop, held, number, limit, lead, usual)
         aside = 0 if quiet else aside
         unspent, short = _select(s, state, lead, shop, held, limit - aside, rate)
     money = limit - aside
-    if learn and not fixed and aside <= limit // ASIDE:
+    if learn and not fixed and aside <= usual:
         _adapt(state, space.noise[lead], limit, money, unspent, short)
     for q in range(1, memories):
         _select(s, state, order[q], shop, held, money, rate)

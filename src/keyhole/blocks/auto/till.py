@@ -21,16 +21,17 @@ class Till(NamedTuple):
 
     `rate`: the gain in mean squared error that one unit must bring, 0 if that is learnt; `horizon`:
     the rounds that the purse must last, 0 without a purse; `complete`: the rounds at the beginning
-    that read everything.
+    that read everything; `cheapest`: what the cheapest feature costs that is not free.
     """
 
     shop: Market
     rate: float
     horizon: int
     complete: int
+    cheapest: int
 
 
-NO_MONEY = Till(market([], [], 0), 0.0, 0, 0)
+NO_MONEY = Till(market([], [], 0), 0.0, 0, 0, 0)
 
 
 def till(problem: Problem, worth: float | None, purse: Money | None, horizon: int | None) -> Till:
@@ -55,12 +56,14 @@ def till(problem: Problem, worth: float | None, purse: Money | None, horizon: in
     unit = 10.0**-prices.decimals
     rate = 0.0 if worth is None else unit / exchange_rate("worth", worth)
     shop = market(prices.units, prices.needs, prices.limit(problem.budget))
+    costs = [prices.count([j]) for j in range(problem.d)]
+    cheapest = min((cost for cost in costs if cost > 0), default=0)
     if purse is None or horizon is None:
-        return Till(shop, rate, 0, 0)
+        return Till(shop, rate, 0, 0, cheapest)
     rounds = min(whole_number("horizon", horizon, 1), LONGEST)
     full, whole = prices.count(range(problem.d)), purse_units(problem, purse)
     complete = whole // (COMPLETE * full) if 0 < full <= shop.limit else 0
-    return Till(shop, rate, rounds, complete if complete >= WORTHWHILE else 0)
+    return Till(shop, rate, rounds, complete if complete >= WORTHWHILE else 0, cheapest)
 
 
 def purse_units(problem: Problem, purse: Money | None) -> int:
