@@ -54,6 +54,7 @@ from keyhole.errors import true_or_false
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
+from keyhole.learners.one_at_a_time import one_at_a_time
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
@@ -179,6 +180,7 @@ class AutoLearner(LearnerBase):
         """The constant that belongs to `weights`."""
         return self._linear(self._shares(), self._current())[1]
 
+    @one_at_a_time
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 

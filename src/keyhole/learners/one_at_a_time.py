@@ -11,7 +11,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound="OneAtATime")
 
-CALLS = ("ask", "predict", "tell", "drop", "advance", "study", "state", "model")
+CALLS = ("ask", "predict", "tell", "drop", "advance", "study", "state")
 
 
 def one_at_a_time(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
