@@ -6,17 +6,21 @@ BIN := .venv/bin
 # Tests of inner kernels, which have no way in from Python once they are compiled.
 INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_parts.py tests/blocks/draw/test_by_value.py
 
-.PHONY: demo test check bench mutants figures clean distclean help
+.PHONY: demo test test-slow check bench mutants figures clean distclean help
 
 help:  ## list what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 demo: .venv/ready  ## play the simulated clinic: 42 tests with prices, 30 to spend per patient; with a report to open
 	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
-test: .venv/ready  ## all tests, doctests and README examples included
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+test: .venv/ready  ## all tests but the slowest, doctests and README examples included
+	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INNER)
+
+test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
+	$(BIN)/python -m pytest -m slow --numprocesses auto --maxprocesses 4 --dist load tests
+	$(BIN)/python -m tools.slow_tests --passed
 
 check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/ruff format --check .

@@ -6,7 +6,13 @@ import pytest
 
 import keyhole as kh
 from keyhole.cli import advise as command
-from tests.helpers.cli import Cli, answer
+from tests.helpers.cli import Cli, answer, in_this_process
+
+
+@pytest.fixture
+def cli() -> Cli:
+    """The command in this process: there are many cases, and each would start one."""
+    return in_this_process
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 from keyhole.errors import printable
+from tests.helpers.cli import in_this_process
 
 NASTY = ["a\x1b[2J", "b\u202e\x07", "c\x9b1m", "d<b>$\\frac{$"]
 TARGET = "y\x1b]0;x\x07"
 
 
-def keyhole(*arguments: str, stdout: int | None = subprocess.PIPE) -> tuple[int, str, str]:
+def keyhole(*arguments: str, stdout: int | None = None) -> tuple[int, str, str]:
+    """Exit code and output; in a process of its own where that has a standard output of its own."""
+    if stdout is None:
+        here = in_this_process(*arguments)
+        return here.returncode, here.stdout, here.stderr
     done = subprocess.run(
         [sys.executable, "-m", "keyhole", *arguments],
         stdout=stdout,

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from keyhole.optional_imports import extra
-from tests.helpers.cli import Cli
+from tests.helpers.cli import Cli, in_this_process
+
+
+@pytest.fixture
+def cli() -> Cli:
+    """The command in this process: there are many cases, and each would start one."""
+    return in_this_process
+
 
 GOOD = "rooms,floor,rent\n" + "".join(
     f"{2 + i % 3},{i % 5},{800 + 90 * (i % 3)}\n" for i in range(40)

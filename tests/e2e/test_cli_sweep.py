@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from tests.helpers.cli import Cli, answer
+from tests.helpers.cli import Cli, answer, in_this_process
+
+
+@pytest.fixture
+def cli() -> Cli:
+    """The command in this process: there are many cases, and each would start one."""
+    return in_this_process
+
 
 ROUNDS = ("--rounds", 300)
 

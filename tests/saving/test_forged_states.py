@@ -18,7 +18,14 @@ from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
 
 
-@pytest.mark.parametrize(("environment", "many"), [({}, 250), ({"NUMBA_DISABLE_JIT": "1"}, 40)])
+@pytest.mark.parametrize(
+    ("environment", "many"),
+    [
+        ({}, 60),
+        pytest.param({}, 250, marks=pytest.mark.slow),
+        pytest.param({"NUMBA_DISABLE_JIT": "1"}, 40, marks=pytest.mark.slow),
+    ],
+)
 def test_a_forged_state_is_refused_or_played(environment: dict[str, str], many: int) -> None:
     cases = [*states.cases()]
     assert {case[0] for case in cases} == set(NAMES)

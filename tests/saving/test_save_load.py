@@ -57,13 +57,14 @@ FUTURE = """
 import sys
 import numpy as np
 import keyhole as kh
-X, y = np.load(sys.argv[2]), np.load(sys.argv[3])
-learner = kh.load(sys.argv[1])
-tickets = [kh.Ticket.from_json(line) for line in open(sys.argv[4])]
-for ticket in reversed(tickets):
-    learner.tell(ticket.fill(X[0][ticket.features]), 0.25)
-ledger = kh.play(learner, kh.streams.ArrayStream(X, y, names=learner.problem.names))
-print([float(p).hex() for p in ledger.predictions], ledger.reads.tolist())
+X, y = np.load("X.npy"), np.load("y.npy")
+for name in sys.argv[1:]:
+    learner = kh.load(name + ".npz")
+    tickets = [kh.Ticket.from_json(line) for line in open(name + ".tickets")]
+    for ticket in reversed(tickets):
+        learner.tell(ticket.fill(X[0][ticket.features]), 0.25)
+    ledger = kh.play(learner, kh.streams.ArrayStream(X, y, names=learner.problem.names))
+    print([float(p).hex() for p in ledger.predictions], ledger.reads.tolist())
 """
 
 
@@ -71,23 +72,24 @@ def test_the_future_is_the_same_in_another_process(tmp_path: Path) -> None:
     X, y = data()
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
+    ours = []
     for name in kh.LEARNERS:
         learner = played(name)
         tickets = [learner.ask() for _ in range(3)]
         kh.save(learner, tmp_path / f"{name}.npz")
-        (tmp_path / "tickets").write_text("\n".join(t.to_json() for t in tickets))
-        files = [f"{name}.npz", "X.npy", "y.npy", "tickets"]
-        theirs = subprocess.run(
-            [sys.executable, "-c", FUTURE, *(str(tmp_path / f) for f in files)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        (tmp_path / f"{name}.tickets").write_text("\n".join(t.to_json() for t in tickets))
         for ticket in reversed(tickets):
             learner.tell(ticket.fill(X[0][ticket.features]), 0.25)
         ledger = kh.play(learner, kh.streams.ArrayStream(X, y, names=NAMES))
-        ours = f"{[float(p).hex() for p in ledger.predictions]} {ledger.reads.tolist()}"
-        assert theirs.strip() == ours, name
+        ours.append(f"{[float(p).hex() for p in ledger.predictions]} {ledger.reads.tolist()}")
+    theirs = subprocess.run(
+        [sys.executable, "-c", FUTURE, *kh.LEARNERS],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert dict(zip(kh.LEARNERS, theirs, strict=True)) == dict(zip(kh.LEARNERS, ours, strict=True))
 
 
 def test_every_setting_comes_back() -> None:
