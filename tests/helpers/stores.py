@@ -1,8 +1,8 @@
-"""Stores for tests: in memory where the system can, learners under names that are counted."""
+"""Stores for tests: in memory where the system can, learners under names of their own."""
 
 import contextlib
-import itertools
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,12 +18,11 @@ def quick_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def counting(store: kh.Store, kind: str) -> Callable[[kh.Problem], kh.Learner]:
+def maker(store: kh.Store, kind: str) -> Callable[[kh.Problem], kh.Learner]:
     """A factory of new learners in one store."""
-    number = itertools.count()
 
     def make(problem: kh.Problem) -> kh.Learner:
-        name = f"{kind}-{next(number)}"
+        name = f"{kind}-{uuid.uuid4().hex}"
         store.create(name, problem, kind)
         return store.learner(name)
 

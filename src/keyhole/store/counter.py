@@ -24,12 +24,14 @@ from keyhole.errors import (
 )
 from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, requests
-from keyhole.store.arguments import checked_key, checked_who, seconds
+from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
 from keyhole.store.database import Connection, open_database
 from keyhole.store.learner import StoredLearner
 from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
 from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
+from keyhole.store.transfer import Parcel, export
+from keyhole.store.verifying import verify
 from keyhole.store.writer import Writer
 from keyhole.ticket import Observation, Ticket
 
@@ -346,6 +348,52 @@ class Store:
         """Write a snapshot of each learner that has none of its present state."""
         for name in self.names():
             self._writer.snapshot(name)
+
+    def verify(self, name: str | None = None) -> dict[str, int]:
+        """Replay every log from its first event and compare; how many events, by learner.
+
+        StoreDamagedError with the first thing that is not as it was written. Others may go on
+        writing meanwhile.
+        """
+        connection = self._database.connect()
+        try:
+            with connection.reading():
+                self._database.check(connection)
+                rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
+                return {row.name: verify(connection, row) for row in rows}
+        finally:
+            connection.close()
+
+    def export(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Write one learner, its log and its tickets included, to a file for `import_`.
+
+        Idempotency keys stay behind.
+        """
+        self._writer.snapshot(name)
+        with self._read() as connection:
+            export(connection, log.tally(connection, name), os.fspath(path))
+
+    def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
+        """Take in a learner that `export` wrote, under its name or another one.
+
+        DataError if the file was changed, ConflictError if the name or a ticket is there already.
+        """
+        parcel = Parcel(os.fspath(path))
+        new = checked_name(parcel.name if name is None else name)
+        self._writer.run(lambda connection: parcel.keep(connection, new))
+        return self.info(new)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the whole store to a new file, as it is now, while others go on. SQLite only."""
+        self._database.backup(os.fspath(path))
+
+    def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
+        """Write snapshots, forget old idempotency keys, give free space back. No event is lost."""
+        self.snapshot()
+        before = time.time() - (seconds("keys_older_than", keys_older_than) or 0.0)
+        sql = "DELETE FROM kh_request WHERE at < ?"
+        self._writer.run(lambda connection: connection.run(sql, (before,)))
+        self._database.shrink()
 
     def close(self) -> None:
         """Leave snapshots behind and close; safe to call again."""

@@ -58,6 +58,9 @@ class Database(Protocol):
     def backup(self, path: str) -> None:
         """Write a copy of everything to a new file, or refuse and say what does that."""
 
+    def check(self, connection: Connection) -> None:
+        """StoreDamagedError if the database itself finds that it is damaged."""
+
     def shrink(self) -> None:
         """Give free space back to the system."""
 

@@ -152,6 +152,7 @@ class TicketRow:
     expires_at: float | None = None
     filled_seq: int | None = None
     filled_at: float | None = None
+    prediction: float | None = None
     closed_seq: int | None = None
     closed_at: float | None = None
 
@@ -172,9 +173,12 @@ def add_ticket(connection: Connection, row: TicketRow) -> None:
 def update_ticket(connection: Connection, row: TicketRow) -> None:
     """Write what has happened to a ticket."""
     connection.run(
-        "UPDATE kh_ticket SET state = ?, filled_seq = ?, filled_at = ?, closed_seq = ?, "
-        "closed_at = ? WHERE id = ?",
-        (row.state, row.filled_seq, row.filled_at, row.closed_seq, row.closed_at, row.id),
+        "UPDATE kh_ticket SET state = ?, filled_seq = ?, filled_at = ?, prediction = ?, "
+        "closed_seq = ?, closed_at = ? WHERE id = ?",
+        (
+            *(row.state, row.filled_seq, row.filled_at, row.prediction),
+            *(row.closed_seq, row.closed_at, row.id),
+        ),
     )
 
 

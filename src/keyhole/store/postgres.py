@@ -9,7 +9,7 @@ from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
 from keyhole.optional_imports import extra
-from keyhole.store.database import Row, upgrade
+from keyhole.store.database import Connection, Row, upgrade
 
 MIGRATION = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
 
@@ -65,6 +65,9 @@ class Postgres:
             f"a backup of {self.name} is the server's: run pg_dump; "
             "store.export(name, path) writes one learner"
         )
+
+    def check(self, connection: Connection) -> None:
+        """Nothing: the server checks its pages as it reads them."""
 
     def shrink(self) -> None:
         """Nothing: the server vacuums by itself."""

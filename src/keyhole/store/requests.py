@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event as Signal
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from keyhole.store import events, log
 from keyhole.store.database import Connection
 from keyhole.store.log import Tally, TicketRow
 from keyhole.store.memory import Awake
+from keyhole.store.projection import project
 from keyhole.store.records import Event, Kind
 from keyhole.store.ticket_ids import new_id
 from keyhole.ticket import Observation, Ticket
@@ -45,14 +46,14 @@ class Turn:
         self.changed = True
         return result
 
-    def append(self, kind: Kind, ticket: str, body: str) -> Event:
-        """Write the next event."""
+    def append(self, kind: Kind, id: str, body: str, ticket: TicketRow | None = None) -> None:
+        """Write the next event, and what it means for its ticket and for the learner's row."""
         row, self.changed = self.row, True
-        draft = Event(row.seq + 1, kind, ticket, self.who, self.now, body, "")
-        event = Event(*(*_fields(draft)[:-1], log.chained(row.digest, draft)))
+        draft = Event(row.seq + 1, kind, id, self.who, self.now, body, "")
+        event = replace(draft, digest=log.chained(row.digest, draft))
         log.add_event(self.connection, row.id, event)
-        row.seq, row.digest = event.seq, event.digest
-        return event
+        after = project(row, ticket, event)
+        (log.add_ticket if ticket is None else log.update_ticket)(self.connection, after)
 
     def ticket(self, id: str) -> TicketRow:
         """The row of a ticket of this learner."""
@@ -64,10 +65,6 @@ class Turn:
     def body(self, seq: int | None) -> str:
         """What an event says."""
         return log.body(self.connection, self.row.id, seq)
-
-
-def _fields(event: Event) -> tuple[Any, ...]:
-    return tuple(getattr(event, name) for name in event.__slots__)
 
 
 Deed = Callable[[Turn], list[str]]  # gives the ids of the tickets it is about
@@ -122,26 +119,13 @@ def ask(count: int, terms: Mapping[str, Any] | None, lasts: float | None) -> Dee
     """Issue tickets."""
 
     def deed(turn: Turn) -> list[str]:
-        learner, row = turn.awake.learner, turn.row
+        learner = turn.awake.learner
         written = events.written_terms(learner, terms)
         expires_at = None if lasts is None else turn.now + lasts
         ids = []
         for _ in range(count):
-            ticket, body = turn.change(events.asked, learner, written, expires_at)
             id = new_id()
-            event = turn.append("asked", id, body)
-            log.add_ticket(
-                turn.connection,
-                TicketRow(
-                    *(id, row.id, ticket.round, "asked", ticket.cost),
-                    *(event.seq, turn.now, expires_at),
-                ),
-            )
-            row.waiting, row.spent, row.asked_at = (
-                row.waiting + 1,
-                row.spent + ticket.cost,
-                turn.now,
-            )
+            turn.append("asked", id, turn.change(events.asked, learner, written, expires_at)[1])
             ids.append(id)
         return ids
 
@@ -158,7 +142,8 @@ def fill(many: Sequence[tuple[str, Callable[[Ticket], Observation]]]) -> Deed:
             try:
                 observation = observe(order)
             except DataError as error:
-                raise DataError(f"ticket {id}: {error}") from None
+                wanted = ", ".join(order.names or order.items)
+                raise DataError(f"ticket {id}, which asks for {wanted}: {error}") from None
             _keep_values(turn, ticket, observation)
         return [id for id, _ in many]
 
@@ -258,12 +243,7 @@ def _keep_values(turn: Turn, ticket: TicketRow, observation: Observation) -> Non
                 "served for them: drop it and ask for another one"
             )
         return
-    _, body = events.seen(turn.awake.learner, observation)
-    event = turn.append("seen", ticket.id, body)
-    ticket.state, ticket.filled_seq, ticket.filled_at = "filled", event.seq, turn.now
-    log.update_ticket(turn.connection, ticket)
-    turn.row.waiting -= 1
-    turn.row.filled += 1
+    turn.append("seen", ticket.id, events.seen(turn.awake.learner, observation)[1], ticket)
 
 
 def _refuse_other_label(turn: Turn, ticket: TicketRow, y: float) -> None:
@@ -275,27 +255,11 @@ def _refuse_other_label(turn: Turn, ticket: TicketRow, y: float) -> None:
 
 
 def _close(turn: Turn, ticket: TicketRow, y: float) -> None:
-    seen = turn.body(ticket.filled_seq)
-    observation = events.observation(turn.body(ticket.asked_seq), seen)
-    turn.change(turn.awake.learner.tell, observation, y)
-    event = turn.append("told", ticket.id, events.told(y))
-    error = y - json.loads(seen)["prediction"]
-    turn.row.filled, turn.row.told = turn.row.filled - 1, turn.row.told + 1
-    turn.row.loss, turn.row.told_at = turn.row.loss + error * error, turn.now
-    _closed(turn, ticket, "told", event)
+    bodies = turn.body(ticket.asked_seq), turn.body(ticket.filled_seq)
+    turn.change(turn.awake.learner.tell, events.observation(*bodies), y)
+    turn.append("told", ticket.id, events.told(y), ticket)
 
 
 def _drop(turn: Turn, ticket: TicketRow, order: Ticket) -> None:
     turn.change(turn.awake.learner.drop, order)
-    event = turn.append("dropped", ticket.id, "{}")
-    if ticket.state == "asked":
-        turn.row.waiting -= 1
-    else:
-        turn.row.filled -= 1
-    turn.row.dropped += 1
-    _closed(turn, ticket, "dropped", event)
-
-
-def _closed(turn: Turn, ticket: TicketRow, state: str, event: Event) -> None:
-    ticket.state, ticket.closed_seq, ticket.closed_at = state, event.seq, turn.now
-    log.update_ticket(turn.connection, ticket)
+    turn.append("dropped", ticket.id, "{}", ticket)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
-from keyhole.store.database import Row, upgrade
+from keyhole.store.database import Connection, Row, upgrade
 
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -90,6 +90,12 @@ class SQLite:
         finally:
             connection.close()
             unfinished.unlink(missing_ok=True)
+
+    def check(self, connection: Connection) -> None:
+        """PRAGMA integrity_check."""
+        found = connection.rows("PRAGMA integrity_check")
+        if found != [("ok",)]:
+            raise StoreDamagedError(f"{self.path} is damaged: {found[0][0]}; go back to a backup")
 
     def shrink(self) -> None:
         """VACUUM."""

@@ -40,6 +40,7 @@ CREATE TABLE kh_ticket (
   expires_at DOUBLE PRECISION,
   filled_seq BIGINT,
   filled_at DOUBLE PRECISION,
+  prediction DOUBLE PRECISION,
   closed_seq BIGINT,
   closed_at DOUBLE PRECISION,
   UNIQUE (learner, round)

@@ -40,6 +40,7 @@ CREATE TABLE kh_ticket (
   expires_at REAL,
   filled_seq INTEGER,
   filled_at REAL,
+  prediction REAL,
   closed_seq INTEGER,
   closed_at REAL,
   UNIQUE (learner, round)
