@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -65,14 +67,16 @@ def ask(
       keyhole ask clinic --known age=61 --without mri
       keyhole ask clinic --many 500 --out orders.csv
     """
-    from keyhole.cli.forms import write_orders
+    import sys
+
+    from keyhole.cli.forms import orders
     from keyhole.cli.output import emit, say
     from keyhole.errors import DataError
 
     if out == "-" and as_json:
         raise DataError("--json needs standard output for itself: name a file with --out")
     terms: dict[str, Any] = {"without": without, "known": _known(known), "budget": budget}
-    with opened(counter.store) as store:
+    with opened(counter.store) as store, _written(out) as file:
         tickets = store.ask(
             learner,
             many,
@@ -82,8 +86,10 @@ def ask(
             terms={name: value for name, value in terms.items() if value},
         )
         priced = store.info(learner).priced
-    if out is not None:
-        write_orders(tickets, out)
+        if file is not None:
+            file.write(orders(tickets).encode())
+    if out == "-":
+        sys.stdout.write(orders(tickets))
     if as_json:
         emit({"tickets": [ticket.as_dict() for ticket in tickets]})
     elif out is None:
@@ -96,6 +102,21 @@ def ask(
             f"{out}: {len(tickets):,} tickets; fill the table in, then",
             f"  keyhole fill {learner} {out}",
         )
+
+
+@contextlib.contextmanager
+def _written(out: str | None) -> Iterator[BinaryIO | None]:
+    """The file to write, opened before anything is asked for, so that a bad path is refused."""
+    from pathlib import Path
+
+    from keyhole.errors import DataError
+    from keyhole.saving.atomic_file import whole_file
+
+    if out is None or out == "-":
+        yield None
+        return
+    with whole_file(Path(out), DataError) as file:
+        yield file
 
 
 def _known(pairs: list[str] | None) -> dict[str, float] | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from keyhole.cli.options import CsvOptions
 from keyhole.errors import DataError, KeyholeError, UnknownTicketError, nearest, shortened
-from keyhole.saving.atomic_file import whole_file
 from keyhole.store import StoredTicket
 from keyhole.store.ticket_ids import read_id
 
@@ -95,8 +94,8 @@ def _all_numbers(cells: Sequence[str]) -> bool:
         return False
 
 
-def write_orders(tickets: Sequence[StoredTicket], path: str) -> None:
-    """Write tickets as a table to be filled in: a column for every feature that one asks for."""
+def orders(tickets: Sequence[StoredTicket]) -> str:
+    """Tickets as a table to be filled in: a column for every feature that one of them asks for."""
     features = list(dict.fromkeys(name for ticket in tickets for name in ticket.names))
     if TICKET in features:
         raise DataError(f"a feature is called {TICKET!r}, as the column of the ids: use --json")
@@ -113,11 +112,7 @@ def write_orders(tickets: Sequence[StoredTicket], path: str) -> None:
             for name in features
         ]
         out.writerow([ticket.id, *(about[name] for name in more), *cells])
-    if path == "-":
-        sys.stdout.write(text.getvalue())
-        return
-    with whole_file(Path(path), DataError) as file:
-        file.write(text.getvalue().encode())
+    return text.getvalue()
 
 
 def _cell(value: float | None) -> str:

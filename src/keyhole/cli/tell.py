@@ -109,7 +109,12 @@ def _tell_many(
     if as_json:
         emit({"empty": left, "tickets": [ticket.as_dict() for ticket in told]})
         return
-    say(f"{name}: {len(told):,} labels told" + (f", {left:,} lines have none" if left else ""))
+    without = f", {_many(left, 'line')} without" if left else ""
+    say(f"{name}: {_many(len(told), 'label')} told{without}")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _labels(form: Form, target: str | None) -> dict[str, float]:

@@ -370,7 +370,7 @@ class Store:
         Idempotency keys stay behind.
         """
         self._writer.snapshot(name)
-        with self._read() as connection:
+        with self._read() as connection, connection.reading():
             export(connection, log.tally(connection, name), os.fspath(path))
 
     def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
@@ -465,15 +465,14 @@ class Store:
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[Connection]:
-        """A connection that reads, whoever writes meanwhile; one view for all that is read."""
+        """A connection that reads, whoever writes meanwhile; each query sees what is committed."""
         with self._reading:
             if self._closed:
                 raise StoreError("the store is closed")
             self._database.refuse_if_replaced()
             if self._reader is None:
                 self._reader = self._database.connect()
-            with self._reader.reading():
-                yield self._reader
+            yield self._reader
 
 
 def _filler(values: Values) -> Callable[[Ticket], Observation]:

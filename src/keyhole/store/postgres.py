@@ -9,7 +9,7 @@ from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
 from keyhole.optional_imports import extra
-from keyhole.store.database import Connection, Row, upgrade
+from keyhole.store.database import Connection, Row, up_to_date, upgrade
 
 MIGRATION = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
 
@@ -45,13 +45,10 @@ class Postgres:
         """Make the tables, or bring them up to date."""
         connection = self.connect()
         try:
-            with connection.writing():
-                connection.rows("SELECT pg_advisory_xact_lock(?)", (MIGRATION,))
-                found = connection.rows(
-                    "SELECT table_name FROM information_schema.tables "
-                    "WHERE table_schema = current_schema()"
-                )
-                upgrade(connection, "postgres", [name for (name,) in found], create)
+            if not up_to_date(connection, "postgres", _tables(connection)):
+                with connection.writing():
+                    connection.rows("SELECT pg_advisory_xact_lock(?)", (MIGRATION,))
+                    upgrade(connection, "postgres", _tables(connection), create)
         except StoreError as error:
             if str(error).startswith(self.name):
                 raise
@@ -74,6 +71,13 @@ class Postgres:
 
     def refuse_if_replaced(self) -> None:
         """Nothing: a server does not go away unnoticed."""
+
+
+def _tables(connection: Connection) -> list[str]:
+    found = connection.rows(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    )
+    return [name for (name,) in found]
 
 
 class PostgresConnection:

@@ -33,7 +33,7 @@ def _written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredTicket:
     """A ticket and all that has happened to it.
 
@@ -77,6 +77,16 @@ class StoredTicket:
     values: tuple[float, ...] | None
     prediction: float | None
     label: float | None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it says the same; what did not arrive is the same as what did not arrive."""
+        if not isinstance(other, StoredTicket):
+            return NotImplemented
+        same = self.ticket.says_the_same(other.ticket)
+        return same and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     @property
     def round(self) -> int:

@@ -33,6 +33,7 @@ class Turn:
     now: float
     who: str = ""
     changed: bool = False  # the learner, or the tables: what an error would have to undo
+    bodies: dict[int, str] = field(default_factory=dict)  # of events that were read or written
 
     def change(self, call: Callable[..., T], *given: Any) -> T:
         """Have the learner do something that changes it; a KeyholeError leaves it as it was."""
@@ -52,6 +53,7 @@ class Turn:
         draft = Event(row.seq + 1, kind, id, self.who, self.now, body, "")
         event = replace(draft, digest=log.chained(row.digest, draft))
         log.add_event(self.connection, row.id, event)
+        self.bodies[event.seq] = body
         after = project(row, ticket, event)
         (log.add_ticket if ticket is None else log.update_ticket)(self.connection, after)
 
@@ -64,7 +66,11 @@ class Turn:
 
     def body(self, seq: int | None) -> str:
         """What an event says."""
-        return log.body(self.connection, self.row.id, seq)
+        known = None if seq is None else self.bodies.get(seq)
+        if known is None:
+            known = log.body(self.connection, self.row.id, seq)
+            self.bodies[seq or 0] = known
+        return known
 
 
 Deed = Callable[[Turn], list[str]]  # gives the ids of the tickets it is about

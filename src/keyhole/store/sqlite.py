@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
-from keyhole.store.database import Connection, Row, upgrade
+from keyhole.store.database import Connection, Row, up_to_date, upgrade
 
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -57,12 +57,12 @@ class SQLite:
                 raise StoreError(f"cannot make a store at {self.path}: {reason}") from None
         connection = self.connect()
         try:
+            if not up_to_date(connection, "sqlite", _tables(connection)):
+                with connection.writing():
+                    upgrade(connection, "sqlite", _tables(connection), create)
             # Only now: a database of something else is left as it was.
-            with connection.writing():
-                found = connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
-                upgrade(connection, "sqlite", [name for (name,) in found], create)
-            (mode,) = connection.rows("PRAGMA journal_mode = WAL")[0]
-            if mode != "wal":
+            modes = ("PRAGMA journal_mode", "PRAGMA journal_mode = WAL")  # as it is; as it is set
+            if not any(connection.rows(mode) == [("wal",)] for mode in modes):
                 raise StoreError("SQLite cannot keep a write-ahead log here: use a local disk")
         except StoreError as error:
             if str(error).startswith(str(self.path)):
@@ -119,6 +119,11 @@ class SQLite:
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+
+def _tables(connection: Connection) -> list[str]:
+    found = connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return [name for (name,) in found]
 
 
 class SQLiteConnection:

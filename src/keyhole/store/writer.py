@@ -64,8 +64,11 @@ class Writer:
         """What a learner says; `at` must not change it."""
         with self._lock:
             connection = self._connected()
-            with connection.reading():
-                awake = self._level(connection, log.tally(connection, name))
+            row = log.tally(connection, name)
+            awake = self._awake.get(row.id)
+            if awake is None or (awake.seq, awake.digest) != (row.seq, row.digest):
+                with connection.reading():
+                    awake = self._level(connection, log.tally(connection, name))
             return at(awake.learner)
 
     def snapshot(self, name: str | None = None, *, due: bool = False) -> None:
