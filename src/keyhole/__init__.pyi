@@ -18,12 +18,18 @@ from keyhole.diagnosis.judge import diagnose as diagnose
 from keyhole.diagnosis.judge import diagnose_moments as diagnose_moments
 from keyhole.diagnosis.page import Diagnosis as Diagnosis
 from keyhole.errors import BudgetError as BudgetError
+from keyhole.errors import ConflictError as ConflictError
 from keyhole.errors import DataError as DataError
 from keyhole.errors import KeyholeError as KeyholeError
 from keyhole.errors import MissingExtraError as MissingExtraError
 from keyhole.errors import ProblemError as ProblemError
 from keyhole.errors import StateError as StateError
+from keyhole.errors import StoreDamagedError as StoreDamagedError
+from keyhole.errors import StoreError as StoreError
+from keyhole.errors import StoreLockedError as StoreLockedError
 from keyhole.errors import TicketError as TicketError
+from keyhole.errors import UnknownLearnerError as UnknownLearnerError
+from keyhole.errors import UnknownTicketError as UnknownTicketError
 from keyhole.game import Audit as Audit
 from keyhole.game import ProgressLine as ProgressLine
 from keyhole.game import play as play
@@ -76,6 +82,10 @@ from keyhole.report import plots as plots
 from keyhole.saving.api import load as load
 from keyhole.saving.api import merge as merge
 from keyhole.saving.api import save as save
+from keyhole.store.counter import Store as Store
+from keyhole.store.learner import StoredLearner as StoredLearner
+from keyhole.store.records import LearnerInfo as LearnerInfo
+from keyhole.store.records import StoredTicket as StoredTicket
 from keyhole.ticket import Observation as Observation
 from keyhole.ticket import Ticket as Ticket
 

@@ -55,6 +55,34 @@ class StateError(KeyholeError, ValueError):
     """A learner that cannot be saved or merged, or a file that no learner can be loaded from."""
 
 
+class StoreError(KeyholeError):
+    """A store that cannot do what it is asked, or cannot be read or written."""
+
+
+class UnknownLearnerError(StoreError, LookupError):
+    """A name that no learner of the store has."""
+
+    __str__ = KeyholeError.__str__  # that of LookupError may come first, and quotes nothing
+
+
+class UnknownTicketError(StoreError, TicketError, LookupError):
+    """An id that no ticket of the store has, or that cannot be an id: a mistyped one."""
+
+    __str__ = KeyholeError.__str__
+
+
+class ConflictError(StoreError):
+    """What is asked does not go with what the store has: a name that is taken, a second label."""
+
+
+class StoreLockedError(StoreError):
+    """Other processes were writing to the store for longer than this one would wait."""
+
+
+class StoreDamagedError(StoreError):
+    """What is in the store is not what keyhole wrote there, or does not replay as it happened."""
+
+
 class MissingExtraError(KeyholeError, ImportError):
     """A package that an optional part of keyhole needs is not installed."""
 

@@ -12,7 +12,21 @@ from typing import Annotated, TextIO
 import typer
 
 from keyhole import __version__
-from keyhole.cli import advise, compare, diagnose, learners, predict, simulate, theory
+from keyhole.cli import (
+    advise,
+    ask,
+    compare,
+    create,
+    diagnose,
+    fill,
+    learners,
+    predict,
+    simulate,
+    tell,
+    theory,
+    tickets,
+    upkeep,
+)
 from keyhole.cli import run as play
 from keyhole.cli.once import OneBudget
 
@@ -33,6 +47,16 @@ app.command("predict")(predict.predict)
 app.command("simulate")(simulate.simulate)
 app.command("theory", cls=OneBudget)(theory.theory)
 app.command("learners")(learners.learners)
+app.command("create")(create.create)
+app.command("ask")(ask.ask)
+app.command("fill")(fill.fill)
+# So that a label below 0 is not taken for an option.
+app.command("tell", context_settings={"ignore_unknown_options": True})(tell.tell)
+app.command("drop")(tell.drop)
+app.command("tickets")(tickets.tickets)
+app.command("status")(tickets.status)
+app.command("verify")(upkeep.verify)
+app.command("backup")(upkeep.backup)
 
 
 def _version(wanted: bool) -> None:
@@ -59,6 +83,7 @@ def keyhole(
       keyhole run flats.csv --target rent --prices prices.csv --budget 40    for money
       keyhole advise flats.csv --target rent             how many features to buy
       keyhole compare flats.csv --target rent --learner auto --learner random
+      keyhole create clinic --features features.csv --budget 8    a counter to ask and tell
       keyhole COMMAND --help
     """
 

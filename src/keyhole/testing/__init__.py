@@ -1,25 +1,29 @@
-"""A public conformance suite: what every learner and every stream must keep to.
+"""A public conformance suite: what every learner, stream and store must keep to.
 
     kh.testing.check_learner(lambda problem: MyLearner(problem, seed=0))
     kh.testing.check_prices(lambda problem: MyLearner(problem, seed=0))
     kh.testing.check_stream(lambda: MyStream("readings.bin"))
+    kh.testing.check_store(lambda: MyStore("counter.db"))
 
-Each property is a function of its own in LEARNER_CHECKS, PRICED_CHECKS and STREAM_CHECKS, so that a
-test runner can show them one by one. A broken promise raises AssertionError with the round where it
-broke.
+Each property is a function of its own in LEARNER_CHECKS, PRICED_CHECKS, STREAM_CHECKS and
+STORE_CHECKS, so that a test runner can show them one by one. A broken promise raises AssertionError
+with the round where it broke.
 """
 
 from keyhole.testing.learners import LEARNER_CHECKS, check_learner
 from keyhole.testing.learning import easy_stream, learns_an_easy_stream
 from keyhole.testing.priced import PRICED_CHECKS, check_prices, on_prices, with_prices
+from keyhole.testing.stores import STORE_CHECKS, check_store
 from keyhole.testing.streams import STREAM_CHECKS, check_stream
 
 __all__ = [
     "LEARNER_CHECKS",
     "PRICED_CHECKS",
+    "STORE_CHECKS",
     "STREAM_CHECKS",
     "check_learner",
     "check_prices",
+    "check_store",
     "check_stream",
     "easy_stream",
     "learns_an_easy_stream",

@@ -1,0 +1,479 @@
+"""Store: the counter where learners are asked and told, by people and programs alike."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from threading import RLock
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from numpy.typing import ArrayLike
+
+from keyhole.errors import (
+    StoreError,
+    UnknownTicketError,
+    finite_label,
+    one_of,
+    positive_number,
+    shortened,
+    whole_number,
+)
+from keyhole.problem import BlockStream, Learner, Problem
+from keyhole.store import log, making, requests
+from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
+from keyhole.store.database import Connection, open_database
+from keyhole.store.learner import StoredLearner
+from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
+from keyhole.store.requests import Request
+from keyhole.store.ticket_ids import read_id
+from keyhole.store.transfer import Parcel, export
+from keyhole.store.verifying import verify
+from keyhole.store.writer import Writer
+from keyhole.ticket import Observation, Ticket
+
+T = TypeVar("T")
+Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
+Duration = timedelta | float | None
+
+
+class Store:
+    """Learners in a database, asked and told by ticket id, weeks apart and from many processes.
+
+    Every call that changes something returns when that is on disk. A crash at any moment loses
+    nothing that was answered, and nothing is done twice: repeat a request with the same `key` and
+    you get the first reply. Threads may share a store; so may processes, each with its own `Store`
+    on the same address: they take turns.
+
+    Parameters
+    ----------
+    url
+        The path of a file (SQLite), or `postgresql://...` (needs the extra `postgres`). Not on a
+        network file system.
+    create
+        Whether to make a store where there is none; else that is a StoreError.
+    wait
+        For how many seconds to wait while other processes write; then StoreLockedError.
+
+    Guarantee
+    ---------
+    A learner here plays bit for bit as it does in memory. It is recovered from a snapshot and the
+    events since; every ticket and every prediction that is replayed is compared with the log, and a
+    learner that differs is not served (StoreDamagedError).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import keyhole as kh
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = kh.Store(folder.name + "/keyhole.db")
+    >>> problem = kh.Problem(d=3, k=2, budget=2, names=("age", "crp", "tsh"))
+    >>> store.create("clinic", problem, learner="fixed").rounds
+    0
+    >>> [ticket] = store.ask("clinic", who="ward 3")
+    >>> ticket.items, ticket.cost
+    (('age', 'crp'), 2.0)
+    >>> store.fill(ticket.id, {"age": 61, "crp": 4.2}).prediction
+    0.0
+    >>> store.tell(ticket.id, 7.5).state                      # weeks later, elsewhere
+    'told'
+    >>> store.tickets("clinic", state="open")
+    []
+    >>> store.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str] = "keyhole.db",
+        *,
+        create: bool = True,
+        wait: float = 30.0,
+    ) -> None:
+        positive_number("wait", wait)
+        try:
+            address = os.fspath(url)
+        except TypeError:
+            raise StoreError(f"url must be a path or an address, got {shortened(url)}") from None
+        self._database = open_database(address, wait)
+        self._database.migrate(create)
+        self._writer = Writer(self._database)
+        self._reader: Connection | None = None
+        self._reading = RLock()
+        self._warm: set[str] = set()
+        self._closed = False
+
+    @property
+    def url(self) -> str:
+        """Where it is; without the password, if there is one."""
+        return self._database.name
+
+    # Learners
+
+    def create(
+        self,
+        name: str,
+        problem: Problem,
+        learner: str = "auto",
+        *,
+        seed: int = 0,
+        history: BlockStream | None = None,
+        half_life: float | None = None,
+        units: Mapping[str, str] | None = None,
+        who: str = "",
+        **settings: Any,
+    ) -> LearnerInfo:
+        """Make a learner under a name of its own; ConflictError if the name is taken.
+
+        Parameters
+        ----------
+        name
+            Letters, digits, `.`, `-` and `_`.
+        problem
+            What may be read, and what it costs.
+        learner
+            Its name in `kh.LEARNERS`.
+        seed
+            Random seed.
+        history, half_life
+            Old examples that are known in full, which it studies first: see `learner.study`.
+        units
+            By feature name, its unit: shown beside it when it is asked for.
+        who
+            Who made it.
+        settings
+            Arguments for the learner.
+        """
+        made = making.make(problem, learner, seed, settings, history, half_life)
+        about = making.about(made, learner, seed, units)
+        now = time.time()
+        row = making.row(name, about, made.learner, checked_who(who), now)
+        self._writer.run(lambda connection: making.keep(connection, row, made.learner, now))
+        return self.info(name)
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all learners, in order."""
+        return tuple(info.name for info in self.learners())
+
+    def learners(self) -> list[LearnerInfo]:
+        """What there is to say about each learner, by name."""
+        with self._read() as connection:
+            return [row.info() for row in log.tallies(connection)]
+
+    def info(self, name: str) -> LearnerInfo:
+        """What there is to say about one learner; UnknownLearnerError if there is none."""
+        with self._read() as connection:
+            return log.tally(connection, name).info()
+
+    def learner(self, name: str) -> StoredLearner:
+        """A learner of the store, to be used like any other `kh.Learner`."""
+        return StoredLearner(self, name, self._look(name, lambda learner: learner.problem))
+
+    # Verbs
+
+    def ask(
+        self,
+        name: str,
+        count: int = 1,
+        *,
+        who: str = "",
+        key: str | None = None,
+        expires_in: Duration = None,
+        terms: Mapping[str, Any] | None = None,
+    ) -> list[StoredTicket]:
+        """Tickets for the next examples: what to buy for each.
+
+        Parameters
+        ----------
+        name
+            The learner.
+        count
+            How many tickets.
+        who
+            Who asks; kept with the ticket.
+        key
+            Idempotency key: the same key and the same request give the first reply, its tickets as
+            they are now; the same key and another request are a ConflictError.
+        expires_in
+            Seconds, or a timedelta, until the tickets are marked as expired. A note, no more: a
+            label that comes later is taken.
+        terms
+            Of these examples only, for learners that take them: `prices`, `without`, `known`,
+            `budget`, as in `kh.AutoLearner.ask`.
+        """
+        many = whole_number("count", count, 1)
+        lasts = seconds("expires_in", expires_in)
+        what = ("ask", many, lasts, terms)
+        request = Request(name, requests.ask(many, terms, lasts), what, checked_who(who))
+        return self._answer(request, key)
+
+    def fill(
+        self, ticket: str, values: Values, *, who: str = "", key: str | None = None
+    ) -> StoredTicket:
+        """Keep what came back for a ticket and serve the prediction: `.prediction` of the reply.
+
+        Values are by name, by feature number, or in the ticket's order; None, NaN or left out: it
+        was bought and did not arrive. The learner stays as it is. The same values again give the
+        first reply, others are a ConflictError.
+        """
+        name, id = self._owner(ticket)
+        deed = requests.fill([(id, _filler(values))])
+        request = Request(name, deed, ("fill", id, values), checked_who(who))
+        return self._answer(request, key)[0]
+
+    def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
+        """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
+
+        The same label again gives the first reply, another one is a ConflictError. So is a label
+        for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
+        """
+        label = finite_label(y)
+        name, id = self._owner(ticket)
+        request = Request(name, requests.tell([(id, label)]), ("tell", id, label), checked_who(who))
+        return self._answer(request, key)[0]
+
+    def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
+        """Close a ticket whose label will never come; again changes nothing."""
+        name, id = self._owner(ticket)
+        request = Request(name, requests.drop([id]), ("drop", id), checked_who(who))
+        return self._answer(request, key)[0]
+
+    def fill_many(
+        self,
+        name: str,
+        rows: Mapping[str, Values],
+        *,
+        who: str = "",
+        key: str | None = None,
+    ) -> list[StoredTicket]:
+        """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
+        many = [(read_id(id), _filler(values)) for id, values in rows.items()]
+        what = ("fill", *((read_id(id), values) for id, values in rows.items()))
+        return self._answer(Request(name, requests.fill(many), what, checked_who(who)), key)
+
+    def tell_many(
+        self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
+    ) -> list[StoredTicket]:
+        """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
+        many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
+        return self._answer(
+            Request(name, requests.tell(many), ("tell", *many), checked_who(who)), key
+        )
+
+    # Tickets and events
+
+    def ticket(self, ticket: str) -> StoredTicket:
+        """A ticket by its id; UnknownTicketError if there is none, or the id was mistyped."""
+        return self._tickets([read_id(ticket)])[0]
+
+    def tickets(
+        self,
+        name: str | None = None,
+        *,
+        state: str | None = None,
+        older_than: Duration = None,
+        limit: int | None = None,
+        after: str | None = None,
+        newest_first: bool = False,
+    ) -> list[StoredTicket]:
+        """Tickets, oldest first.
+
+        Parameters
+        ----------
+        name
+            Of one learner; None: of all.
+        state
+            "asked", "filled", "told", "dropped", "open" (asked or filled) or "closed".
+        older_than
+            Only those asked at least so many seconds (or a timedelta) ago.
+        limit, after
+            At most so many, after the ticket of this id: a page at a time.
+        newest_first
+            In the other order.
+        """
+        where: list[tuple[str, Sequence[Any]]] = []
+        if state is not None:
+            states = STATES[one_of("state", state, STATES)]
+            where.append((f"t.state IN ({', '.join('?' for _ in states)})", states))
+        age = seconds("older_than", older_than)
+        if age is not None:
+            where.append(("t.asked_at <= ?", [time.time() - age]))
+        with self._read() as connection:
+            if name is not None:
+                where.append(("t.learner = ?", [log.tally(connection, name).id]))
+            if after is not None:
+                sign = "<" if newest_first else ">"
+                self._row(connection, after)
+                where.append(
+                    (
+                        f"t.number {sign} (SELECT number FROM kh_ticket WHERE id = ?)",
+                        [read_id(after)],
+                    )
+                )
+            rest = " WHERE " + " AND ".join(part for part, _ in where) if where else ""
+            rest += " ORDER BY t.number" + (" DESC" if newest_first else "")
+            values = [value for _, part in where for value in part]
+            if limit is not None:
+                rest, values = rest + " LIMIT ?", [*values, whole_number("limit", limit, 0)]
+            return log.tickets(connection, rest, values)
+
+    def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The events of a learner in order, after the one of this number."""
+        with self._read() as connection:
+            row = log.tally(connection, name)
+            last = row.seq if limit is None else min(row.seq, after + limit)
+            return list(log.events(connection, row.id, whole_number("after", after, 0), last))
+
+    # Being ready, and the end
+
+    @property
+    def ready(self) -> bool:
+        """Whether `warm_up` was done for every learner there is."""
+        return set(self.names()) <= self._warm
+
+    def warm_up(self, name: str | None = None) -> None:
+        """Compile what the learners need, by letting a copy of each play; wake them.
+
+        On a new machine that takes a minute the first time, a moment later on.
+        """
+        for each in self.names() if name is None else (name,):
+            if each not in self._warm:
+                making.rehearse(self._look(each, making.fresh))
+                self._warm.add(each)
+
+    def snapshot(self) -> None:
+        """Write a snapshot of each learner that has none of its present state."""
+        for name in self.names():
+            self._writer.snapshot(name)
+
+    def verify(self, name: str | None = None) -> dict[str, int]:
+        """Replay every log from its first event and compare; how many events, by learner.
+
+        StoreDamagedError with the first thing that is not as it was written. Others may go on
+        writing meanwhile.
+        """
+        connection = self._database.connect()
+        try:
+            with connection.reading():
+                self._database.check(connection)
+                rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
+                return {row.name: verify(connection, row) for row in rows}
+        finally:
+            connection.close()
+
+    def export(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Write one learner, its log and its tickets included, to a file for `import_`.
+
+        Idempotency keys stay behind.
+        """
+        self._writer.snapshot(name)
+        with self._read() as connection, connection.reading():
+            export(connection, log.tally(connection, name), os.fspath(path))
+
+    def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
+        """Take in a learner that `export` wrote, under its name or another one.
+
+        DataError if the file was changed, ConflictError if the name or a ticket is there already.
+        """
+        parcel = Parcel(os.fspath(path))
+        new = checked_name(parcel.name if name is None else name)
+        self._writer.run(lambda connection: parcel.keep(connection, new))
+        return self.info(new)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the whole store to a new file, as it is now, while others go on. SQLite only."""
+        self._database.backup(os.fspath(path))
+
+    def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
+        """Write snapshots, forget old idempotency keys, give free space back. No event is lost."""
+        self.snapshot()
+        before = time.time() - (seconds("keys_older_than", keys_older_than) or 0.0)
+        sql = "DELETE FROM kh_request WHERE at < ?"
+        self._writer.run(lambda connection: connection.run(sql, (before,)))
+        self._database.shrink()
+
+    def close(self) -> None:
+        """Leave snapshots behind and close; safe to call again."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._writer.close()
+        finally:
+            with self._reading:
+                if self._reader is not None:
+                    self._reader.close()
+                    self._reader = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Within the room
+
+    def _look(self, name: str, at: Callable[[Learner], T]) -> T:
+        return self._writer.look(name, at)
+
+    def _submit(self, request: Request) -> list[str]:
+        return self._writer.submit(request)
+
+    def _answer(self, request: Request, key: str | None) -> list[StoredTicket]:
+        request.key = checked_key(key)
+        return self._tickets(self._submit(request))
+
+    def _tickets(self, ids: Sequence[str]) -> list[StoredTicket]:
+        with self._read() as connection:
+            found = []
+            for id in ids:
+                found += log.tickets(connection, " WHERE t.id = ?", (id,))
+                if not found or found[-1].id != id:
+                    raise UnknownTicketError(f"there is no ticket {id} in the store")
+            return found
+
+    def _owner(self, ticket: str) -> tuple[str, str]:
+        """The name of the learner of a ticket, and its id as it is written."""
+        id = read_id(ticket)
+        with self._read() as connection:
+            learner = self._row(connection, id).learner
+            sql = "SELECT name FROM kh_learner WHERE id = ?"
+            return connection.rows(sql, (learner,))[0][0], id
+
+    def _row(self, connection: Connection, ticket: str) -> log.TicketRow:
+        id = read_id(ticket)
+        found = log.find_ticket(connection, "id = ?", (id,))
+        if found is None:
+            raise UnknownTicketError(f"there is no ticket {id} in the store")
+        return found
+
+    def _id_of(self, name: str, round: int) -> str:
+        with self._read() as connection:
+            learner = log.tally(connection, name).id
+            found = log.find_ticket(connection, "learner = ? AND round = ?", (learner, round))
+        if found is None:
+            raise UnknownTicketError(f"{name!r} has issued no ticket of round {round}")
+        return found.id
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[Connection]:
+        """A connection that reads, whoever writes meanwhile; each query sees what is committed."""
+        with self._reading:
+            if self._closed:
+                raise StoreError("the store is closed")
+            self._database.refuse_if_replaced()
+            if self._reader is None:
+                self._reader = self._database.connect()
+            yield self._reader
+
+
+def _filler(values: Values) -> Callable[[Ticket], Observation]:
+    return lambda ticket: ticket.fill(values)

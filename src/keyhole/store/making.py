@@ -1,0 +1,128 @@
+"""New learners: made, let study, written into the store; and rehearsed, so that all is compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from keyhole.errors import ConflictError, ProblemError, nearest, whole_number
+from keyhole.game.history import study_first
+from keyhole.learners.registry import learner_row
+from keyhole.problem import BlockStream, Learner, Problem
+from keyhole.saving.api import to_bytes
+from keyhole.store import log
+from keyhole.store.arguments import checked_name
+from keyhole.store.database import Connection
+from keyhole.store.log import Tally
+from keyhole.store.memory import Awake, keep_snapshot
+from keyhole.store.records import Event
+from keyhole.version import __version__
+
+REHEARSED = 24  # rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new learner, and how many rows it has studied."""
+
+    learner: Learner
+    history: int
+
+
+def make(
+    problem: Problem,
+    kind: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    history: BlockStream | None,
+    half_life: float | None,
+) -> Made:
+    """A new learner by its name in the registry."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"problem must be a kh.Problem, got a {type(problem).__name__}")
+    row = learner_row(kind)
+    try:
+        learner = replace(row, settings={**row.settings, **settings})(problem, seed=seed)
+    except TypeError as error:
+        if not settings:
+            raise
+        raise ProblemError(f"settings of {kind!r}: {error}") from None
+    rows = 0 if history is None else study_first(learner, history, half_life=half_life)
+    return Made(learner, rows)
+
+
+def about(made: Made, kind: str, seed: int, units: Mapping[str, str] | None) -> str:
+    """What is said about a learner without waking it, as JSON."""
+    problem = made.learner.problem
+    for name in units or {}:
+        if problem.names is None or name not in problem.names:
+            raise ProblemError(
+                f"units: there is no feature {name!r}{nearest(name, problem.names or ())}"
+            )
+    parts = {
+        "kind": kind,
+        "seed": whole_number("seed", seed, 0),
+        "history": made.history,
+        "d": problem.d,
+        "k": problem.k,
+        "budget": problem.budget,
+        "names": problem.names,
+        "priced": problem.prices is not None,
+        "units": dict(units or {}),
+    }
+    return json.dumps(parts)
+
+
+def row(name: str, about: str, learner: Learner, who: str, now: float) -> tuple[Tally, Event]:
+    """The row of a new learner, and the first event of its log."""
+    state = hashlib.sha256(to_bytes(learner)).hexdigest()
+    body = json.dumps({**json.loads(about), "version": __version__, "sha256": state})
+    draft = Event(1, "created", None, who, now, body, "")
+    event = replace(draft, digest=log.chained("", draft))
+    return Tally(0, checked_name(name), about, now, 1, event.digest), event
+
+
+def keep(connection: Connection, new: tuple[Tally, Event], learner: Learner, now: float) -> None:
+    """Write a new learner, in a transaction that is open."""
+    row, event = new
+    if connection.rows("SELECT id FROM kh_learner WHERE name = ?", (row.name,)):
+        raise ConflictError(
+            f"there is a learner {row.name!r} in the store already: take another name"
+        )
+    log.add_learner(connection, row)
+    log.add_event(connection, row.id, event)
+    keep_snapshot(connection, row.id, Awake(learner, 1, event.digest, 0, 0, now), now)
+
+
+def fresh(learner: Learner) -> Learner:
+    """A copy to rehearse with."""
+    from keyhole.store.learner import copied
+
+    return copied(learner)
+
+
+def rehearse(learner: Learner) -> None:
+    """Let a learner play rounds with values and labels of no meaning, so that all is compiled."""
+    rng = np.random.default_rng(0)
+    late = []
+    for number in range(REHEARSED):
+        ticket = learner.ask()
+        values = rng.normal(size=len(ticket.features))
+        if number % 5 == 4:
+            values[:1] = np.nan
+        seen = ticket.fill(values)
+        learner.predict(seen)
+        if number % 7 == 6:
+            learner.drop(ticket)
+        elif number % 3 == 2:
+            late.append(seen)
+        else:
+            learner.tell(seen, float(rng.normal()))
+    for seen in late:
+        learner.tell(seen, float(rng.normal()))
+    learner.weights  # noqa: B018

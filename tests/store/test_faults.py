@@ -1,0 +1,218 @@
+"""A disk that is full, a commit that fails, a reply that is lost: memory never goes its own way."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import keyhole as kh
+from keyhole.store.sqlite import SQLiteConnection
+from keyhole.store.writer import Writer
+
+PROBLEM = kh.Problem(d=6, k=2, budget=3)
+KIND = "explore-commit"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[kh.Store]:
+    with kh.Store(folder / "keyhole.db") as store:
+        store.create("a", PROBLEM, KIND)
+        store.create("b", PROBLEM, KIND)
+        play(store, 5)
+        yield store
+
+
+def play(store: kh.Store, rounds: int) -> None:
+    """Rounds of a and b."""
+    for _ in range(rounds):
+        for name in ("a", "b"):
+            [ticket] = store.ask(name)
+            store.fill(ticket.id, [float(ticket.round % 3)] * len(ticket.names))
+            store.tell(ticket.id, float(ticket.round % 4))
+
+
+def is_sound(store: kh.Store) -> None:
+    """It goes on, and everything in it replays."""
+    play(store, 3)
+    store.verify()
+    with kh.Store(store.url) as again:
+        for name in ("a", "b"):
+            ours, theirs = store.learner(name), again.learner(name)
+            assert (ours.weights == theirs.weights).all()
+            assert ours.round == theirs.round == store.info(name).rounds
+
+
+class Trouble:
+    """Makes statements fail: before they are run, or after, when nobody will hear of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._plain = SQLiteConnection.run
+        self.when: dict[str, bool] = {}  # by the beginning of a statement: after it was run?
+        trouble = self
+
+        def run(connection: SQLiteConnection, sql: str, values: Any = ()) -> int:
+            for start in [start for start in trouble.when if sql.startswith(start)]:
+                if trouble.when.pop(start):
+                    trouble._plain(connection, sql, values)
+                raise kh.StoreError("disk I/O error")
+            return trouble._plain(connection, sql, values)
+
+        monkeypatch.setattr(SQLiteConnection, "run", run)
+
+
+@pytest.mark.parametrize("statement", ["COMMIT", "UPDATE kh_learner", "INSERT INTO kh_event"])
+def test_a_request_that_fails_leaves_nothing(
+    store: kh.Store, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trouble = Trouble(monkeypatch)
+    before = store.learners()
+    for name in ("a", "b"):
+        trouble.when[statement] = False
+        with pytest.raises(kh.StoreError, match=r"disk I/O error.*not confirmed"):
+            store.ask(name, 3, key="again")
+    assert store.learners() == before
+    assert len(store.ask("a", 3, key="again")) == 3
+    is_sound(store)
+
+
+def test_a_reply_that_is_lost_is_given_again(
+    store: kh.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit succeeded and nobody heard of it: the key finds what it did."""
+    trouble = Trouble(monkeypatch)
+    trouble.when["COMMIT"] = True
+    with pytest.raises(kh.StoreError, match="not confirmed"):
+        store.ask("a", 2, key="lost")
+    assert store.info("a").rounds == 7
+    first = store.ask("a", 2, key="lost")
+    assert [ticket.round for ticket in first] == [6, 7]
+    assert store.info("a").rounds == 7
+    is_sound(store)
+
+
+def test_the_twin_that_keeps_its_memory_is_caught(
+    store: kh.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that goes on with a learner that is ahead of the log."""
+    trouble = Trouble(monkeypatch)
+    monkeypatch.setattr(Writer, "_forget", lambda writer: None)
+    trouble.when["COMMIT"] = False
+    with pytest.raises(kh.StoreError):
+        store.ask("a")
+    with pytest.raises((AssertionError, kh.KeyholeError)):
+        is_sound(store)
+
+
+def test_a_full_disk(store: kh.Store) -> None:
+    """SQLite's own error, by a limit on the size of the file."""
+    connection = store._writer._connected()
+    (pages,) = connection.rows("PRAGMA page_count")[0]
+    connection.rows(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(kh.StoreError, match="full"):
+        store.ask("a", 500)
+    assert store.info("a").rounds == 5
+    is_sound(store)  # the limit was the connection's, and that was thrown away
+
+
+def test_a_store_that_cannot_be_written(store: kh.Store) -> None:
+    store._writer._connected().rows("PRAGMA query_only = ON")
+    with pytest.raises(kh.StoreError, match="readonly"):
+        store.ask("a")
+    assert store.info("a").rounds == 5
+    is_sound(store)
+
+
+def test_a_request_that_fails_half_way_takes_no_other_with_it(store: kh.Store) -> None:
+    """In one group: a good request, one that fails after it has changed something, a good one."""
+    writer = store._writer
+    tickets = store.ask("a", 3)
+    values = [1.0] * len(tickets[0].names)
+    for ticket in tickets:
+        store.fill(ticket.id, values)
+    store.drop(tickets[2].id)
+    good = [ticket.id for ticket in tickets[:2]]
+    outcome: dict[str, object] = {}
+
+    def tell(what: str, labels: dict[str, float]) -> None:
+        try:
+            outcome[what] = len(store.tell_many("a", labels))
+        except kh.KeyholeError as error:
+            outcome[what] = type(error)
+
+    bad = {good[1]: 9.0, tickets[2].id: 1.0}  # the second is dropped: the first must be undone
+    threads = [
+        Thread(target=tell, args=("first", {good[0]: 1.0})),
+        Thread(target=tell, args=("bad", bad)),
+        Thread(target=tell, args=("last", {good[1]: 2.0})),
+    ]
+    groups = writer.groups
+    with writer._lock:  # all of them queue up, and become one group
+        for number, thread in enumerate(threads, start=1):
+            thread.start()
+            while len(writer._waiting) < number:
+                pass
+    for thread in threads:
+        thread.join()
+    assert outcome == {"first": 1, "bad": kh.ConflictError, "last": 1}
+    assert writer.groups == groups + 1
+    assert store.ticket(good[1]).label == 2.0
+    is_sound(store)
+
+
+def test_threads_share_commits(store: kh.Store) -> None:
+    """What waits while somebody writes is committed together."""
+    writer = store._writer
+    groups, requests = writer.groups, writer.requests
+    threads = [Thread(target=store.ask, args=("ab"[number % 2],)) for number in range(20)]
+    with writer._lock:
+        for number, thread in enumerate(threads, start=1):
+            thread.start()
+            while len(writer._waiting) < number:
+                pass
+    for thread in threads:
+        thread.join()
+    assert (writer.groups - groups, writer.requests - requests) == (1, 20)
+    is_sound(store)
+
+
+def test_others_that_do_not_finish(store: kh.Store) -> None:
+    other = sqlite3.connect(store.url, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with kh.Store(store.url, wait=0.05) as hasty:
+        with pytest.raises(kh.StoreLockedError, match="other processes"):
+            hasty.ask("a")
+        assert hasty.info("a").rounds == 5  # reading does not wait
+        other.execute("ROLLBACK")
+        assert hasty.ask("a")[0].round == 6
+    other.close()
+    is_sound(store)
+
+
+def test_a_file_that_is_replaced(store: kh.Store, folder: Path) -> None:
+    """Writing on into a file that has no name any more would lose what was acknowledged."""
+    store.backup(folder / "backup.db")
+    (folder / "backup.db").rename(folder / "keyhole.db")
+    with pytest.raises(kh.StoreError, match="replaced"):
+        store.ask("a")
+    with pytest.raises(kh.StoreError, match="replaced"):
+        store.names()
+    with contextlib.suppress(kh.StoreError):
+        store.close()
+
+
+def test_interrupted_while_it_writes(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a transaction: nothing has happened, and it goes on."""
+
+    def interrupt(*given: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keyhole.store.log.update_learner", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.ask("a")
+    assert store.info("a").rounds == 5
+    is_sound(store)
