@@ -44,7 +44,7 @@ class Shop:
             most = sorted(self.columns, key=lambda name: -self.columns[name])
             some = ", ".join(f"{name} ({self.columns[name]} features)" for name in most[:4])
             more = f" and {len(most) - 4} more" if len(most) > 4 else ""
-            return [f"A budget counts columns: {some}{more} cost 1 each, like any other."]
+            return [f"A budget counts columns. One purchase each: {some}{more}."]
         if not self.left_out:
             return []
         rows = ", ".join(repr(name) for name in self.left_out)

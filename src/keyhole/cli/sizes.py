@@ -96,7 +96,8 @@ def _in_columns(
         i = max(0, min(curve.at(budget), curve.place))
         problem = problem.replace(k=max(1, min(int(curve.k[i]), problem.width)))
     told = [f"budget {amount(problem.budget)}"] if size.budget is None else []
-    told += [f"{problem.k} weights"] if size.sparsity is None else []
+    weights = "1 weight" if problem.k == 1 else f"{problem.k} weights"
+    told += [weights] if size.sparsity is None else []
     uncounted = " (these reads are not counted)" if history is None else ""
     words = " and ".join(told).capitalize() + f" from {where}, looked at completely{uncounted}: "
     words += f"of columns, {curve.recommendation} Or say {say}."

@@ -34,6 +34,7 @@ WORDS = (
     ),
     *("#NULL!", "#NUM!", "#NAME?", "<NA>", "-nan", "N/D", "n/d", "tbd", "TBD", "–", "—", "\\N"),
 )
+SMALLEST = 77.0  # in size, of the codes beside -1 and -9
 FEWEST = 3  # times that a code occurs
 FAR = 1.0  # widths of all other values between them and a code
 FAR_MINUS_ONE = 0.25  # the same for -1 and -9 beside values that are never negative
@@ -59,10 +60,13 @@ class CodeCounter:
     def add(self, X: NDArray[np.floating]) -> None:
         """Count some rows; NaN is no value."""
         other = ~np.isnan(X)
-        for row, code in zip(self._counts, USUAL, strict=True):
-            here = np.equal(X, code)
-            row += here.sum(axis=0)
-            other &= ~here
+        # Few cells can be codes at all; only these are looked up.
+        rows, columns = np.nonzero((np.abs(X) >= SMALLEST) | (X == -1.0) | (X == -9.0))
+        values = X[rows, columns]
+        place = np.minimum(np.searchsorted(USUAL, values), len(USUAL) - 1)
+        hit = np.array(USUAL)[place] == values
+        np.add.at(self._counts, (place[hit], columns[hit]), 1)
+        other[rows[hit], columns[hit]] = False
         self._others += other.sum(axis=0)
         low = np.where(other, X, np.inf).min(axis=0, initial=np.inf)
         high = np.where(other, X, -np.inf).max(axis=0, initial=-np.inf)

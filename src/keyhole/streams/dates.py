@@ -34,6 +34,15 @@ def checked_parts(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in parts)
 
 
+def looks_like_a_date(cell: str) -> bool:
+    """Whether a cell is written like a date.
+
+    >>> looks_like_a_date("31.1.2024"), looks_like_a_date("1/31/2024 10:00"), looks_like_a_date("3")
+    (True, True, False)
+    """
+    return any(shape.fullmatch(cell.strip()) for shape in SHAPES.values())
+
+
 def parts_in(features: Sequence[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """By column, the parts of its dates that are among features, such as when:month.
 

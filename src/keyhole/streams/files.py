@@ -315,10 +315,9 @@ def _surveyed(
             continue
         except OddCell as odd:
             text = odd.text.strip()
-            if not request.codes or text not in WORDS or not opened.texts:
-                raise
-            if any(word.what == _no_value(text) for word in words):
-                raise
+            again = any(word.what == _no_value(text) for word in words)
+            if again or not request.codes or text not in WORDS or not opened.texts:
+                raise DataError(str(odd)) from None
             words.append(Assumption(_no_value(text), "missing"))
             for table in opened.texts:
                 table.also_missing(odd.text)

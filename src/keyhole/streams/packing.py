@@ -61,12 +61,6 @@ def is_spreadsheet(path: Path) -> bool:
     )
 
 
-def unpacked_size(path: Path) -> int:
-    """The bytes that a zip archive says it holds."""
-    with zipfile.ZipFile(path) as archive:
-        return sum(entry.file_size for entry in archive.infolist())
-
-
 def _member(archive: zipfile.ZipFile, title: str) -> IO[bytes]:
     """The one file of an archive."""
     entries = [

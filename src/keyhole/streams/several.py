@@ -73,7 +73,7 @@ class SeveralTables:
 
     def _check(self, first: Table, other: Table) -> None:
         if bool(first.types) is not bool(other.types):
-            raise DataError(f"{first.title} is text and {other.title} is not, or the reverse")
+            raise DataError(f"{first.title} and {other.title} are not of one format")
         here, there = set(first.names), set(other.names)
         for name in [*first.names, *other.names]:
             if name not in here or name not in there:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import csv
 import datetime
+import functools
 import os
+import re
 import tempfile
 import weakref
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, nearest
 from keyhole.streams.origin import Origin, readable
-from keyhole.streams.packing import ZIP, unpacked_size
+from keyhole.streams.packing import ZIP
 from keyhole.streams.request import Assumption
 
+CELL = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
+MOST_CELLS = 100_000_000
 LARGEST = 1 << 30  # bytes that a workbook may unpack to: all of it is held in memory once
 
 
@@ -45,8 +51,9 @@ def sheet_of(origin: Origin, sheet: str | None) -> tuple[Origin, list[Assumption
 
 def _rows(origin: Origin, sheet: str | None) -> tuple[list[list[str]], str, list[Assumption]]:
     calamine = extra("python_calamine", "excel")
-    if origin.magic == ZIP and unpacked_size(origin.path) > LARGEST:
-        raise DataError(f"{origin.title} unpacks to more than 1 GiB: save the sheet as CSV")
+    if origin.magic == ZIP:
+        with readable(origin.title, origin.packing):
+            _refuse_huge(origin)
     assumed: list[Assumption] = []
     try:
         with readable(origin.title):
@@ -72,6 +79,35 @@ def _rows(origin: Origin, sheet: str | None) -> tuple[list[list[str]], str, list
         raise DataError(f"{origin.title} is a damaged or locked spreadsheet: {line}") from None
     title = f"{origin.title}, sheet {chosen}" if len(names) > 1 else origin.title
     return _text(cells, above), title, assumed
+
+
+def _refuse_huge(origin: Origin) -> None:
+    """DataError for a workbook that would not fit in memory: two cells far apart are enough."""
+    with zipfile.ZipFile(origin.path) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > LARGEST:
+            raise DataError(f"{origin.title} unpacks to more than 1 GiB: save the sheet as CSV")
+        for entry in entries:
+            if entry.filename.startswith("xl/worksheets/") and entry.filename.endswith(".xml"):
+                with archive.open(entry) as sheet:
+                    rows, columns = _extent(sheet)
+                if rows * columns > MOST_CELLS:
+                    raise DataError(
+                        f"{origin.title} has a sheet of {rows:,} rows and {columns:,} columns: save "
+                        "the part that you need as CSV"
+                    )
+
+
+def _extent(sheet: IO[bytes]) -> tuple[int, int]:
+    """The last row and the last column that cells of a worksheet name."""
+    rows, columns, rest = 0, 0, b""
+    while data := sheet.read(1 << 20):
+        data = rest + data
+        for letters, row in set(CELL.findall(data)):
+            rows = max(rows, int(row))
+            columns = max(columns, functools.reduce(lambda n, c: 26 * n + c - 64, letters, 0))
+        rest = data[-32:]
+    return rows, columns
 
 
 def _text(cells: Sequence[Sequence[object]], above: int) -> list[list[str]]:

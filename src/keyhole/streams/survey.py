@@ -15,6 +15,7 @@ from keyhole.errors import shortened
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
+from keyhole.streams.dates import looks_like_a_date
 from keyhole.streams.habits import number_pattern
 from keyhole.streams.tables import Batch, Left, Table
 
@@ -198,6 +199,8 @@ class _Sighting:
 
     def _hint(self, text: str) -> str:
         """A guess at what a cell is, as a question."""
+        if looks_like_a_date(text):
+            return f" (is it a date? Say {self._words.say('dates', 'ordinal')})"
         other = "," if self._decimal == "." else "."
         if re.fullmatch(rf"\s*[+-]?[0-9]+{re.escape(other)}[0-9]+\s*", text):
             return f" (is the decimal {other!r}? Say {self._words.say('decimal', other)})"
