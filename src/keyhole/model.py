@@ -28,6 +28,10 @@ class SparseModel:
     past
         What labels told before add, by name of the input: to the predictions of the learner, not to
         those of `predict`, which knows no labels. Empty if nothing.
+    centres
+        What a feature is taken for where it is absent and a prediction is wanted all the same, in
+        the order of `names`: about its mean, as the learner saw it. NaN where that is not known,
+        None where it is not of any.
 
     Examples
     --------
@@ -43,15 +47,26 @@ class SparseModel:
     intercept: float
     features: Indices
     past: Mapping[str, float] = field(default_factory=dict)
+    centres: Floats | None = None
 
-    def predict(self, rows: ArrayLike) -> Floats:
-        """Predictions for rows that hold the values of `names`, in that order."""
+    def predict(self, rows: ArrayLike, *, fill: bool = False) -> Floats:
+        """Predictions for rows that hold the values of `names`, in that order.
+
+        A row with a value that is absent (NaN) has no prediction (NaN); with `fill` that value is
+        taken for its centre.
+
+        >>> model = SparseModel(("age",), np.array([0.1]), 3.0, np.array([0]), {}, np.array([40.0]))
+        >>> model.predict([[50.0], [np.nan]]), model.predict([[50.0], [np.nan]], fill=True)
+        (array([ 8., nan]), array([8., 7.]))
+        """
         X = np.asarray(rows, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.names):
             raise DataError(
                 f"rows must have {len(self.names)} columns ({', '.join(self.names)}), "
                 f"got shape {X.shape}"
             )
+        if fill and self.centres is not None:
+            X = np.where(np.isnan(X), self.centres, X)
         result: Floats = X @ self.weights + self.intercept
         return result
 

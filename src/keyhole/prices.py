@@ -81,6 +81,11 @@ class Prices:
         ):
             raise ProblemError("prices: the items, what they cost and who needs them do not fit")
 
+    @property
+    def counts(self) -> bool:
+        """Whether every item costs 1, so that money is a number of items."""
+        return self.decimals == 0 and all(unit == 1 for unit in self.units)
+
     def count(self, features: Iterable[int]) -> int:
         """What features cost together, in units; every item is paid once."""
         return sum(self.units[i] for i in {i for j in features for i in self.needs[int(j)]})

@@ -33,10 +33,14 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     batches = TextTable.batches
 
     def counted(
-        self: TextTable, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self: TextTable,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Any = None,
     ) -> Iterator[Batch]:
         found.append(0)
-        for batch in batches(self, columns, types, rows):
+        for batch in batches(self, columns, types, rows, left):
             found[-1] += batch.rows.num_rows
             yield batch
 

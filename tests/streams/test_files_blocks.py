@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import keyhole as kh
 from keyhole.optional_imports import extra
 from keyhole.streams import collect, read, write
-from keyhole.streams.csv_text import TextTable, _last_row_end
+from keyhole.streams.csv_text import TextTable, last_row_end
 
 arrow: Any = extra("pyarrow", "files")
 parquet: Any = extra("pyarrow.parquet", "files")
@@ -33,7 +33,7 @@ def test_cuts_fall_between_rows(rows: list[list[str]], stop: int) -> None:
     ends = [len(as_text(rows[:i])) for i in range(len(rows) + 1)]
     stop = min(stop, ends[-1])
     # However much of the text has been read, the cut is after the last row that is complete.
-    assert _last_row_end(as_text(rows)[:stop].encode()) == max(e for e in ends if e <= stop)
+    assert last_row_end(as_text(rows)[:stop].encode()) == max(e for e in ends if e <= stop)
 
 
 def a_naive_cut(data: bytes) -> int:
@@ -43,7 +43,7 @@ def a_naive_cut(data: bytes) -> int:
 def test_the_naive_cut_is_caught() -> None:
     rows = [["a", "b\nc"], ["d", "e"]]
     part = as_text(rows)[:6].encode()
-    assert a_naive_cut(part) != _last_row_end(part) == 0
+    assert a_naive_cut(part) != last_row_end(part) == 0
 
 
 @pytest.mark.parametrize("block", [16, 64, 1000, 1 << 22])

@@ -154,7 +154,15 @@ class MoneyCurve(BudgetCurve):
         return "\n".join(lines)
 
     def _table(self) -> list[str]:
-        told = [("money", "explained", "in sample", "features", "  which")]
+        told = [
+            (
+                "items" if self.prices.counts else "money",
+                "explained",
+                "in sample",
+                "features",
+                "  which",
+            )
+        ]
         for i in range(len(self.limits)):
             mark = "*" if i == self.place else ""
             told.append(

@@ -68,9 +68,9 @@ def advise(
       keyhole advise flats.parquet -t rent --scout 0.05 --json
       keyhole advise state.npz
     """
-    if file.file is not None and file.file.lower().endswith(".npz"):
-        _refuse_prices(file.file, shop)
-        _by_learner(file.file, as_json)
+    if len(file.files) == 1 and file.files[0].lower().endswith(".npz"):
+        _refuse_prices(file.files[0], shop)
+        _by_learner(file.files[0], as_json)
         return
     from keyhole.advice import budget_curve
     from keyhole.cli.output import emit, say

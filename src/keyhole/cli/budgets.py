@@ -57,6 +57,9 @@ def parse_budgets(typed: Sequence[str], *, money: bool = False) -> list[float]:
 def make_problems(source: Source, budgets: Sequence[float], sparsity: int | None) -> list[Problem]:
     """A problem for each budget, all of one sparsity: one yardstick for all."""
     d, smallest, largest = source.stream.d, min(budgets), max(budgets)
+    if source.shop is not None and source.shop.columns:
+        k = int(min(4, smallest)) if sparsity is None else sparsity
+        return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]
     if source.shop is not None:
         k = make_problem(source, SizeOptions(smallest, sparsity)).k
         return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]

@@ -46,7 +46,9 @@ def diagnose(
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
-        if source.shop is not None:
+        if source.shop is not None and source.shop.columns:
+            say("", *source.shop.words())
+        elif source.shop is not None:
             say(
                 "",
                 f"In money: {amount(problem.budget)} per example of "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole import streams
 from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
 from keyhole.cli.progress import staged
+from keyhole.cli.reading import read_files, request_of
 from keyhole.cli.source import Source
 from keyhole.game.history import study_first
 from keyhole.learners.base import LearnerBase
@@ -67,18 +68,14 @@ def open_history(
             )
         return None
     kept_per_row(history.half_life)  # refuses what is not a number of rows
-    if history.history == "-" and file.file == "-":
+    if history.history == "-" and "-" in file.files:
         raise DataError("--history - and - : only one of them can be standard input")
     path, title = history.history, "standard input" if history.history == "-" else history.history
+    request = dataclasses.replace(
+        request_of(reading.csv, source.target), features=source.stream.names
+    )
     try:
-        table = streams.read(
-            path,
-            target=source.target,
-            features=source.stream.names,
-            separator=reading.csv.separator,
-            decimal=reading.csv.decimal,
-            missing=reading.csv.missing or (),
-        )
+        table = read_files([path], request, title)
     except DataError as error:
         raise DataError(f"--history: {error}") from None
     if not table.rounds:

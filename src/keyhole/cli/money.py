@@ -70,6 +70,10 @@ class Spent:
     def spent_rows(self) -> list[tuple[str, str, str]]:
         """What was spent, for people."""
         ledger, limit = self.ledger, amount(self.problem.budget)
+        if self.shop.columns:
+            of = number(self.shop.everything)
+            saved = f"{ledger.saved:.0%} saved of {of} columns"
+            return [("columns bought per example", f"{number(self.per_example)} of {limit}", saved)]
         rows = [
             (
                 "money spent per example",
@@ -97,8 +101,11 @@ class Spent:
         per_round = f"{number(gap.high / n)} per round at most"
         if worth is None or self.best.total is None:
             lost = number(self.best.loss.high / n)
+            if self.shop.columns:
+                about = f"R2 {self.best.r2:.3f}, of {number(self.best.cost or 0.0)} columns"
+            same = "as many columns" if self.shop.columns else "the same money"
             return [
-                ("best model for the same money in hindsight", lost, about),
+                (f"best model for {same} in hindsight", lost, about),
                 ("regret against it", span(gap), per_round),
             ]
         total, least = self.ledger.total(worth) / n, self.best.total.high / n
@@ -131,6 +138,9 @@ class Spent:
     def price(self, feature: int) -> str:
         """What a feature costs by itself, everything it needs included."""
         cost = self.problem.cost([feature])
+        if self.shop.columns:
+            name = self.shop.prices.items[next(iter(self.shop.prices.needs[feature]))]
+            return f"of {name}" if name in self.shop.columns else ""
         return amount(cost) if cost else "free"
 
     def as_json(self) -> dict[str, Any]:

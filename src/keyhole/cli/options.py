@@ -88,18 +88,30 @@ class FileOptions:
     """Which file, and what to predict."""
 
     file: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="FILE",
+            metavar="[FILE]...",
             show_default=False,
-            help="CSV (also .gz), Parquet or Arrow; - for standard input. Without it: the "
-            "simulated clinic.",
+            help="CSV (also compressed), Parquet, Arrow or a spreadsheet; - for standard input; "
+            "a folder or several files with the same columns. Without it: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
         str | None,
         typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict."),
     ] = None
+
+    @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return list(self.file or ())
+
+    @property
+    def title(self) -> str:
+        """What to call them."""
+        if self.files == ["-"]:
+            return "standard input"
+        return self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,18 +120,45 @@ class CsvOptions:
 
     separator: Annotated[
         str | None,
-        typer.Option(
-            "--separator", metavar="TEXT", help="Between the cells of a CSV.  [default: ,]"
-        ),
+        typer.Option("--separator", metavar="TEXT", help="Between the cells of a CSV."),
     ] = None
     decimal: Annotated[
-        str, typer.Option("--decimal", metavar="TEXT", help="The decimal point of a CSV.")
-    ] = "."
+        str | None, typer.Option("--decimal", metavar="TEXT", help="The decimal point of a CSV.")
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option("--thousands", metavar="TEXT", help="What groups the digits of a number."),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", metavar="NAME", help="utf-8, utf-16, cp1252, ..."),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row has the names of the columns; if not: c1, c2, ...",
+        ),
+    ] = None
+    comment: Annotated[
+        str | None,
+        typer.Option("--comment", metavar="TEXT", help="What comment lines begin with."),
+    ] = None
+    quote: Annotated[
+        str | None, typer.Option("--quote", metavar="TEXT", help="The quotation mark of a CSV.")
+    ] = None
     missing: Annotated[
         list[str] | None,
         typer.Option(
-            "--missing", metavar="TEXT", help="What else means no value in a CSV; may be repeated."
+            "--missing",
+            metavar="TEXT",
+            help="What else means no value in a CSV; may be repeated. `auto`: codes such as 9999, "
+            "-1 and - are found and left out.",
         ),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="Of a spreadsheet; else the first one."),
     ] = None
 
 
@@ -141,6 +180,21 @@ class ReadOptions:
             "--categorical",
             metavar="COLUMN",
             help="A column of codes, not numbers; may be repeated.",
+        ),
+    ] = None
+    most_levels: Annotated[
+        int,
+        typer.Option(
+            "--most-levels", min=1, metavar="N", help="Levels that a column of text may have."
+        ),
+    ] = 50
+    dates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dates",
+            metavar="PARTS",
+            help="What columns of dates become: ordinal (days since 1970), month, weekday, hour, "
+            "or several: month,hour.",
         ),
     ] = None
     csv: CsvOptions = CsvOptions()

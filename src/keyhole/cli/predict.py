@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
     from keyhole.problem import Floats, Problem
 
 
+class Predicted(NamedTuple):
+    """Predictions, how many rows lacked a value, how many cells hold an unknown level."""
+
+    values: Floats
+    filled: int
+    unknown: int
+
+
 @options.flat
 def predict(
     *,
@@ -20,7 +29,10 @@ def predict(
         str, typer.Argument(metavar="MODEL.npz", help="What `keyhole run --save` wrote.")
     ],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow; - for standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="CSV, Parquet, Arrow or a spreadsheet; - for standard input."
+        ),
     ],
     out: Annotated[
         str,
@@ -34,8 +46,10 @@ def predict(
 ) -> None:
     """Predict the rows of a file, reading only the columns that the model uses.
 
-    A row that lacks one of them has no prediction: its cell is empty. With --prices, or if the
-    learner was played with prices, it says what the columns of the model cost.
+    A value that is missing in a row is taken for its mean as the learner saw it, and a level that
+    was not there in training adds nothing; how many rows that concerns is said. Where the learner
+    knows no mean, the prediction is empty. With --prices, or if the learner was played with prices,
+    it says what the columns of the model cost.
 
     \b
     Examples:
@@ -52,11 +66,14 @@ def predict(
     refuse_two(out, as_json)
     sparse, problem = _model(model, shop)
     each = None if problem.prices is None else problem.cost(sparse.features)
-    predictions = _predictions(sparse, file, csv)
+    predictions, filled, unknown = _predictions(sparse, problem, file, csv)
     write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
-    if out == "-":
-        return
     lacking = int(np.isnan(predictions).sum())
+    notes = _notes(len(predictions), lacking, filled, unknown)
+    if out == "-":
+        for note in notes:
+            sys.stderr.write(f"keyhole: {note}\n")
+        return
     if as_json:
         emit(
             {
@@ -65,6 +82,8 @@ def predict(
                 "out": out,
                 "rows": len(predictions),
                 "without_prediction": lacking,
+                "filled_in": filled,
+                "unknown_levels": unknown,
                 "features": sparse.names,
                 "cost_per_row": each,
                 "cost": None if each is None else each * len(predictions),
@@ -76,8 +95,21 @@ def predict(
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
         say(f"{amount(each)} per row, {whole} in all; to order: {items}")
+    say(*notes)
+
+
+def _notes(rows: int, lacking: int, filled: int, unknown: int) -> list[str]:
+    """What is to be known about the rows that were not like others."""
+    notes = []
+    if filled:
+        notes.append(
+            f"{filled:,} of {rows:,} rows lack a value: it was taken for its mean in training"
+        )
     if lacking:
-        say(f"{lacking:,} of them are empty: a value is missing in their rows")
+        notes.append(f"{lacking:,} of {rows:,} predictions are empty: a value is missing there")
+    if unknown:
+        notes.append(f"{unknown:,} cells hold a level that was not there in training: it adds 0")
+    return notes
 
 
 def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]:
@@ -105,18 +137,22 @@ def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:
     return problem.replace(prices=prices, budget=prices.cost(range(problem.d)))
 
 
-def _predictions(model: SparseModel, file: str, csv: options.CsvOptions) -> Floats:
+def _predictions(
+    model: SparseModel, problem: Problem, file: str, csv: options.CsvOptions
+) -> Predicted:
+    import dataclasses
+
     import numpy as np
 
-    from keyhole import streams
+    from keyhole.cli.reading import read_files, request_of
 
-    rows = streams.read(
-        file,
-        target=None,
-        features=model.names,
-        separator=csv.separator,
-        decimal=csv.decimal,
-        missing=csv.missing or (),
+    request = dataclasses.replace(
+        request_of(csv, None), features=model.names, known=problem.names or ()
     )
-    parts = [model.predict(X) for X, _ in rows.blocks()]
-    return np.concatenate(parts) if parts else np.empty(0)
+    rows = read_files([file], request, "standard input" if file == "-" else file)
+    parts, filled, unknown = [], 0, 0
+    for X, _ in rows.blocks():
+        parts.append(model.predict(X, fill=True))
+        filled += int((np.isnan(X).any(axis=1) & ~np.isnan(parts[-1])).sum())
+    unknown = sum(rows.unknown.values())
+    return Predicted(np.concatenate(parts) if parts else np.empty(0), filled, unknown)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,16 @@ CLINIC = "clinic"  # in place of a file: the price list of the simulated clinic
 
 @dataclass(frozen=True)
 class Shop:
-    """Prices of the features of a stream, where they come from, and rows that were not needed."""
+    """Prices of the features of a stream, where they come from, and rows that were not needed.
+
+    Without a price list, `columns` has the columns that several features come from, and how many:
+    every column then costs 1, and a budget counts columns.
+    """
 
     title: str
     prices: Prices
     left_out: tuple[str, ...] = ()
+    columns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def everything(self) -> float:
@@ -34,7 +39,12 @@ class Shop:
         return self.prices.cost(range(len(self.prices.needs)))
 
     def words(self) -> list[str]:
-        """A line about the rows that were left out, if any were."""
+        """A line about what is counted, or about the rows that were left out, if any were."""
+        if self.columns:
+            most = sorted(self.columns, key=lambda name: -self.columns[name])
+            some = ", ".join(f"{name} ({self.columns[name]} features)" for name in most[:4])
+            more = f" and {len(most) - 4} more" if len(most) > 4 else ""
+            return [f"A budget counts columns. One purchase each: {some}{more}."]
         if not self.left_out:
             return []
         rows = ", ".join(repr(name) for name in self.left_out)
@@ -42,7 +52,18 @@ class Shop:
 
     def as_json(self) -> dict[str, Any]:
         """The same for machines."""
-        return {"source": self.title, "left_out": list(self.left_out), "full": self.everything}
+        return {
+            "source": self.title,
+            "left_out": list(self.left_out),
+            "full": self.everything,
+            "columns": bool(self.columns),
+        }
+
+    def widest(self, columns: int) -> int:
+        """The most features that so many columns can have."""
+        rest = len(self.prices.items) - len(self.columns)
+        sizes = sorted([*self.columns.values(), *[1] * rest], reverse=True)
+        return sum(sizes[:columns])
 
 
 def read_table(path: str) -> PriceTable:
@@ -61,6 +82,22 @@ def open_shop(path: str, stream: BlockStream, ignored: Iterable[str] = ()) -> Sh
     rows.update(name for _, members in table.panels.values() for name in members)
     title = "the clinic's price list" if path == CLINIC else path
     return Shop(title, prices, tuple(sorted(rows & away)))
+
+
+def column_shop(stream: BlockStream) -> Shop | None:
+    """A shop where every column costs 1, however many features it has; None if all have one."""
+    groups: Mapping[str, Sequence[str]] = getattr(stream, "groups", {})
+    several = {column: tuple(names) for column, names in groups.items() if len(names) > 1}
+    if not several or stream.names is None:
+        return None
+    single = {names[0]: 1 for names in groups.values() if len(names) == 1}
+    taken = {*stream.names}
+    panels = {
+        f"column {column}" if column in taken else column: (1, names)
+        for column, names in several.items()
+    }
+    prices = price_list(stream.d, stream.names, single, panels)
+    return Shop("columns", prices, columns={name: len(of) for name, of in several.items()})
 
 
 def prices_for(path: str, names: tuple[str, ...]) -> Prices:

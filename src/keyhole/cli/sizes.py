@@ -51,6 +51,8 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
     d = source.stream.d
     if size.budget is not None and size.sparsity is not None:
         return Sizes(make_problem(source, size), "")
+    if source.shop is not None and source.shop.columns:
+        return _in_columns(source, source.shop, size, history)
     if source.shop is not None:
         return _in_money(source, source.shop, size, history)
     if size.sparsity is not None:
@@ -71,6 +73,35 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
     if k < curve.sparsity:
         words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
     return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+
+
+def _in_columns(
+    source: Source, shop: Shop, size: SizeOptions, history: BlockStream | None
+) -> Sizes:
+    """Sizes from the curve of money where every column costs 1; as usual where there is none."""
+    usual = make_problem(source, size)  # refuses what cannot be played before anything is read
+    rows, where = _looked_at(source, history)
+    reason, found = _curve(rows, shop.prices)
+    curve = found if isinstance(found, MoneyCurve) and found.sparsity else None
+    say = " and ".join(
+        f"--{name}" for name in ("budget", "sparsity") if getattr(size, name) is None
+    )
+    if curve is None:
+        reason = reason or f"in {where}, no number of columns is seen to explain anything"
+        return Sizes(usual, f"{_sizes(usual, size)} as usual: {reason}. Or say {say}.", found)
+    least = float(size.sparsity or 1)
+    budget = max(least, min(curve.budget, shop.everything)) if size.budget is None else size.budget
+    problem = make_problem(source, SizeOptions(budget, size.sparsity))
+    if size.sparsity is None:
+        i = max(0, min(curve.at(budget), curve.place))
+        problem = problem.replace(k=max(1, min(int(curve.k[i]), problem.width)))
+    told = [f"budget {amount(problem.budget)}"] if size.budget is None else []
+    weights = "1 weight" if problem.k == 1 else f"{problem.k} weights"
+    told += [weights] if size.sparsity is None else []
+    uncounted = " (these reads are not counted)" if history is None else ""
+    words = " and ".join(told).capitalize() + f" from {where}, looked at completely{uncounted}: "
+    words += f"of columns, {curve.recommendation} Or say {say}."
+    return Sizes(problem, words, curve)
 
 
 def _in_money(source: Source, shop: Shop, size: SizeOptions, history: BlockStream | None) -> Sizes:

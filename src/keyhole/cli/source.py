@@ -6,7 +6,8 @@ import dataclasses
 
 from keyhole import streams
 from keyhole.cli.options import FileOptions, PriceOptions, ReadOptions, SizeOptions
-from keyhole.cli.shop import Shop, open_shop
+from keyhole.cli.reading import read_files, whole_request
+from keyhole.cli.shop import Shop, column_shop, open_shop
 from keyhole.problem import BlockStream, DataError, Problem, ProblemError
 
 
@@ -25,12 +26,14 @@ def open_source(
     file: FileOptions, reading: ReadOptions, money: PriceOptions | None = None
 ) -> Source:
     """The stream of a file, or the clinic if there is none; with prices if there are some."""
-    source = _clinic(file) if file.file is None else _table(file.file, file.target, reading)
+    source = _table(file, reading) if file.files else _clinic(file)
     if money is not None and money.prices is not None:
         away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
         shop = open_shop(money.prices, source.stream, away)
         source = dataclasses.replace(source, shop=shop)
-    if reading.rounds is None:
+    elif money is not None:
+        source = dataclasses.replace(source, shop=column_shop(source.stream))
+    if reading.rounds is None or file.files:
         return source
     return dataclasses.replace(source, stream=streams.take(source.stream, reading.rounds))
 
@@ -41,26 +44,19 @@ def _clinic(file: FileOptions) -> Source:
     return Source(streams.clinic().stream, "the simulated clinic", "days in hospital")
 
 
-def _table(path: str, target: str | None, reading: ReadOptions) -> Source:
-    if target is None:
-        raise DataError(f"which column of {path} is to be predicted? Say --target COLUMN")
-    table = streams.read(
-        path,
-        target=target,
-        ignore=reading.ignore or (),
-        categorical=reading.categorical or (),
-        separator=reading.csv.separator,
-        decimal=reading.csv.decimal,
-        missing=reading.csv.missing or (),
-    )
+def _table(file: FileOptions, reading: ReadOptions) -> Source:
+    if file.target is None:
+        raise DataError(f"which column of {file.title} is to be predicted? Say --target COLUMN")
+    table = read_files(file.files, whole_request(reading, file.target), file.title)
     if not table.rounds:
-        raise DataError(f"{path} has no row with a value in {target!r}")
-    title = "standard input" if path == "-" else path
-    return Source(table, title, target, table.left_out)
+        raise DataError(f"{file.title} has no row with a value in {file.target!r}")
+    return Source(table, file.title, file.target, table.left_out)
 
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:
     """The problem of a stream; of what is not given 8 features are read, and models have 4."""
+    if source.shop is not None and source.shop.columns:
+        return _counted(source.shop, source, size)
     if source.shop is not None:
         return _priced(source.shop, source, size)
     d, sparsity = source.stream.d, size.sparsity
@@ -84,6 +80,26 @@ def _whole(budget: float) -> int:
             f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
         )
     return int(budget)
+
+
+def _counted(shop: Shop, source: Source, size: SizeOptions) -> Problem:
+    """The problem of a file some of whose columns are several features: columns are counted.
+
+    A model of k columns may have all features of the k largest.
+    """
+    all_of_them, sparsity = len(shop.prices.items), size.sparsity
+    budget = min(8, all_of_them) if size.budget is None else _whole(size.budget)
+    if budget > all_of_them:
+        raise ProblemError(
+            f"--budget {budget} is more than the {all_of_them} columns of {source.title}"
+        )
+    if sparsity is not None and sparsity > budget:
+        raise ProblemError(
+            f"--sparsity {sparsity} is more than --budget {budget}: a model of {sparsity} columns "
+            f"cannot be used when {budget} are read"
+        )
+    k = shop.widest(min(4, budget) if sparsity is None else sparsity)
+    return Problem(source.stream.d, k, budget, source.stream.names, shop.prices)
 
 
 def _priced(shop: Shop, source: Source, size: SizeOptions) -> Problem:

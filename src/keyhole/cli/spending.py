@@ -56,7 +56,7 @@ def spending_of(money: MoneyOptions, source: Source) -> Spending:
     """What was asked for, or a ProblemError that says what it needs."""
     worth, purse = money.worth, money.purse
     for name, value in (("--worth", worth), ("--purse", purse)):
-        if value is not None and source.shop is None:
+        if value is not None and (source.shop is None or source.shop.columns):
             raise ProblemError(f"{name} {value:g} is about money: say --prices FILE.csv too")
     if worth is not None and purse is not None:
         raise ProblemError("--worth and --purse are two ways to spend money: give one of them")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Facts:
     y_range: tuple[float, float] | None
     columns: ColumnFacts | None
     mean: Floats
+    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)
 
 
 def findings(facts: Facts, parts: Dependence) -> list[Finding]:
@@ -52,9 +53,23 @@ def findings(facts: Facts, parts: Dependence) -> list[Finding]:
         what = f"Drop columns that others determine: {_list(facts, these)}."
         why = "They are sums and differences of earlier columns (one-hot groups, totals)."
         found.append(Finding(why, what, these))
+    found += _codes(facts)
     found += _alike(facts, parts)
     found += _ranges(facts)
     return found + _labels(facts)
+
+
+def _codes(facts: Facts) -> list[Finding]:
+    """Numbers that most likely mean that a value is not known."""
+    if not facts.codes:
+        return []
+    told = [
+        f"{facts.problem.label(j)} {' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
+        for j, codes in facts.codes.items()
+    ]
+    why = "Far outside of all other values, and often: most likely codes for missing."
+    do = f"Leave out what means no value (--missing auto, or missing='auto'): {listed(told, 4)}."
+    return [Finding(why, do, tuple(facts.codes))]
 
 
 def _list(facts: Facts, features: Sequence[int] | NDArray[np.int64]) -> str:

@@ -86,6 +86,7 @@ def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -
         (sums.lowest, sums.highest),
         columns,
         columns.mean,
+        sums.codes.codes(),
     )
     return _judge(facts, seconds)
 

@@ -11,6 +11,7 @@ from keyhole.blocks.sums.column_sums import ColumnSums
 from keyhole.blocks.sums.gram import Gram
 from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import Floats, Learner
+from keyhole.streams.codes import CodeCounter
 
 
 class ColumnObserver(Observer):
@@ -18,10 +19,12 @@ class ColumnObserver(Observer):
 
     def __init__(self, d: int) -> None:
         self.columns = ColumnSums(d)
+        self.codes = CodeCounter(d)
 
     def add(self, X: NDArray[np.floating], y: Floats) -> None:
         """Add complete rows and their labels."""
         self.columns.add(X)
+        self.codes.add(X)
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows that were played."""

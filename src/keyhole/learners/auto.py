@@ -198,7 +198,11 @@ class AutoLearner(LearnerBase):
         weights, intercept = self._linear(share, batch)
         features = np.flatnonzero(weights)
         names = tuple(self._name(j) for j in features.tolist())
-        return SparseModel(names, weights[features], intercept, features, past_weights(self._last))
+        centres = np.full(self.problem.d, np.nan)
+        if batch is not None:
+            centres[batch.S] = batch.centre
+        past = past_weights(self._last)
+        return SparseModel(names, weights[features], intercept, features, past, centres[features])
 
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.

@@ -57,18 +57,20 @@ class Column:
     """How one column becomes features: as it is (`levels` None), or one indicator per level.
 
     `places` are the features it becomes, one for each level. In a row without a value all of them
-    are absent; a level that is not listed is 0 in all of them.
+    are absent; a level that is not listed is 0 in all of them. `others` are levels without a
+    feature that are known all the same.
     """
 
     name: str
     levels: tuple[str, ...] | None
     places: Indices
+    others: frozenset[str] = frozenset()
 
-    def encode(self, cells: Any, X: NDArray[np.floating]) -> None:
-        """Write the features of some rows into their places in X."""
+    def encode(self, cells: Any, X: NDArray[np.floating]) -> int:
+        """Write the features of some rows into their places in X; how many levels are unknown."""
         if self.levels is None:
             X[:, self.places[0]] = numbers(cells)
-            return
+            return 0
         arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
         listed = arrow.array(self.levels, arrow.string())
         codes = compute.fill_null(compute.index_in(as_text(cells), value_set=listed), -1)
@@ -77,6 +79,14 @@ class Column:
         if cells.null_count:
             absent = cells.is_null().to_numpy(zero_copy_only=False)
             X[np.ix_(absent, self.places)] = np.nan
+        strange = as_text(cells).filter(arrow.array(codes.to_numpy(zero_copy_only=False) < 0))
+        known = arrow.array(sorted(self.others), arrow.string())
+        listed_too = _count(compute.is_in(strange, value_set=known))
+        return int(len(strange) - strange.null_count - listed_too)
+
+
+def _count(truths: Any) -> int:
+    return int(extra("pyarrow.compute", "files").sum(truths).as_py() or 0)
 
 
 def numbers(cells: Any) -> NDArray[np.floating]:

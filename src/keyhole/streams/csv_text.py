@@ -6,6 +6,7 @@ numbers are exact, and every block can be read, or explained, by itself.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -15,67 +16,85 @@ from typing import Any, NoReturn
 
 from keyhole.errors import shortened
 from keyhole.optional_imports import extra
-from keyhole.problem import DataError, ProblemError
-from keyhole.streams.origin import Origin, Readable, readable
-from keyhole.streams.tables import MANY_BYTES, Batch
+from keyhole.problem import DataError
+from keyhole.streams.habits import MISSING, UTF8, Decoded, Habits, Uncommented, number_pattern
+from keyhole.streams.origin import Origin, readable
+from keyhole.streams.packing import Readable
+from keyhole.streams.tables import MANY_BYTES, Batch, Left
+from keyhole.streams.units import Rewrite
+from keyhole.streams.words import PYTHON, Words
 
 LONGEST = 64 << 20  # bytes of one row: more means a quote that was never closed
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 BOM = b"\xef\xbb\xbf"
 
 
-def number_pattern(decimal: str) -> str:
-    """The regular expression of a cell that is a number, the same for Arrow, re2 and Python."""
-    point = re.escape(decimal)
-    digits = rf"([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?"
-    return rf"^\s*-?({digits}|[iI][nN][fF]([iI][nN][iI][tT][yY])?)\s*$"
+class Withdrawn(Exception):
+    """Columns are not what their first cells made us assume: go through the table once more."""
 
 
 class TextTable:
-    """A CSV file in UTF-8 with a header, gzipped or not.
+    """A CSV file, compressed or not, that is written in the habits given.
 
     Parameters
     ----------
     origin
         The file.
-    separator, decimal
-        What stands between cells, and between the whole and the fraction of a number.
-    missing
-        Cells that count as no value, after those that always do (`MISSING`).
+    habits
+        How it is written.
+    words
+        How options are called in front of the person who reads messages.
+
+    Attributes
+    ----------
+    rewrites
+        Columns of numbers with units or groups of thousands, and how they are read. One of them
+        that holds something else further down is left out, once `Withdrawn` was raised.
     """
 
     block_bytes = 4 << 20  # read at a time
 
-    def __init__(
-        self, origin: Origin, separator: str, decimal: str, missing: Sequence[str] = ()
-    ) -> None:
-        for name, value in (("separator", separator), ("decimal", decimal)):
-            if len(value.encode()) != 1 or value in '"\r\n':
-                raise ProblemError(f"{name} must be one character, got {value!r}")
-        if separator == decimal:
-            raise ProblemError(f"separator and decimal must differ, both are {decimal!r}")
-        self.title = origin.title
-        self.decimal = decimal
+    def __init__(self, origin: Origin, habits: Habits, words: Words = PYTHON) -> None:
+        self.title, self.words = origin.title, words
+        self.decimal = habits.decimal
         self.types: Mapping[str, Any] = {}
+        self.habits = habits
         self._origin = origin
-        self._separator = separator
-        self._missing = [*MISSING, *missing]
+        self._separator = habits.separator
+        self._quote = habits.quote.encode()
+        self._missing = [*MISSING, *habits.missing]
         self._skip, self._first_line, self.names = self._header()
+        self.rewrites = {
+            name: Rewrite(
+                habits.units.get(name, ""),
+                habits.thousands if name in habits.grouped or name in habits.units else "",
+                habits.decimal,
+            )
+            for name in {*habits.units, *habits.grouped}
+        }
+        self._never: set[str] = set()  # rewritten columns that were withdrawn
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, a block of the file at a time; types not given are inferred."""
-        for data, line in self._blocks():
+        for data, line in self._blocks(left):
             table = self._parse(data, line, columns, types)
             if table.num_rows:
                 yield Batch(table, _Place(self, data, line))
 
+    def also_missing(self, word: str) -> None:
+        """Take cells that hold just this word for missing."""
+        self._missing.append(word)
+
     def rows(self, data: bytes, line: int) -> Iterator[tuple[int, list[str]]]:
         """The rows of a block with the line each begins on; slow, for messages."""
         text = io.StringIO(data.decode("utf-8", "replace"), newline="")
-        reader = csv.reader(text, delimiter=self._separator)
+        reader = csv.reader(text, delimiter=self._separator, quotechar=self.habits.quote)
         begins = line
         try:
             for cells in reader:
@@ -87,12 +106,12 @@ class TextTable:
 
     def _header(self) -> tuple[int, int, tuple[str, ...]]:
         """Bytes and lines up to the first row, and the names."""
-        with self._origin.open() as handle:
+        with self._opened() as handle:
             data = self._read(handle)
         at = len(BOM) if data.startswith(BOM) else 0
         line, record = 1, b""
         while at < len(data) and not record.strip():
-            end = _first_row_end(data, at)
+            end = first_row_end(data, at, self._quote)
             record = data[at:end]
             line += record.count(b"\n")
             at = end
@@ -104,44 +123,87 @@ class TextTable:
                 f"{self.title} has lines that end in a bare carriage return: convert it"
             )
         cells = next(self.rows(record, 1))[1]
+        if not self.habits.header:
+            names = tuple(f"c{i}" for i in range(1, len(cells) + 1))
+            return at - len(record), line - record.count(b"\n"), names
         names = tuple(name.strip() for name in cells)
         self._right_separator(names)
         return at, line, names
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Readable]:
+        """The file from its beginning, in UTF-8, without comments."""
+        with self._origin.open() as handle:
+            if self.habits.encoding != UTF8:
+                handle = Decoded(handle, self.habits.encoding, self.title)
+            if self.habits.comment:
+                handle = Uncommented(handle, self.habits.comment, self.habits.quote)
+            yield handle
 
     def _right_separator(self, names: tuple[str, ...]) -> None:
         others = [c for c in (",", ";", "\t", "|") if c != self._separator and c in names[0]]
         if len(names) == 1 and others:
             raise DataError(
-                f"{self.title} has one column, {names[0]!r}: is its separator {others[0]!r}?"
+                f"{self.title} has one column, {names[0]!r}: is its separator {others[0]!r}? Say "
+                f"{self.words.say('separator', others[0])}"
             )
 
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        """Whole rows, about `block_bytes` at a time, and the line they begin on."""
-        with self._origin.open() as handle:
+    def _blocks(self, left: Left | None = None) -> Iterator[tuple[bytes, int]]:
+        """Whole rows, about `block_bytes` at a time, and the line they begin on.
+
+        With `left`, no row is touched beyond as many as it says are wanted still.
+        """
+        with self._opened() as handle:
             self._read(handle, self._skip)
             line, rest = self._first_line, b""
             while chunk := self._read(handle):
                 data = rest + chunk
-                end = _last_row_end(data)
+                end = last_row_end(data, self._quote)
                 if end == 0 and len(data) > LONGEST:
                     raise DataError(
-                        f'{self.title}: the row of line {line} does not end; is a quote (") open?'
+                        f"{self.title}: the row of line {line} does not end; is a quote "
+                        f"({self.habits.quote}) open?"
                     )
-                if end:
-                    yield data[:end], line
-                line += data.count(b"\n", 0, end)
+                for start, stop in self._pieces(data, end, left):
+                    yield data[start:stop], line
+                    line += data.count(b"\n", start, stop)
+                if left is not None and left() <= 0:
+                    return
                 rest = data[end:]
             if rest.strip():
                 yield rest, line
 
+    def _pieces(self, data: bytes, end: int, left: Left | None) -> Iterator[tuple[int, int]]:
+        """Where rows up to `end` begin and end: all of them, or as many at a time as are wanted."""
+        if left is None:
+            if end:
+                yield 0, end
+            return
+        start = 0
+        while start < end and (wanted := left()) > 0:
+            stop = start
+            for _ in range(wanted):
+                stop = first_row_end(data, stop, self._quote)
+                if stop >= end:
+                    break
+            yield start, min(stop, end)
+            start = stop
+
     def _read(self, handle: Readable, size: int | None = None) -> bytes:
-        with readable(self.title):
-            return handle.read(self.block_bytes if size is None else size)
+        """As many bytes as that; fewer only at the end."""
+        wanted, parts = self.block_bytes if size is None else size, []
+        with readable(self.title, self._origin.packing):
+            while wanted > 0 and (data := handle.read(wanted)):
+                parts.append(data)
+                wanted -= len(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _parse(
         self, data: bytes, line: int, columns: Sequence[str], types: Mapping[str, Any]
     ) -> Any:
         arrow, arrow_csv = extra("pyarrow", "files"), extra("pyarrow.csv", "files")
+        string = arrow.string()
+        rewritten = [n for n in columns if n in self.rewrites and types.get(n) != string]
         try:
             table = arrow_csv.read_csv(
                 arrow.BufferReader(data),
@@ -151,11 +213,13 @@ class TextTable:
                     use_threads=len(data) >= MANY_BYTES,
                 ),
                 parse_options=arrow_csv.ParseOptions(
-                    delimiter=self._separator, newlines_in_values=b'"' in data
+                    delimiter=self._separator,
+                    quote_char=self.habits.quote,
+                    newlines_in_values=self._quote in data,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     include_columns=list(columns),
-                    column_types=dict(types),
+                    column_types={**types, **dict.fromkeys(rewritten, string)},
                     null_values=self._missing,
                     true_values=TRUE,
                     false_values=FALSE,
@@ -167,6 +231,38 @@ class TextTable:
             self._explain(data, line, types, error)
         if any(arrow.types.is_binary(field.type) for field in table.schema):
             self._decodable(data, line)
+        if self.habits.thousands:
+            rewritten += self._late(table, types)
+        return self._rewritten(table, rewritten)
+
+    def _late(self, table: Any, types: Mapping[str, Any]) -> list[str]:
+        """Columns that are text in this block and may be numbers with groups of thousands."""
+        is_string = extra("pyarrow", "files").types.is_string
+        rewrite = Rewrite("", self.habits.thousands, self.decimal)
+        late = [
+            field.name
+            for field in table.schema
+            if is_string(field.type)
+            and field.name not in {*types, *self.rewrites, *self._never}
+            and rewrite.numbers(table.column(field.name)) is not None
+        ]
+        self.rewrites.update(dict.fromkeys(late, rewrite))
+        return late
+
+    def _rewritten(self, table: Any, names: Sequence[str]) -> Any:
+        """The same rows, these columns as numbers."""
+        wrong = []
+        for name in names:
+            numbers = self.rewrites[name].numbers(table.column(name))
+            if numbers is None:
+                wrong.append(name)
+            else:
+                table = table.set_column(table.schema.get_field_index(name), name, numbers)
+        if wrong:
+            self._never.update(wrong)
+            for name in wrong:
+                del self.rewrites[name]
+            raise Withdrawn
         return table
 
     def _explain(
@@ -175,7 +271,8 @@ class TextTable:
         """Say what is wrong with a block that Arrow refused, and on which line."""
         is_floating = extra("pyarrow", "files").types.is_floating
         number = re.compile(number_pattern(self.decimal))
-        numeric = [i for i, n in enumerate(self.names) if n in types and is_floating(types[n])]
+        plain = {n for n, t in types.items() if is_floating(t)} - {*self.rewrites}
+        numeric = [i for i, n in enumerate(self.names) if n in plain]
         self._decodable(data, line)
         for at, cells in self.rows(data, line):
             if len(cells) != len(self.names):
@@ -187,7 +284,8 @@ class TextTable:
                 if cells[i] not in self._missing and not number.match(cells[i]):
                     raise DataError(
                         f"{self.title}, line {at:,}: {shortened(cells[i])} is not a number "
-                        f"(column {self.names[i]!r})"
+                        f"(column {self.names[i]!r}): mend it, or say "
+                        f"{self.words.say('missing', cells[i])}"
                     )
         what = str(error).splitlines()[0]
         raise DataError(f"{self.title}, somewhere from line {line:,} on: {what}") from None
@@ -197,7 +295,10 @@ class TextTable:
             data.decode("utf-8")
         except UnicodeDecodeError as error:
             at = line + data.count(b"\n", 0, error.start)
-            raise DataError(f"{self.title}, line {at:,}: not UTF-8, convert the file") from None
+            raise DataError(
+                f"{self.title}, line {at:,}: not UTF-8: say which encoding it is, such as "
+                f"{self.words.say('encoding', 'cp1252')}"
+            ) from None
 
 
 class _Place:
@@ -216,27 +317,27 @@ def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
 
 
-def _first_row_end(data: bytes, start: int) -> int:
+def first_row_end(data: bytes, start: int, quote: bytes = b'"') -> int:
     """Where the row that begins at `start` ends: after a newline outside quotes."""
     end = start
     while True:
         end = data.find(b"\n", end) + 1
         if end == 0:
             return len(data)
-        if data.count(b'"', start, end) % 2 == 0:
+        if data.count(quote, start, end) % 2 == 0:
             return end
 
 
-def _last_row_end(data: bytes) -> int:
+def last_row_end(data: bytes, quote: bytes = b'"') -> int:
     """Where the last complete row ends, 0 if none does. `data` begins with a row.
 
     A newline ends a row if the quotes before it are even in number. Going back past the last quote
     leaves one fewer, so each step counts only the bytes it gives up.
     """
     end = data.rfind(b"\n") + 1
-    quotes = data.count(b'"', 0, end)
+    quotes = data.count(quote, 0, end)
     while end and quotes % 2:
-        before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end)) + 1
-        quotes -= data.count(b'"', before, end)
+        before = data.rfind(b"\n", 0, data.rfind(quote, 0, end)) + 1
+        quotes -= data.count(quote, before, end)
         end = before
     return end

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, nearest, whole_number
 from keyhole.streams.arrays import Block, block_rows, rows_of
+from keyhole.streams.codes import WORDS, find_codes
 from keyhole.streams.columns import Column, numbers
-from keyhole.streams.csv_text import TextTable
-from keyhole.streams.origin import ARROW_FILE, ARROW_STREAM, PARQUET, Origin
+from keyhole.streams.csv_text import Withdrawn
+from keyhole.streams.opening import Opened, open_table
+from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
-from keyhole.streams.survey import Role, Survey, survey
-from keyhole.streams.tables import ArrowTable, Batch, FrameTable, ParquetTable, Table
+from keyhole.streams.survey import OddCell, Role, Survey, survey
+from keyhole.streams.tables import Batch, Table
 
 SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
 
@@ -40,6 +41,14 @@ class FileStream:
         How every column that is used becomes features.
     groups
         By column that is used, the features that it becomes.
+    assumed
+        What nobody said and the file shows: each with the argument that says otherwise.
+    codes
+        By feature, the numbers that stand for no value and how often they do; with `missing="auto"`
+        only.
+    unknown
+        By column, how many cells of the last pass held a level that is not known: possible only
+        where the features are those of another stream.
     """
 
     def __init__(
@@ -49,6 +58,8 @@ class FileStream:
         names: Sequence[str],
         target: str | None,
         found: Survey,
+        assumed: Sequence[Assumption] = (),
+        most: int | None = None,
     ) -> None:
         self.names: tuple[str, ...] = tuple(names)
         self.target = target
@@ -56,6 +67,11 @@ class FileStream:
         self.rounds: int | None = found.rows - found.without_target
         self.left_out = found.without_target
         self.columns = tuple(columns)
+        self.assumed = tuple(assumed)
+        self.codes: dict[str, dict[float, int]] = {}
+        self.unknown: dict[str, int] = {}
+        self._coded: list[tuple[int, Floats]] = []
+        self._most = most
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
@@ -72,7 +88,12 @@ class FileStream:
         >>> read(frame, target="bmi").groups
         {'age': ('age',), 'sex': ('sex=f', 'sex=m')}
         """
-        return {c.name: tuple(self.names[j] for j in c.places) for c in self.columns}
+        parents: Mapping[str, str] = getattr(self._table, "parents", {})  # when of when:month
+        found: dict[str, tuple[str, ...]] = {}
+        for c in self.columns:
+            name = parents.get(c.name, c.name)
+            found[name] = (*found.get(name, ()), *(self.names[j] for j in c.places))
+        return found
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
@@ -83,17 +104,42 @@ class FileStream:
         size = max(most, block_rows(self.d))  # few rows at a time would be slow to encode
         used = [column.name for column in self.columns]
         wanted = used if self.target is None else [*used, self.target]
-        for batch in self._table.batches(wanted, self._types, size):
+        played, self.unknown = 0, {}
+
+        def left() -> int:
+            return (self._most or 0) - played
+
+        limit = None if self._most is None else left
+        for batch in self._table.batches(wanted, self._types, size, limit):
             for start in range(0, batch.rows.num_rows, size):
                 X, y = self._encode(batch, start, size)
+                X, y = (X, y) if limit is None else (X[: limit()], y[: limit()])
+                played += len(y)
                 for i in range(0, len(y), most):
                     yield X[i : i + most], y[i : i + most]
+            if limit is not None and limit() <= 0:
+                return
+
+    def without_codes(self) -> FileStream:
+        """The same stream, numbers that stand for no value left out; one pass finds them."""
+        found = find_codes(self.blocks(), self.d)
+        self.codes = {self.names[j]: codes for j, codes in found.items()}
+        self._coded = [(j, np.array(sorted(codes))) for j, codes in found.items()]
+        self.assumed += tuple(
+            Assumption(f"{_listed(codes)} in {name!r} no value", "missing")
+            for name, codes in self.codes.items()
+        )
+        return self
 
     def _encode(self, batch: Batch, start: int, size: int) -> Block:
         part = batch.rows.slice(start, size)
         X = np.empty((part.num_rows, self.d), self.dtype)
         for column in self.columns:
-            column.encode(part.column(column.name), X)
+            unknown = column.encode(part.column(column.name), X)
+            if unknown:
+                self.unknown[column.name] = self.unknown.get(column.name, 0) + unknown
+        for j, codes in self._coded:
+            X[np.isin(X[:, j], codes), j] = np.nan
         for row, feature in np.argwhere(np.abs(X) > self._largest)[:1]:
             name = next(c.name for c in self.columns if feature in c.places)
             self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
@@ -122,10 +168,17 @@ def read(
     features: Sequence[str] | None = None,
     most_levels: int = 50,
     separator: str | None = None,
-    decimal: str = ".",
-    missing: Sequence[str] = (),
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    comment: str | None = None,
+    quote: str | None = None,
+    missing: str | Sequence[str] = (),
+    dates: str | Sequence[str] = (),
+    sheet: str | None = None,
 ) -> FileStream:
-    """A file or a dataframe as a stream of examples.
+    """A file, several of them or a dataframe as a stream of examples.
 
     Numbers are features as they are, true and false are 1 and 0, and a column of text becomes one
     indicator per level, `colour=red`, in alphabetical order. The levels are those of the whole
@@ -136,9 +189,11 @@ def read(
     Parameters
     ----------
     source
-        The path of a CSV (also gzipped), Parquet or Arrow IPC file, told apart by the first bytes;
-        "-" for standard input, which like any pipe is copied to a temporary file so that it can be
-        read again; or a dataframe that narwhals knows (pandas, polars, pyarrow, ...).
+        The path of a CSV (also compressed), Parquet or Arrow IPC file or of a spreadsheet, told
+        apart by the first bytes; "-" for standard input, which like any pipe is copied to a
+        temporary file so that it can be read again; a folder or a pattern such as `parts/*.csv`, or
+        a list of paths: files with the same columns, one after the other; or a dataframe that
+        narwhals knows (pandas, polars, pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -150,16 +205,26 @@ def read(
         columns it does not name are left out, and a level it does not name is 0 everywhere.
     most_levels
         A text column with more levels is refused: it is an identifier or free text.
-    separator, decimal, missing
-        Of CSV: between cells ("," by default, a tab in .tsv), the decimal point, and further texts
-        that mean no value, besides an empty cell, NA, NaN, null, None, ? and the like.
+    separator, decimal, thousands, encoding, header, comment, quote
+        How a CSV is written: what is between cells, the decimal point, what groups digits, the
+        encoding, whether the first row has names (if not, they are c1, c2, ...), what comment lines
+        begin with, the quotation mark. None: found out from the first rows where these are clear,
+        and told in `assumed`; otherwise "," (a tab in .tsv), ".", "", UTF-8, True, "" and '"'.
+    missing
+        Further texts that mean no value in a CSV, besides an empty cell, NA, NaN, null, None, ? and
+        the like. "auto" among them: codes such as 9999, -1 and - are found and left out too.
+    dates
+        What columns of dates become: "ordinal" (days since 1970), "month", "weekday", "hour", or
+        several of these. Without it they are refused.
+    sheet
+        Of a spreadsheet; None for the first one.
 
     Guarantee
     ---------
-    Memory is for one block of rows, however long the file. What cannot be used is a DataError of
-    one line that names file, line or row (counted from 1), column and remedy. Checked in the first
-    pass: names, kinds, levels, the shape of CSV; in every pass: that values are finite, that the
-    file has not changed.
+    Memory is for one block of rows, however long the file; a spreadsheet is held in memory once.
+    What cannot be used is a DataError of one line that names file, line or row (counted from 1),
+    column and remedy. Checked in the first pass: names, kinds, levels, the shape of CSV; in every
+    pass: that values are finite, that the file has not changed. What was assumed is in `assumed`.
 
     Examples
     --------
@@ -175,8 +240,45 @@ def read(
     [nan  0.  1.] 31.0
     [54. nan nan] 22.0
     """
-    limit = whole_number("most_levels", most_levels, 1)
-    table = _open(source, separator, decimal, missing)
+    return read_request(
+        source,
+        Request(
+            target,
+            ignore,
+            categorical,
+            features,
+            most_levels,
+            separator,
+            decimal,
+            thousands,
+            encoding,
+            header,
+            comment,
+            quote,
+            (missing,) if isinstance(missing, str) else tuple(missing),
+            (dates,) if isinstance(dates, str) else tuple(dates),
+            sheet,
+        ),
+    )
+
+
+def read_request(source: object, request: Request) -> FileStream:
+    """The same as `read`, with its arguments in a record."""
+    limit = whole_number(request.words.name("most_levels"), request.most_levels, 1)
+    _check_features(request.features)
+    opened = open_table(source, request)
+    try:
+        return _stream(opened, request, limit)
+    except DataError as error:
+        line = told(opened.assumed, request.words)
+        if not line:
+            raise
+        raise DataError(f"{error} ({line})") from None
+
+
+def _stream(opened: Opened, request: Request, limit: int) -> FileStream:
+    table, target = opened.table, request.target
+    ignore, categorical, features = request.ignore, request.categorical, request.features
     label = () if target is None else (target,)
     _check_names(table, (*label, *ignore, *categorical))
     if features is None:
@@ -190,24 +292,51 @@ def read(
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
     roles |= dict.fromkeys(label, Role.TARGET)
-    found = survey(table, roles, limit if features is None else None)
+    most = limit if features is None else None
+    found, words = _surveyed(opened, roles, most, request)
     if features is None:
         spread = found.levels
         features = [name for item in spread.items() for name in _labels(*item)]
-    return FileStream(table, _columns(table, spread, features), features, target, found)
+    columns = _columns(table, spread, features, request.known)
+    assumed = [*opened.still_assumed(), *words]
+    stream = FileStream(table, columns, features, target, found, assumed, request.rounds)
+    return stream.without_codes() if request.codes else stream
 
 
-def _open(source: object, separator: str | None, decimal: str, missing: Sequence[str]) -> Table:
-    if not isinstance(source, str | os.PathLike):
-        return FrameTable(source)
-    origin = Origin(source)
-    if origin.magic == PARQUET:
-        return ParquetTable(origin)
-    if origin.magic in (ARROW_FILE, ARROW_STREAM):
-        return ArrowTable(origin)
-    if separator is None:
-        separator = "\t" if ".tsv" in origin.path.suffixes[-2:] else ","
-    return TextTable(origin, separator, decimal, missing)
+def _surveyed(
+    opened: Opened, roles: dict[str, Role], most_levels: int | None, request: Request
+) -> tuple[Survey, list[Assumption]]:
+    """What a first pass finds: once more where it shows that something was assumed too soon."""
+    words: list[Assumption] = []
+    while True:
+        try:
+            return survey(opened.table, roles, most_levels, request.rounds), words
+        except Withdrawn:
+            continue
+        except OddCell as odd:
+            text = odd.text.strip()
+            again = any(word.what == _no_value(text) for word in words)
+            if again or not request.codes or text not in WORDS or not opened.texts:
+                raise DataError(str(odd)) from None
+            words.append(Assumption(_no_value(text), "missing"))
+            for table in opened.texts:
+                table.also_missing(odd.text)
+
+
+def _no_value(text: str) -> str:
+    return f"{text!r} means no value"
+
+
+def _check_features(features: Sequence[str] | None) -> None:
+    if features is None:
+        return
+    listed = isinstance(features, Iterable) and not isinstance(features, str)
+    if not (listed and all(isinstance(name, str) for name in list(features))):
+        raise DataError(f"features must be a list of names, got {shortened(features)}")
+
+
+def _listed(codes: Mapping[float, int]) -> str:
+    return " and ".join(f"{code:g} ({times:,} times)" for code, times in codes.items())
 
 
 def _check_names(table: Table, asked: Sequence[str]) -> None:
@@ -221,7 +350,8 @@ def _check_names(table: Table, asked: Sequence[str]) -> None:
         first[name] = i
     if "" in first and "" not in asked:
         raise DataError(
-            f"{table.title}: column {first['']} has no name; name it, or leave it out: ignore=['']"
+            f"{table.title}: column {first['']} has no name; name it, or leave it out: "
+            f"{table.words.say('ignore', '')}"
         )
     for name in asked:
         if name not in first:
@@ -241,13 +371,20 @@ def _labels(name: str, levels: Sequence[str] | None) -> list[str]:
     return [name] if levels is None else [f"{name}={level}" for level in levels]
 
 
-def _columns(table: Table, spread: Spread, features: Sequence[str]) -> list[Column]:
+def _columns(
+    table: Table, spread: Spread, features: Sequence[str], known: Sequence[str] = ()
+) -> list[Column]:
     place = {name: i for i, name in enumerate(features)}
     if len(place) < len(features):
         twice = next(name for i, name in enumerate(features) if place[name] != i)
         raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
     columns = [
-        Column(name, levels, np.array([place[n] for n in _labels(name, levels)], dtype=np.int64))
+        Column(
+            name,
+            levels,
+            np.array([place[n] for n in _labels(name, levels)], dtype=np.int64),
+            frozenset(n[len(name) + 1 :] for n in known if n.startswith(f"{name}=")),
+        )
         for name, levels in spread.items()
     ]
     written = sorted(int(j) for column in columns for j in column.places)
@@ -258,9 +395,6 @@ def _columns(table: Table, spread: Spread, features: Sequence[str]) -> list[Colu
 
 def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> Spread:
     """The columns behind the names of an earlier stream, and the levels it had of each."""
-    listed = isinstance(features, Iterable) and not isinstance(features, str)
-    if not listed or not all(isinstance(feature, str) for feature in features):
-        raise DataError(f"features must be a list of names, got {shortened(features)}")
     columns = [name for name in table.names if name not in ignore]
     for feature in features:
         if not readings(feature, columns):

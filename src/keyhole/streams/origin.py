@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, nearest
+from keyhole.streams.packing import (
+    DAMAGE,
+    GZIP,
+    PACKED,
+    ZIP,
+    Readable,
+    is_spreadsheet,
+    unpacked,
+)
 
-PARQUET, ARROW_FILE, ARROW_STREAM, GZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"\x1f\x8b"
-# What people have on their disks that is no table yet, by its first bytes.
+PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, before 2007
+KNOWN = (PARQUET, ARROW_FILE, ARROW_STREAM, OLD_EXCEL, *PACKED)
+# What people have on their disks that is no table, by its first bytes.
 FOREIGN = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstandard",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
+    b"%PDF": "a PDF document",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite f": "an SQLite database",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"Obj\x01": "an Avro file",
+    b"<!DOCTYP": "a web page",
+    b"<!doctyp": "a web page",
+    b"<html": "a web page",
+    b"$FL2": "an SPSS file",
+    b"<stata_d": "a Stata file",
 }
 NAMED = {
     ".parquet": (PARQUET,),
@@ -34,12 +49,7 @@ NAMED = {
     ".feather": (ARROW_FILE,),
     ".gz": (GZIP,),
 }
-
-
-class Readable(Protocol):
-    """All that is asked of an open file."""
-
-    def read(self, size: int, /) -> bytes: ...
+URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
 
 class Origin:
@@ -55,13 +65,17 @@ class Origin:
             self.path = self._put_by(sys.stdin.buffer)
         else:
             path = Path(source)
+            if URL.match(str(source)):
+                raise DataError(
+                    f"{source} is a URL, and only files are read: download it, then name the file"
+                )
             if "\0" in str(path):
                 raise DataError(f"a path cannot hold a NUL character, got {str(path)!r}")
             self.title = path.name
             with readable(str(source)):
                 mode = self._existing(path).st_mode
                 if stat.S_ISDIR(mode):
-                    raise DataError(f"{source} is a directory: name one file")
+                    raise DataError(f"{source} is a directory: name a file, or several")
                 if stat.S_ISREG(mode):
                     self.path = path
                 else:
@@ -80,22 +94,29 @@ class Origin:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Readable]:
-        """The bytes from the beginning, decompressed if the file is gzip."""
+        """The bytes from the beginning, decompressed if the file is compressed."""
         self.check()
-        with self.path.open("rb") as raw:
-            if self.magic != GZIP:
-                yield raw
-                return
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield unpacked
+        with contextlib.ExitStack() as stack:
+            with readable(self.title, self.packing):
+                raw = stack.enter_context(self.path.open("rb"))
+                handle = stack.enter_context(unpacked(raw, self.magic, self.title))
+            yield handle
+
+    @property
+    def is_spreadsheet(self) -> bool:
+        """Whether this is a workbook of Excel or of OpenDocument."""
+        return self.magic == OLD_EXCEL or (self.magic == ZIP and is_spreadsheet(self.path))
+
+    @property
+    def packing(self) -> str:
+        """How the file is compressed, in a word; empty if it is not."""
+        return PACKED.get(self.magic, "")
 
     def _recognise(self, head: bytes) -> bytes:
         """The magic of a format we read, or b'' for text."""
         if not head:
             raise DataError(f"{self.title} is empty")
-        found = next(
-            (m for m in (PARQUET, ARROW_FILE, ARROW_STREAM, GZIP) if head[: len(m)] == m), b""
-        )
+        found = next((m for m in KNOWN if head[: len(m)] == m), b"")
         suffix = self.path.suffix.lower()
         if found not in NAMED.get(suffix, (found,)):
             raise DataError(
@@ -105,7 +126,8 @@ class Origin:
         for magic, what in FOREIGN.items():
             if not found and head.startswith(magic):
                 raise DataError(
-                    f"{self.title} is {what}: give CSV in UTF-8 (also .gz), Parquet or Arrow"
+                    f"{self.title} is {what}: give CSV (also compressed), a spreadsheet, Parquet "
+                    "or Arrow"
                 )
         return found
 
@@ -131,15 +153,15 @@ class Origin:
 
 
 @contextlib.contextmanager
-def readable(title: str) -> Iterator[None]:
+def readable(title: str, packing: str = "") -> Iterator[None]:
     """Turn whatever reading a file may raise into a DataError of one line."""
     arrow = extra("pyarrow", "files")
     try:
         yield
     except EOFError:
-        raise DataError(f"{title} is a truncated gzip file: its end is missing") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{title} is a damaged gzip file: {_line(error)}") from None
+        raise DataError(f"{title} is a truncated {packing} file: its end is missing") from None
+    except DAMAGE as error:
+        raise DataError(f"{title} is a damaged {packing} file: {_line(error)}") from None
     except (OSError, arrow.ArrowException) as error:
         if isinstance(error, OSError) and error.strerror:
             raise DataError(f"{title} cannot be read: {error.strerror}") from None

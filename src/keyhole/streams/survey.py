@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
+from keyhole.errors import shortened
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
-from keyhole.streams.csv_text import number_pattern
-from keyhole.streams.tables import Batch, Table
+from keyhole.streams.dates import looks_like_a_date
+from keyhole.streams.habits import number_pattern
+from keyhole.streams.tables import Batch, Left, Table
 
 ROWS = 1 << 14  # at a time; a table of text has blocks of its own
 USABLE = (Kind.EMPTY, Kind.NUMBER, Kind.FLAG, Kind.TEXT)
+
+
+class OddCell(DataError):
+    """A cell of text in a column of numbers; `text` is what it holds."""
+
+    text = ""
 
 
 class Role(Enum):
@@ -36,11 +45,13 @@ class Survey:
     without_target: int
 
 
-def survey(table: Table, roles: Mapping[str, Role], most_levels: int | None) -> Survey:
+def survey(
+    table: Table, roles: Mapping[str, Role], most_levels: int | None, rounds: int | None = None
+) -> Survey:
     """Go through a table once and find out about the columns that have roles.
 
     A table that has types is asked for its target and its text columns only. `most_levels` None
-    collects no levels: they are known.
+    collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
     """
     seen = {name: _Sighting(table, name, role, most_levels) for name, role in roles.items()}
     for name, arrow_type in table.types.items():
@@ -48,15 +59,27 @@ def survey(table: Table, roles: Mapping[str, Role], most_levels: int | None) -> 
             seen[name].declare(arrow_type)
     open_questions = [name for name, s in seen.items() if not table.types or s.needs_a_look]
     rows = 0
-    for batch in table.batches(open_questions or list(seen)[:1], _as_text(roles), ROWS):
-        rows += batch.rows.num_rows
-        for name in open_questions:
-            seen[name].note(batch)
+
+    def absent() -> int:
+        return sum(s.absent for s in seen.values())
+
+    def left() -> int:
+        return (rounds or 0) - (rows - absent())
+
+    limit = None if rounds is None else left
+    asked = open_questions or list(seen)[:1]
+    for batch in table.batches(asked, _as_text(roles), ROWS, limit):
+        for part in _parts(batch, limit):
+            rows += part.rows.num_rows
+            for name in open_questions:
+                seen[name].note(part)
+        if limit is not None and limit() <= 0:
+            break
     if rows == 0:
         raise DataError(f"{table.title} has columns but no rows")
     for sighting in seen.values():
         sighting.settle()
-    without = sum(s.absent for s in seen.values())
+    without = absent()
     if without == rows:
         target = next(name for name, role in roles.items() if role is Role.TARGET)
         raise DataError(f"{table.title}: the target {target!r} is missing in every row")
@@ -66,6 +89,21 @@ def survey(table: Table, roles: Mapping[str, Role], most_levels: int | None) -> 
         rows=rows,
         without_target=without,
     )
+
+
+def _parts(batch: Batch, left: Left | None) -> Iterator[Batch]:
+    """A batch, or as many of its rows at a time as are wanted still."""
+    if left is None:
+        yield batch
+        return
+    start, end = 0, batch.rows.num_rows
+    while start < end and (wanted := left()) > 0:
+        yield Batch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
+        start += wanted
+
+
+def _further(place: Callable[[int], str], start: int, i: int) -> str:
+    return place(start + i)
 
 
 def _as_text(roles: Mapping[str, Role]) -> dict[str, Any]:
@@ -79,6 +117,8 @@ class _Sighting:
     def __init__(self, table: Table, name: str, role: Role, most_levels: int | None) -> None:
         self.absent = 0  # rows without a target
         self._title = table.title
+        self._words = table.words
+        self._decimal = table.decimal
         self._name = name
         self._numeric = role in (Role.NUMBERS, Role.TARGET)
         self._is_target = role is Role.TARGET
@@ -144,18 +184,35 @@ class _Sighting:
         if Kind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
             place, text = self._odd
             must = "must be" if self._numeric else "is mostly"
-            remedy = "mend the cell or declare it missing (missing)"
-            if not self._numeric:
-                remedy += ", leave the column out (ignore), or say that it is categorical"
-            raise DataError(
-                f"{self._title}, {place}: {self._what} {must} {most.value}, got {text!r}: {remedy}"
+            error = OddCell(
+                f"{self._title}, {place}: {self._what} {must} {most.value}, got {text!r}"
+                f"{self._hint(text)}: {self._remedy(text)}"
             )
+            error.text = text
+            raise error
         if Kind.TEXT in self._kinds and self._numeric:
             self._refuse_kind(Kind.TEXT)
 
     @property
     def _what(self) -> str:
         return f"the target {self._name!r}" if self._is_target else f"column {self._name!r}"
+
+    def _hint(self, text: str) -> str:
+        """A guess at what a cell is, as a question."""
+        if looks_like_a_date(text):
+            return f" (is it a date? Say {self._words.say('dates', 'ordinal')})"
+        other = "," if self._decimal == "." else "."
+        if re.fullmatch(rf"\s*[+-]?[0-9]+{re.escape(other)}[0-9]+\s*", text):
+            return f" (is the decimal {other!r}? Say {self._words.say('decimal', other)})"
+        return ""
+
+    def _remedy(self, text: str) -> str:
+        say = self._words.say
+        remedy = f"mend the cell, or say that it means no value ({say('missing', text)})"
+        if self._numeric:
+            return remedy
+        ignore, codes = say("ignore", self._name), say("categorical", self._name)
+        return f"{remedy}, leave the column out ({ignore}) or take it for levels ({codes})"
 
     def _collect(self, cells: Any) -> None:
         if self._most_levels is None:
@@ -166,7 +223,9 @@ class _Sighting:
             self.settle()
             raise DataError(
                 f"{self._title}: {self._what} has more than {self._most_levels} different texts, "
-                f"such as {min(self._levels)!r}: leave it out (ignore) or allow more (most_levels)"
+                f"such as {shortened(min(self._levels))}{self._hint(min(self._levels))}: leave it "
+                f"out ({self._words.say('ignore', self._name)}) or allow more "
+                f"({self._words.say('most_levels', 4 * self._most_levels)})"
             )
 
     def _mostly(self) -> Kind | None:
@@ -189,9 +248,12 @@ class _Sighting:
             self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
 
     def _refuse_kind(self, kind: Kind) -> NoReturn:
-        remedy = "leave it out (ignore)"
+        remedy = f"leave it out ({self._words.say('ignore', self._name)})"
         if kind is Kind.DATE:
-            remedy += ", or turn it into numbers, such as days since a given day"
+            remedy += (
+                f", or make numbers of it ({self._words.say('dates', 'ordinal')}; also month, "
+                "weekday, hour)"
+            )
         if self._is_target:
             remedy = "it must be numbers"
         raise DataError(f"{self._title}: {self._what} holds {kind.value}: {remedy}")

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple, Protocol
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.origin import ARROW_STREAM, Origin, readable
+from keyhole.streams.words import PYTHON, Words
 
 # Less than this is read without threads: Arrow's, if the process ends while they are starting
 # (an error in the first rows), abort it on the way out.
 MANY_BYTES = 1 << 20
+
+
+Left = Callable[[], int]  # how many rows are wanted still
 
 
 class Batch(NamedTuple):
@@ -30,6 +34,10 @@ class Table(Protocol):
         """What to call the table in front of a person."""
 
     @property
+    def words(self) -> Words:
+        """How options are called in front of that person."""
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns, as they come; possibly one twice."""
 
@@ -42,11 +50,16 @@ class Table(Protocol):
         """The decimal point of numbers in text."""
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns; `rows` at a time unless the table has blocks of its own.
 
-        `types` says how cells of text are to be read; tables that have types ignore it.
+        `types` says how cells of text are to be read; tables that have types ignore it. `left` is
+        asked before rows are touched that could be refused for what they hold.
         """
 
 
@@ -57,8 +70,8 @@ class ParquetTable:
 
     decimal = "."
 
-    def __init__(self, origin: Origin) -> None:
-        self.title = origin.title
+    def __init__(self, origin: Origin, words: Words = PYTHON) -> None:
+        self.title, self.words = origin.title, words
         self._origin = origin
         with readable(self.title), self._open() as file:
             schema = file.schema_arrow
@@ -73,7 +86,11 @@ class ParquetTable:
         )
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
@@ -91,8 +108,8 @@ class ArrowTable:
 
     decimal = "."
 
-    def __init__(self, origin: Origin) -> None:
-        self.title = origin.title
+    def __init__(self, origin: Origin, words: Words = PYTHON) -> None:
+        self.title, self.words = origin.title, words
         self._origin = origin
         with readable(self.title), self._map() as source:
             schema = self._open(source).schema
@@ -109,7 +126,11 @@ class ArrowTable:
         return (ipc.open_stream if self._origin.magic == ARROW_STREAM else ipc.open_file)(source)
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, at most `rows` at a time."""
         with readable(self.title), self._map() as source:
@@ -135,7 +156,8 @@ class FrameTable:
     title = "the dataframe"
     decimal = "."
 
-    def __init__(self, frame: object) -> None:
+    def __init__(self, frame: object, words: Words = PYTHON) -> None:
+        self.words = words
         narwhals = extra("narwhals", "files")
         try:
             known = narwhals.from_native(frame, pass_through=True)
@@ -157,7 +179,11 @@ class FrameTable:
         self.types = dict(zip(self._table.schema.names, self._table.schema.types, strict=True))
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], rows: int
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, at most `rows` at a time."""
         yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))

@@ -1,0 +1,104 @@
+"""Several files that are one table: those of a folder, of a pattern, of a list."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keyhole.optional_imports import extra
+from keyhole.problem import DataError
+from keyhole.streams.columns import kind_of
+from keyhole.streams.tables import Batch, Left, Table
+
+SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods")
+PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
+
+
+def files_of(source: str | os.PathLike[str]) -> list[str]:
+    """The files that a path names: itself, those of a folder, or those that fit a pattern."""
+    path = os.fspath(source)
+    if not isinstance(path, str):
+        path = os.fsdecode(path)
+    if "\0" in path or path == "-" or os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        found = [str(p) for p in sorted(Path(path).iterdir()) if p.is_file() and _is_table(p.name)]
+        if not found:
+            raise DataError(
+                f"{path} is a folder without any CSV, Parquet, Arrow file or spreadsheet"
+            )
+        return found
+    if glob.has_magic(path) and not os.path.exists(path) and "://" not in path:
+        found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
+        if not found:
+            raise DataError(f"no file fits the pattern {path}")
+        return found
+    return [path]
+
+
+def _is_table(name: str) -> bool:
+    endings = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
+    return not name.startswith((".", "~$")) and name.lower().endswith(endings)
+
+
+class SeveralTables:
+    """Tables with the same columns, one after the other."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        first = tables[0]
+        self.title = f"{len(tables)} files"
+        self.names, self.decimal, self.words = first.names, first.decimal, first.words
+        self.tables = tuple(tables)
+        for table in tables[1:]:
+            self._check(first, table)
+        self.types = {name: self._type(name) for name in first.types}
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: Left | None = None,
+    ) -> Iterator[Batch]:
+        """The rows of one table after those of the other."""
+        for table in self.tables:
+            if left is not None and left() <= 0:
+                return
+            for batch in table.batches(columns, types, rows, left):
+                yield Batch(batch.rows, partial(_place, table.title, batch.place))
+
+    def _check(self, first: Table, other: Table) -> None:
+        if bool(first.types) is not bool(other.types):
+            raise DataError(f"{first.title} and {other.title} are not of one format")
+        here, there = set(first.names), set(other.names)
+        for name in [*first.names, *other.names]:
+            if name not in here or name not in there:
+                has, lacks = (first, other) if name in here else (other, first)
+                raise DataError(
+                    f"{lacks.title} has no column {name!r}, {has.title} has one: files that are "
+                    "read together have the same columns"
+                )
+        if len(other.names) != len(first.names):
+            raise DataError(f"{first.title} and {other.title} do not have the same columns")
+
+    def _type(self, name: str) -> Any:
+        """The type of a column in all files; numbers of different types are float64."""
+        types = [table.types[name] for table in self.tables]
+        if all(one == types[0] for one in types):
+            return types[0]
+        kinds = {kind_of(one) for one in types}
+        if len(kinds) > 1:
+            told = " and ".join(sorted(kind.value for kind in kinds))
+            raise DataError(f"{self.title}: column {name!r} holds {told}, file by file")
+        numeric = extra("pyarrow", "files").types
+        if any(numeric.is_integer(one) or numeric.is_floating(one) for one in types):
+            return extra("pyarrow", "files").float64()
+        return types[0]
+
+
+def _place(title: str, place: Any, i: int) -> str:
+    return f"{title}, {place(i)}"
