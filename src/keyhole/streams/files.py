@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, nearest, whole_number
+from keyhole.streams.answers import Answers, Positive
 from keyhole.streams.arrays import Block, block_rows, rows_of
 from keyhole.streams.columns import Column, numbers
 from keyhole.streams.csv_text import TextTable
 from keyhole.streams.origin import ARROW_FILE, ARROW_STREAM, PARQUET, Origin
 from keyhole.streams.resolve import Spread, readings, resolve
-from keyhole.streams.survey import Role, Survey, survey
+from keyhole.streams.survey import Role, Survey, Wanted, survey
 from keyhole.streams.tables import ArrowTable, Batch, FrameTable, ParquetTable, Table
 
 SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
@@ -40,6 +42,8 @@ class FileStream:
         How every column that is used becomes features.
     groups
         By column that is used, the features that it becomes.
+    answers
+        What the two values of the target mean, `yes` and `no`; None for a target of numbers.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class FileStream:
         self.rounds: int | None = found.rows - found.without_target
         self.left_out = found.without_target
         self.columns = tuple(columns)
+        self.answers = found.answers
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
@@ -99,11 +104,16 @@ class FileStream:
             self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
         if self.target is None:
             return X, np.full(len(X), np.nan)
-        y = numbers(part.column(self.target)).astype(np.float64, copy=False)
+        y = self._labels(part.column(self.target))
         for row in np.flatnonzero(np.abs(y) > LARGEST)[:1]:
             self._refuse(batch, start + int(row), f"the target {self.target!r}", float(y[row]))
         here = ~np.isnan(y)
         return (X, y) if here.all() else (X[here], y[here])
+
+    def _labels(self, cells: Any) -> Floats:
+        if self.answers is not None:
+            return self.answers.encode(cells)
+        return numbers(cells).astype(np.float64, copy=False)
 
     def _refuse(self, batch: Batch, row: int, what: str, value: float) -> None:
         size = "infinite" if np.isinf(value) else f"{value:g}, beyond {LARGEST:g} in size"
@@ -124,6 +134,8 @@ def read(
     separator: str | None = None,
     decimal: str = ".",
     missing: Sequence[str] = (),
+    positive: Positive | Answers | None = None,
+    yes_no: bool | None = None,
 ) -> FileStream:
     """A file or a dataframe as a stream of examples.
 
@@ -153,6 +165,14 @@ def read(
     separator, decimal, missing
         Of CSV: between cells ("," by default, a tab in .tsv), the decimal point, and further texts
         that mean no value, besides an empty cell, NA, NaN, null, None, ? and the like.
+    positive
+        The value of the target that means yes: it becomes 1, and any other 0. A target of exactly
+        two texts needs none: yes, true or positive is 1, or else the later in the alphabet. The
+        `answers` of an earlier stream, to have them again.
+    yes_no
+        Whether the target is about yes and no. None: a target of two texts, of true and false, or
+        of 0 and 1 is, and other numbers are not. True: any two numbers are, and the larger is
+        yes. False: true and false, and 0 and 1, are numbers. `answers` says what was decided.
 
     Guarantee
     ---------
@@ -190,7 +210,9 @@ def read(
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
     roles |= dict.fromkeys(label, Role.TARGET)
-    found = survey(table, roles, limit if features is None else None)
+    given = isinstance(positive, Answers)
+    wanted = Wanted(None if given else positive, yes_no, positive if given else None)
+    found = survey(table, roles, limit if features is None else None, wanted)
     if features is None:
         spread = found.levels
         features = [name for item in spread.items() for name in _labels(*item)]
