@@ -233,6 +233,14 @@ def _set(path: list[Any], value: Any) -> Callable[[Any], None]:
         ("calibrator", ["share"], np.full(5, 0.2)),
         ("calibrator", ["losses", 1], np.inf),
         ("calibrator", ["is"], "Something"),
+        ("linear", ["told", 2], 1e6),
+        ("linear", ["precision", 0], 0.0),
+        ("model", ["support", 0], 9),
+        ("model", ["support", 0], -1),
+        ("model", ["support"], np.array([1, 0])),
+        ("model", ["weights"], np.zeros(7)),
+        ("model", ["weights", 0], np.nan),
+        ("model", ["intercept"], np.zeros(2)),
         ("inner", ["learner"], "YesNoLearner"),
         ("inner", ["learner"], "Nobody"),
         ("inner", ["learner"], 7),
@@ -257,3 +265,27 @@ def test_the_figures_of_calibration_in_words() -> None:
     words = str(ours.calibration())
     assert "Platt scaling" in words
     assert "proven to be at most 6.7" in words
+
+
+def test_scores_of_the_linear_model_have_a_calibrator_of_their_own() -> None:
+    """It learns from bought values only, and only where all that the model needs was bought."""
+    X, y = rows(900, 2)
+    ours = kh.YesNoLearner(kh.RandomSubset(PROBLEM, seed=4))
+    bought = np.empty((900, 4), dtype=np.int32)
+    ours.advance(X, y, bought)
+    hidden = np.full_like(X, np.nan)
+    for t in range(900):
+        hidden[t, bought[t]] = X[t, bought[t]]
+    twin = kh.YesNoLearner(kh.RandomSubset(PROBLEM, seed=4))
+    twin.advance(hidden, y)
+    assert to_bytes(ours) == to_bytes(twin)
+    auto, some = learner(), X.copy()
+    some[500:600, 0] = np.nan  # the model needs feature 0: no score in these rounds
+    auto.advance(some, y)
+    told = auto.state().parts["linear"]["told"]
+    assert 50 < told[2] <= 800
+    scores = auto.intercept + X @ auto.weights
+    better, raw = kh.ProbabilityScores(), kh.ProbabilityScores()
+    better.add(y, auto.probabilities(scores))
+    raw.add(y, np.clip(scores, 0.001, 0.999))
+    assert better.log_loss < raw.log_loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Self, SupportsFloat
@@ -14,6 +15,14 @@ from keyhole.blocks.calibrate.isotonic import NO, YES
 from keyhole.blocks.calibrate.mixture import ROUNDS, Calibrator, calibrator
 from keyhole.errors import LARGEST, shortened
 from keyhole.learners.calibration import Calibration, calibration_of
+from keyhole.learners.linear_scores import (
+    believed,
+    learn_one,
+    learn_rows,
+    model_of,
+    next_look,
+    no_model,
+)
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import learner_class
 from keyhole.learners.studying import kept_per_row
@@ -98,7 +107,8 @@ class YesNoLearner(OneAtATime):
         if isinstance(learner, YesNoLearner):
             raise ProblemError("the learner predicts probabilities already: use it as it is")
         self._inner = learner
-        self._calibrator = calibrator()
+        self._calibrator, self._linear = calibrator(), calibrator()
+        self._model = no_model()  # as it was when it was last looked at
 
     @property
     def inner(self) -> Learner:
@@ -137,13 +147,16 @@ class YesNoLearner(OneAtATime):
 
     @one_at_a_time
     def probabilities(self, scores: ArrayLike) -> Floats:
-        """The probabilities of a yes that scores come to, by what is known now; NaN stays NaN.
+        """The probabilities of a yes that scores of the linear model come to; NaN stays NaN.
 
-        For scores of the linear model, `intercept + X @ weights` or `model().predict(...)`.
+        For `model().predict(...)`, or `intercept + X @ weights` of learners that have no `model`.
+        They have a calibrator of their own: it learns in rounds in which all that the model needs
+        was bought, from the model as it was up to 256 labels ago.
         """
         given = np.array(real_numbers("scores", scores), dtype=np.float64)
         found = np.empty(given.size)
-        calibrate.predict_all(self._calibrator, given.ravel(), found)
+        known = believed(self._linear, self._calibrator)
+        calibrate.predict_all(known, np.clip(given.ravel(), -LARGEST, LARGEST), found)
         result: Floats = np.where(np.isnan(given), np.nan, found.reshape(given.shape))
         return result
 
@@ -160,6 +173,8 @@ class YesNoLearner(OneAtATime):
         label, score = yes_or_no(y), self._score(seen)
         self._inner.tell(seen, label)
         calibrate.learn(self._calibrator, score, label)
+        learn_one(self._linear, self._model, seen, label)
+        self._look()
 
     def _score(self, seen: Observation) -> float:
         """What the learner inside predicts: for a probability, and for the pair that is learnt."""
@@ -183,10 +198,21 @@ class YesNoLearner(OneAtATime):
         if bought is None:
             bought = np.empty((len(labels), self.problem.width), dtype=np.int32)
         predictions = np.empty(len(labels))
-        for part in _parts(rows):  # what was played before an error is learnt here as well
+        for part in _parts(rows, self._told):
             scores = self._advance_inside(rows[part], labels[part], bought[part])
             calibrate.play(self._calibrator, scores, labels[part], predictions[part])
+            learn_rows(self._linear, self._model, rows[part], labels[part], bought[part])
+            self._look()
         return predictions
+
+    @property
+    def _told(self) -> int:
+        return int(self._calibrator.told[ROUNDS])
+
+    def _look(self) -> None:
+        """Look at the linear model, if it is time: the same labels, whether in blocks or not."""
+        if next_look(self._told - 1) == self._told:
+            self._model = model_of(self._inner)
 
     def _advance_inside(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
@@ -233,17 +259,20 @@ class YesNoLearner(OneAtATime):
             )
         whole = inside.state()
         kept = {"learner": name, "settings": {**whole.settings}, "parts": {**whole.parts}}
-        learnt = pack(self._calibrator, "calibrator")
-        parts = {"calibrator": learnt, "inner": kept}
+        own = ("calibrator", self._calibrator), ("linear", self._linear), ("model", self._model)
+        parts = {**{name: pack(part, name) for name, part in own}, "inner": kept}
         return State(type(self).__name__, self.problem, self.round, {}, parts)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """The learner that `state` described; a StateError names what in it cannot be."""
         learner = cls(_inner_of(state))
-        tree = state.part("calibrator")
-        learner._calibrator = fit(learner._calibrator, tree, "calibrator")
-        _prove(learner._calibrator, state.round)
+        for name in ("calibrator", "linear"):
+            found = fit(calibrator(), state.part(name), name)
+            _prove(found, name, state.round)
+            setattr(learner, f"_{name}", found)
+        learner._model = fit(no_model(), state.part("model"), "model", loose=True)
+        prove(learner._model, "model", {"d": state.problem.d})
         return learner
 
 
@@ -289,20 +318,20 @@ def refuse_other_answers(y: Floats) -> None:
         yes_or_no(label)
 
 
-def _parts(rows: NDArray[np.floating]) -> Iterator[slice]:
-    """A block in parts, of which those with a value that may be refused have one row only.
+def _parts(rows: NDArray[np.floating], told: int) -> Iterator[slice]:
+    """A block in parts that end where the model is looked at, and around rows that may be refused.
 
     Rounds before a row that cannot be played stand. The learner inside keeps them, and their scores
     are needed here, which a block that ends in an error does not hand out.
     """
-    start = 0
-    for t in np.flatnonzero((np.abs(rows) > np.float64(LARGEST)).any(axis=1)).tolist():
-        if start < t:
-            yield slice(start, t)
-        yield slice(t, t + 1)
-        start = t + 1
-    if start < len(rows):
-        yield slice(start, len(rows))
+    odd = np.flatnonzero((np.abs(rows) > np.float64(LARGEST)).any(axis=1))
+    ends = {len(rows), *odd.tolist(), *(odd + 1).tolist()}
+    look = next_look(told)
+    while look - told < len(rows):
+        ends.add(look - told)
+        look = next_look(look)
+    for start, stop in itertools.pairwise(sorted(ends | {0})):
+        yield slice(start, stop)
 
 
 def _inner_of(state: State) -> Learner:
@@ -318,13 +347,13 @@ def _inner_of(state: State) -> Learner:
     return kind.from_state(State(name, state.problem, state.round, tree["settings"], tree["parts"]))
 
 
-def _prove(found: Calibrator, round: int) -> None:
+def _prove(found: Calibrator, name: str, round: int) -> None:
     """StateError unless a calibrator that was put back is one that labels can have led to."""
-    prove(found, "calibrator", {})
+    prove(found, name, {})
     rounds, (a, b, c) = float(found.told[ROUNDS]), found.precision.tolist()
     if rounds > round or rounds != float(found.bins[[NO, YES]].sum()):
-        raise StateError(f"calibrator: it counts {rounds:g} labels, there were {round} rounds")
+        raise StateError(f"{name}: it counts {rounds:g} labels, there were {round} rounds")
     if not a * c - b * b > 0.0:
-        raise StateError(f"calibrator.precision must be positive definite, got {[a, b, c]}")
+        raise StateError(f"{name}.precision must be positive definite, got {[a, b, c]}")
     if not abs(float(found.share.sum()) - 1.0) < 1e-9 or not (found.share > 0.0).all():
-        raise StateError("calibrator.share must be positive and add up to 1")
+        raise StateError(f"{name}.share must be positive and add up to 1")
