@@ -21,10 +21,11 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "advice": [],
     "prices": [],
     "regret": [],
+    "yesno": [],
 }
 READS_FILES, HAS_SEEDS = (
-    ("auto", "advice", "prices", "regret"),
-    ("dantzig", "auto", "limit", "advice", "prices", "regret"),
+    ("auto", "advice", "prices", "regret", "yesno"),
+    ("dantzig", "auto", "limit", "advice", "prices", "regret", "yesno"),
 )
 
 

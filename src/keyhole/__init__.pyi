@@ -35,6 +35,8 @@ from keyhole.game import ProgressLine as ProgressLine
 from keyhole.game import play as play
 from keyhole.game import rounds as rounds
 from keyhole.game import sell as sell
+from keyhole.game.probability_scores import ProbabilityScores as ProbabilityScores
+from keyhole.game.probability_scores import ReliabilityGroup as ReliabilityGroup
 from keyhole.hindsight import Hindsight as Hindsight
 from keyhole.hindsight import hindsight as hindsight
 from keyhole.hindsight import hindsight_curve as hindsight_curve
@@ -48,6 +50,7 @@ from keyhole.learners.baselines import FixedSubset as FixedSubset
 from keyhole.learners.baselines import FullInformation as FullInformation
 from keyhole.learners.baselines import RandomSubset as RandomSubset
 from keyhole.learners.baselines import oracle as oracle
+from keyhole.learners.calibration import Calibration as Calibration
 from keyhole.learners.dantzig import DantzigLearner as DantzigLearner
 from keyhole.learners.ds_oslrc import DSOSLRCLearner as DSOSLRCLearner
 from keyhole.learners.ds_poslrc import DSPOSLRCLearner as DSPOSLRCLearner
@@ -63,6 +66,7 @@ from keyhole.learners.online_lasso import OnlineLassoLearner as OnlineLassoLearn
 from keyhole.learners.online_omp import OnlineOMPLearner as OnlineOMPLearner
 from keyhole.learners.registry import LEARNERS as LEARNERS
 from keyhole.learners.subset_experts import SubsetExpertsLearner as SubsetExpertsLearner
+from keyhole.learners.yes_no import YesNoLearner as YesNoLearner
 from keyhole.ledger import Checkpoint as Checkpoint
 from keyhole.ledger import Ledger as Ledger
 from keyhole.model import SparseModel as SparseModel

@@ -24,3 +24,10 @@ def test_those_that_claim_nothing_are_baselines_and_the_printed_ones() -> None:
     silent = {name for name, row in kh.LEARNERS.items() if row.learns_by is None}
     printed = {"dantzig-printed", "online-greedy-printed"}
     assert silent == {"zero", "mean", "last-value", "fixed", "random"} | printed
+
+
+@pytest.mark.parametrize("check", kh.testing.LEARNER_CHECKS, ids=lambda check: str(check.__name__))
+@pytest.mark.parametrize("name", ["auto", "dual-averaging"])
+def test_yes_or_no(name: str, check: Callable[[LearnerMaker], None]) -> None:
+    row = kh.LEARNERS[name]
+    check(kh.testing.on_yes_no(lambda problem: kh.YesNoLearner(row(problem, seed=3))))

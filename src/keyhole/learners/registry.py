@@ -323,6 +323,9 @@ SLIM = (
     *("aerr", "ddaerr", "aelr", "ddaelr"),
 )
 
+# Classes that are made around another learner, and by no name; with the module of each.
+AROUND = {"YesNoLearner": "yes_no"}
+
 
 def learner_row(name: str) -> LearnerRow:
     """The learner of that name, or an error with the nearest."""
@@ -351,4 +354,7 @@ def learner_class(name: str) -> type[StatefulLearner] | None:
     for row in _ROWS:
         if row.made_by.partition(":")[2] == name:
             return row.cls
+    if name in AROUND:
+        found = getattr(importlib.import_module(f"keyhole.learners.{AROUND[name]}"), name)
+        return cast(type[StatefulLearner], found)
     return None

@@ -2,6 +2,7 @@
 
 from keyhole.streams import designs
 from keyhole.streams.agnostic_suite import AGNOSTIC_SUITE, Case, agnostic_suite
+from keyhole.streams.answers import Answers
 from keyhole.streams.arrays import (
     ArrayStream,
     GeneratedStream,
@@ -35,6 +36,7 @@ __all__ = [
     "CLINIC_BUDGET",
     "PRICED_SUITE",
     "REALIZABLE_SUITE",
+    "Answers",
     "ArrayStream",
     "Case",
     "FileStream",

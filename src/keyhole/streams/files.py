@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, nearest, whole_number
+from keyhole.streams.answers import Answers, Positive
 from keyhole.streams.arrays import Block, block_rows, rows_of
 from keyhole.streams.codes import WORDS, find_codes
 from keyhole.streams.columns import Column, numbers
@@ -15,7 +17,7 @@ from keyhole.streams.csv_text import Withdrawn
 from keyhole.streams.opening import Opened, open_table
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
-from keyhole.streams.survey import OddCell, Role, Survey, survey
+from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
 from keyhole.streams.tables import Batch, Table
 
 SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
@@ -49,6 +51,8 @@ class FileStream:
     unknown
         By column, how many cells of the last pass held a level that is not known: possible only
         where the features are those of another stream.
+    answers
+        What the two values of the target mean, `yes` and `no`; None for a target of numbers.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class FileStream:
         self.unknown: dict[str, int] = {}
         self._coded: list[tuple[int, Floats]] = []
         self._most = most
+        self.answers = found.answers
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
@@ -145,11 +150,16 @@ class FileStream:
             self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
         if self.target is None:
             return X, np.full(len(X), np.nan)
-        y = numbers(part.column(self.target)).astype(np.float64, copy=False)
+        y = self._labels(part.column(self.target))
         for row in np.flatnonzero(np.abs(y) > LARGEST)[:1]:
             self._refuse(batch, start + int(row), f"the target {self.target!r}", float(y[row]))
         here = ~np.isnan(y)
         return (X, y) if here.all() else (X[here], y[here])
+
+    def _labels(self, cells: Any) -> Floats:
+        if self.answers is not None:
+            return self.answers.encode(cells)
+        return numbers(cells).astype(np.float64, copy=False)
 
     def _refuse(self, batch: Batch, row: int, what: str, value: float) -> None:
         size = "infinite" if np.isinf(value) else f"{value:g}, beyond {LARGEST:g} in size"
@@ -177,6 +187,8 @@ def read(
     missing: str | Sequence[str] = (),
     dates: str | Sequence[str] = (),
     sheet: str | None = None,
+    positive: Positive | Answers | None = None,
+    yes_no: bool | None = None,
 ) -> FileStream:
     """A file, several of them or a dataframe as a stream of examples.
 
@@ -218,6 +230,14 @@ def read(
         several of these. Without it they are refused.
     sheet
         Of a spreadsheet; None for the first one.
+    positive
+        The value of the target that means yes: it becomes 1, and any other 0. A target of exactly
+        two texts needs none: yes, true or positive is 1, or else the later in the alphabet. The
+        `answers` of an earlier stream, to have them again.
+    yes_no
+        Whether the target is about yes and no. None: a target of two texts, of true and false, or
+        of 0 and 1 is, and other numbers are not. True: any two numbers are, and the larger is
+        yes. False: true and false, and 0 and 1, are numbers. `answers` says what was decided.
 
     Guarantee
     ---------
@@ -258,6 +278,8 @@ def read(
             (missing,) if isinstance(missing, str) else tuple(missing),
             (dates,) if isinstance(dates, str) else tuple(dates),
             sheet,
+            positive=positive,
+            yes_no=yes_no,
         ),
     )
 
@@ -308,9 +330,12 @@ def _surveyed(
 ) -> tuple[Survey, list[Assumption]]:
     """What a first pass finds: once more where it shows that something was assumed too soon."""
     words: list[Assumption] = []
+    given = request.positive
+    known = given if isinstance(given, Answers) else None
+    wanted = Wanted(None if isinstance(given, Answers) else given, request.yes_no, known)
     while True:
         try:
-            return survey(opened.table, roles, most_levels, request.rounds), words
+            return survey(opened.table, roles, most_levels, request.rounds, wanted), words
         except Withdrawn:
             continue
         except OddCell as odd:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from keyhole.streams.answers import Answers, Positive
 from keyhole.streams.words import PYTHON, Words
 
 AUTO = "auto"  # of `missing`: codes for missing are found by their shape
@@ -30,6 +31,8 @@ class Request:
     missing: Sequence[str] = ()
     dates: Sequence[str] = ()
     sheet: str | None = None
+    positive: Positive | Answers | None = None
+    yes_no: bool | None = None
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     words: Words = PYTHON

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -14,6 +14,7 @@ import numpy as np
 from keyhole.errors import shortened
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.streams.answers import MOST, Answers, Positive, of_numbers, of_text
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
 from keyhole.streams.dates import looks_like_a_date
 from keyhole.streams.habits import number_pattern
@@ -37,16 +38,33 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a first pass found: levels by column (None: numbers), Arrow types, rows, no target."""
+    """What a first pass found: levels by column (None: numbers), Arrow types, rows, no target.
+
+    And what the two values of the target mean, None for a target of numbers.
+    """
 
     levels: dict[str, tuple[str, ...] | None]
     types: dict[str, Any]
     rows: int
     without_target: int
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of the target: which value means yes, whether it is about yes and no at all."""
+
+    positive: Positive | None = None
+    yes_no: bool | None = None
+    known: Answers | None = None  # as in an earlier stream
 
 
 def survey(
-    table: Table, roles: Mapping[str, Role], most_levels: int | None, rounds: int | None = None
+    table: Table,
+    roles: Mapping[str, Role],
+    most_levels: int | None,
+    rounds: int | None = None,
+    wanted: Wanted = Wanted(),
 ) -> Survey:
     """Go through a table once and find out about the columns that have roles.
 
@@ -79,6 +97,7 @@ def survey(
         raise DataError(f"{table.title} has columns but no rows")
     for sighting in seen.values():
         sighting.settle()
+    answers = [s.answers(wanted) for name, s in seen.items() if roles[name] is Role.TARGET]
     without = absent()
     if without == rows:
         target = next(name for name, role in roles.items() if role is Role.TARGET)
@@ -88,6 +107,7 @@ def survey(
         types=dict(table.types) or {name: s.text_type for name, s in seen.items()},
         rows=rows,
         without_target=without,
+        answers=answers[0] if answers else None,
     )
 
 
@@ -128,6 +148,7 @@ class _Sighting:
         self._kinds: set[Kind] = set()
         self._levels: set[str] = set()
         self._odd: tuple[str, str] | None = None  # place and text of the first cell of text
+        self._values: set[float] = set()  # of a target of numbers, until there are too many
 
     @property
     def needs_a_look(self) -> bool:
@@ -166,10 +187,16 @@ class _Sighting:
         kind = kind_of(cells.type)
         if kind is Kind.TEXT and not self._told:
             self._find_odd(batch, cells)
-            if self._numeric:
+            if self._is_target:
+                self.absent += cells.null_count
+            elif self._numeric:
                 self.settle()
         elif self._is_target:
-            self.absent += int(np.isnan(numbers(cells)).sum())
+            y = numbers(cells)
+            here = ~np.isnan(y)
+            self.absent += len(y) - int(here.sum())
+            if len(self._values) <= MOST:
+                self._values.update(np.unique(y[here]).tolist())
         if self._is_categorical and kind is not Kind.EMPTY:
             self._collect(cells)
 
@@ -181,6 +208,8 @@ class _Sighting:
             raise DataError(
                 f"{self._title}: {self._what} holds numbers in some rows, true and false in others"
             )
+        if self._is_target and self._kinds <= {Kind.TEXT, Kind.EMPTY}:
+            return  # `answers` says what it is
         if Kind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
             place, text = self._odd
             must = "must be" if self._numeric else "is mostly"
@@ -192,6 +221,30 @@ class _Sighting:
             raise error
         if Kind.TEXT in self._kinds and self._numeric:
             self._refuse_kind(Kind.TEXT)
+
+    def answers(self, wanted: Wanted) -> Answers | None:
+        """What the values of the target mean; None if they are numbers. DataError if neither."""
+        positive, known = wanted.positive, wanted.known
+        if Kind.TEXT in self._kinds and self._levels:
+            what = f"{self._title}: {self._what}"
+            if known is not None:
+                return self._as_before(known, self._levels)
+            found = of_text(what, self._levels, re.compile(self._number), positive)
+            if found is None:
+                self._refuse_text()
+            return found
+        if known is not None:
+            return self._as_before(known, ())
+        how = {"flags": Kind.FLAG in self._kinds, "positive": positive, "yes_no": wanted.yes_no}
+        return of_numbers(f"{self._title}: {self._what}", self._values, **how)
+
+    def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
+        """The answers of an earlier stream, if this column can have them."""
+        other = sorted({*texts} - {known.yes, known.no or known.yes}) if known.no else []
+        if other or bool(texts) == (known.number is not None):
+            got = f", got {other[0]!r}" if other else ""
+            raise DataError(f"{self._title}: {self._what} must be as before: {known}{got}")
+        return known
 
     @property
     def _what(self) -> str:
@@ -215,18 +268,32 @@ class _Sighting:
         return f"{remedy}, leave the column out ({ignore}) or take it for levels ({codes})"
 
     def _collect(self, cells: Any) -> None:
-        if self._most_levels is None:
+        most = MOST if self._is_target else self._most_levels
+        if most is None:
             return
         found = extra("pyarrow.compute", "files").unique(as_text(cells)).to_pylist()
         self._levels.update(level for level in found if level is not None)
-        if len(self._levels) > self._most_levels:
+        if len(self._levels) > most:
             self.settle()
+            if self._is_target:
+                self._refuse_text()
             raise DataError(
-                f"{self._title}: {self._what} has more than {self._most_levels} different texts, "
-                f"such as {shortened(min(self._levels))}{self._hint(min(self._levels))}: leave it "
-                f"out ({self._words.say('ignore', self._name)}) or allow more "
-                f"({self._words.say('most_levels', 4 * self._most_levels)})"
+                f"{self._title}: {self._what} has more than {most} different texts, such as "
+                f"{shortened(min(self._levels))}{self._hint(min(self._levels))}: leave it out "
+                f"({self._words.say('ignore', self._name)}) or allow more "
+                f"({self._words.say('most_levels', 4 * most)})"
             )
+
+    def _refuse_text(self) -> NoReturn:
+        """Some cells of the target are numbers, and others are not."""
+        if self._odd is None:
+            self._refuse_kind(Kind.TEXT)
+        place, text = self._odd
+        raise DataError(
+            f"{self._title}, {place}: {self._what} must be numbers, got {text!r}"
+            f"{self._hint(text)}: {self._remedy(text)}, or say which value of a target of codes "
+            f"means yes ({self._words.say('positive', text)})"
+        )
 
     def _mostly(self) -> Kind | None:
         """What most of a column of text is, if that is not text."""

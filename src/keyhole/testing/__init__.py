@@ -15,6 +15,7 @@ from keyhole.testing.learning import easy_stream, learns_an_easy_stream
 from keyhole.testing.priced import PRICED_CHECKS, check_prices, on_prices, with_prices
 from keyhole.testing.stores import STORE_CHECKS, check_store
 from keyhole.testing.streams import STREAM_CHECKS, check_stream
+from keyhole.testing.yes_no import on_yes_no
 
 __all__ = [
     "LEARNER_CHECKS",
@@ -28,5 +29,6 @@ __all__ = [
     "easy_stream",
     "learns_an_easy_stream",
     "on_prices",
+    "on_yes_no",
     "with_prices",
 ]

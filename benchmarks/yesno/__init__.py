@@ -1,0 +1,1 @@
+"""Yes or no: probabilities of YesNoLearner beside logistic regression."""

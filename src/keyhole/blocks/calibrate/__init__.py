@@ -1,0 +1,1 @@
+"""Calibration: from the score of a learner to the probability of a yes, online."""

@@ -1,0 +1,359 @@
+"""YesNoLearner: any learner, for labels that are 0 or 1; its predictions are probabilities."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Self, SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.blocks.calibrate import mixture as calibrate
+from keyhole.blocks.calibrate.isotonic import NO, YES
+from keyhole.blocks.calibrate.mixture import ROUNDS, Calibrator, calibrator
+from keyhole.errors import LARGEST, shortened
+from keyhole.learners.calibration import Calibration, calibration_of
+from keyhole.learners.linear_scores import (
+    believed,
+    learn_one,
+    learn_rows,
+    model_of,
+    next_look,
+    no_model,
+)
+from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
+from keyhole.learners.registry import learner_class
+from keyhole.learners.studying import kept_per_row
+from keyhole.problem import (
+    BlockStream,
+    DataError,
+    Floats,
+    Learner,
+    Observation,
+    Problem,
+    ProblemError,
+    StateError,
+    Ticket,
+    finite_label,
+    plays_blocks,
+    real_numbers,
+    refuse_unless_stream,
+    rows_and_labels,
+)
+from keyhole.saving.serialize import Tree, entries, fit, pack
+from keyhole.saving.snapshot import State, has_state
+from keyhole.saving.soundness import prove
+
+# What a learner may offer beside the protocol; asked for here, it is that of the learner inside.
+OFFERED = (
+    *("model", "explain", "advice", "bound", "seed"),
+    *("worth", "purse", "purse_left", "horizon", "STUDIES", "FADES"),
+)
+
+
+class YesNoLearner(OneAtATime):
+    """A learner whose labels are 0 (no) or 1 (yes), and whose predictions are probabilities of yes.
+
+    The learner inside decides what is bought and predicts the label as a number, its *score*. A
+    calibrator, which learns from every label, turns the score into a probability: a mixture of the
+    score as it is, the share of yes so far, Platt scaling and isotonic regression
+    (`blocks/calibrate`). The squared loss of a probability is its Brier score, so `play`,
+    `hindsight` and `regret` mean what they say.
+
+    Parameters
+    ----------
+    learner
+        Any learner. It is used from here on and should not be played beside; `inner` is it.
+
+    Guarantee
+    ---------
+    Probabilities lie between 1e-9 and 1 - 1e-9. For every sequence, the log loss of T rounds is at
+    most ln(4 T) above that of the best of the four forecasters, in nats, all rounds together:
+    `calibration()` says how much it is. What is bought and learnt inside is, bit for bit, what the
+    learner alone would buy and learn from the labels 0 and 1.
+
+    Deviations
+    ----------
+    The calibrator learns pairs of a score and its label. A score is worked out anew when the label
+    is told: for a label that comes late it is the score of that time, by what was learnt since.
+    From history the calibrator learns the share of yes and no more: nothing was predicted there.
+
+    `weights`, `intercept`, `model()`, `explain()` and `advice()` are those of the learner inside:
+    they are about the score. `probabilities(scores)` is what scores come to.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> import numpy as np
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=4000, seed=0)
+    >>> X, y = kh.streams.collect(stream)
+    >>> answers = kh.streams.ArrayStream(X, y > np.median(y))       # 0 and 1
+    >>> learner = kh.YesNoLearner(kh.AutoLearner(kh.Problem(d=20, k=2, budget=6), seed=0))
+    >>> scores = kh.ProbabilityScores()
+    >>> ledger = kh.play(learner, answers, observers=[scores])
+    >>> bool(scores.log_loss < 0.5 * scores.base_log_loss), scores.auc.low > 0.95
+    (True, True)
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        problem = getattr(learner, "problem", None)
+        if not isinstance(problem, Problem) or isinstance(learner, type):
+            raise ProblemError(
+                "YesNoLearner needs a learner, such as kh.AutoLearner(kh.Problem(d, k, budget)), "
+                f"got {shortened(learner)}"
+            )
+        if isinstance(learner, YesNoLearner):
+            raise ProblemError("the learner predicts probabilities already: use it as it is")
+        self._inner = learner
+        self._calibrator, self._linear = calibrator(), calibrator()
+        self._model = no_model()  # as it was when it was last looked at
+
+    @property
+    def inner(self) -> Learner:
+        """The learner inside."""
+        return self._inner
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of the learner inside."""
+        return self._inner.problem
+
+    @property
+    def round(self) -> int:
+        """How many tickets were issued so far."""
+        return self._inner.round
+
+    @property
+    def weights(self) -> Floats:
+        """The linear model of the score."""
+        return self._inner.weights
+
+    @property
+    def intercept(self) -> float:
+        """What that model adds to the weighted sum."""
+        return self._inner.intercept
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OFFERED:
+            return getattr(self._inner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @one_at_a_time
+    def calibration(self) -> Calibration:
+        """How well scores became probabilities so far, and the regret of that."""
+        return calibration_of(self._calibrator)
+
+    @one_at_a_time
+    def probabilities(self, scores: ArrayLike) -> Floats:
+        """The probabilities of a yes that scores of the linear model come to; NaN stays NaN.
+
+        For `model().predict(...)`, or `intercept + X @ weights` of learners that have no `model`.
+        They have a calibrator of their own: it learns in rounds in which all that the model needs
+        was bought, from the model as it was up to 256 labels ago.
+        """
+        given = np.array(real_numbers("scores", scores), dtype=np.float64)
+        found = np.empty(given.size)
+        known = believed(self._linear, self._calibrator)
+        calibrate.predict_all(known, np.clip(given.ravel(), -LARGEST, LARGEST), found)
+        result: Floats = np.where(np.isnan(given), np.nan, found.reshape(given.shape))
+        return result
+
+    def ask(self, **terms: Any) -> Ticket:
+        """A ticket of the learner inside, on the terms that it knows."""
+        return self._inner.ask(**terms)
+
+    def predict(self, seen: Observation) -> float:
+        """The probability of a yes; changes nothing."""
+        return float(calibrate.predict(self._calibrator, self._score(seen)))
+
+    def tell(self, seen: Observation, y: float) -> None:
+        """Learn the label, 0 or 1."""
+        label, score = yes_or_no(y), self._score(seen)
+        self._inner.tell(seen, label)
+        calibrate.learn(self._calibrator, score, label)
+        learn_one(self._linear, self._model, seen, label)
+        self._look()
+
+    def _score(self, seen: Observation) -> float:
+        """What the learner inside predicts: for a probability, and for the pair that is learnt."""
+        score = float(self._inner.predict(seen))
+        if not math.isfinite(score):
+            name = type(self._inner).__name__
+            raise DataError(f"{name} predicted {score}, a prediction is finite")
+        return score
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket."""
+        self._inner.drop(ticket)
+
+    def advance(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
+    ) -> Floats:
+        """Play len(y) rounds at once, and return the probabilities."""
+        rows, told = rows_and_labels(X, y, self.problem.d)
+        refuse_other_answers(told)
+        labels = np.array(told, dtype=np.float64)  # a copy: kernels are compiled for writable ones
+        if bought is None:
+            bought = np.empty((len(labels), self.problem.width), dtype=np.int32)
+        predictions = np.empty(len(labels))
+        for part in _parts(rows, self._told):
+            scores = self._advance_inside(rows[part], labels[part], bought[part])
+            calibrate.play(self._calibrator, scores, labels[part], predictions[part])
+            learn_rows(self._linear, self._model, rows[part], labels[part], bought[part])
+            self._look()
+        return predictions
+
+    @property
+    def _told(self) -> int:
+        return int(self._calibrator.told[ROUNDS])
+
+    def _look(self) -> None:
+        """Look at the linear model, if it is time: the same labels, whether in blocks or not."""
+        if next_look(self._told - 1) == self._told:
+            self._model = model_of(self._inner)
+
+    def _advance_inside(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
+    ) -> Floats:
+        """The scores of a block of rounds."""
+        inside = self._inner
+        if plays_blocks(inside):
+            return np.array(inside.advance(X, y, bought), dtype=np.float64)
+        scores = np.empty(len(y))
+        for t, label in enumerate(y.tolist()):
+            ticket = inside.ask()
+            seen = Observation(ticket, X[t, ticket.features].astype(np.float64))
+            scores[t] = self._score(seen)
+            inside.tell(seen, label)
+            bought[t] = -1
+            bought[t, : len(ticket.features)] = ticket.features
+        return scores
+
+    def study(
+        self,
+        history: BlockStream,
+        *,
+        half_life: float | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Let the learner inside study complete rows, labels 0 and 1; how many there were."""
+        method = getattr(self._inner, "study", None)
+        if method is None:
+            raise ProblemError(f"{type(self._inner).__name__} has no `study`: leave history out")
+        keep = kept_per_row(half_life)
+        refuse_unless_stream(history, blocks=True)
+        answers = _Answers(history, self._calibrator, keep)
+        rows = int(method(answers, half_life=half_life, progress=progress))
+        self._calibrator.told[:] = answers.counted.told
+        return rows
+
+    def state(self) -> State:
+        """Everything this learner is, the learner inside included, for `keyhole.save`."""
+        inside, name = self._inner, type(self._inner).__name__
+        if not has_state(inside) or learner_class(name) is not type(inside):
+            raise StateError(
+                f"a {type(self).__name__} of a {name} cannot be saved: the learner inside must be "
+                "one of keyhole's own"
+            )
+        whole = inside.state()
+        kept = {"learner": name, "settings": {**whole.settings}, "parts": {**whole.parts}}
+        own = ("calibrator", self._calibrator), ("linear", self._linear), ("model", self._model)
+        parts = {**{name: pack(part, name) for name, part in own}, "inner": kept}
+        return State(type(self).__name__, self.problem, self.round, {}, parts)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The learner that `state` described; a StateError names what in it cannot be."""
+        learner = cls(_inner_of(state))
+        for name in ("calibrator", "linear"):
+            found = fit(calibrator(), state.part(name), name)
+            _prove(found, name, state.round)
+            setattr(learner, f"_{name}", found)
+        learner._model = fit(no_model(), state.part("model"), "model", loose=True)
+        prove(learner._model, "model", {"d": state.problem.d})
+        return learner
+
+
+class _Answers:
+    """A history that is refused at the first label that is neither 0 nor 1, and counts them."""
+
+    def __init__(self, history: BlockStream, before: Calibrator, keep: float) -> None:
+        self.d, self.names, self.rounds = history.d, history.names, history.rounds
+        self.counted = before._replace(told=before.told.copy())
+        self._history, self._before, self._keep = history, before, keep
+
+    def __iter__(self) -> Iterator[tuple[Floats, float]]:
+        return iter(self._history)
+
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[NDArray[np.floating], Floats]]:
+        """The rows of the history; a pass counts their labels from what was before."""
+        self.counted.told[:] = self._before.told
+        for X, y in self._history.blocks(rows):
+            labels = np.array(real_numbers("y", y), dtype=np.float64, order="C")
+            refuse_other_answers(labels)
+            calibrate.study(self.counted, labels.ravel(), self._keep)
+            yield X, y
+
+
+def yes_or_no(y: SupportsFloat) -> float:
+    """The label as 0.0 or 1.0, or a DataError.
+
+    >>> yes_or_no(True), yes_or_no(0)
+    (1.0, 0.0)
+    """
+    label = finite_label(y)
+    if label not in (0.0, 1.0):
+        raise DataError(
+            f"the label must be 0 (no) or 1 (yes), got {shortened(y)}: say which of your labels is "
+            "1, or use the learner inside for labels that are numbers"
+        )
+    return label
+
+
+def refuse_other_answers(y: Floats) -> None:
+    """The DataError of `yes_or_no` for the first label that is neither 0 nor 1, if any."""
+    for label in y[(y != 0.0) & (y != 1.0)][:1].tolist():
+        yes_or_no(label)
+
+
+def _parts(rows: NDArray[np.floating], told: int) -> Iterator[slice]:
+    """A block in parts that end where the model is looked at, and around rows that may be refused.
+
+    Rounds before a row that cannot be played stand. The learner inside keeps them, and their scores
+    are needed here, which a block that ends in an error does not hand out.
+    """
+    odd = np.flatnonzero((np.abs(rows) > np.float64(LARGEST)).any(axis=1))
+    ends = {len(rows), *odd.tolist(), *(odd + 1).tolist()}
+    look = next_look(told)
+    while look - told < len(rows):
+        ends.add(look - told)
+        look = next_look(look)
+    for start, stop in itertools.pairwise(sorted(ends | {0})):
+        yield slice(start, stop)
+
+
+def _inner_of(state: State) -> Learner:
+    """The learner inside, which proves its own state."""
+    tree: dict[str, Tree] = entries(state.part("inner"), ["learner", "settings", "parts"], "inner")
+    name = tree["learner"]
+    kind = learner_class(name) if isinstance(name, str) and name != "YesNoLearner" else None
+    if kind is None:
+        raise StateError(f"inner must be one of keyhole's learners, the state has {name!r}")
+    for key in ("settings", "parts"):
+        if not isinstance(tree[key], dict):
+            raise StateError(f"inner.{key} must be entries by name")
+    return kind.from_state(State(name, state.problem, state.round, tree["settings"], tree["parts"]))
+
+
+def _prove(found: Calibrator, name: str, round: int) -> None:
+    """StateError unless a calibrator that was put back is one that labels can have led to."""
+    prove(found, name, {})
+    rounds, (a, b, c) = float(found.told[ROUNDS]), found.precision.tolist()
+    if rounds > round or rounds != float(found.bins[[NO, YES]].sum()):
+        raise StateError(f"{name}: it counts {rounds:g} labels, there were {round} rounds")
+    if not a * c - b * b > 0.0:
+        raise StateError(f"{name}.precision must be positive definite, got {[a, b, c]}")
+    if not abs(float(found.share.sum()) - 1.0) < 1e-9 or not (found.share > 0.0).all():
+        raise StateError(f"{name}.share must be positive and add up to 1")
