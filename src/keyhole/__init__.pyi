@@ -70,6 +70,7 @@ from keyhole.learners.yes_no import YesNoLearner as YesNoLearner
 from keyhole.ledger import Checkpoint as Checkpoint
 from keyhole.ledger import Ledger as Ledger
 from keyhole.model import SparseModel as SparseModel
+from keyhole.prediction_interval import PredictionInterval as PredictionInterval
 from keyhole.price_file import read_prices as read_prices
 from keyhole.price_table import PriceTable as PriceTable
 from keyhole.problem import BlockLearner as BlockLearner

@@ -46,6 +46,11 @@ class Ledger:
     `seconds` (that the learner took). Maxima: `most_reads`, `most_spent`. Lists: `predictions`,
     `checkpoints`. All of them add, so ledgers of consecutive parts do.
 
+    Where intervals were asked for there are three sums more: `bounded`, the rounds in which the
+    interval was finite, `covered`, those of them with the label inside, and `width`, how wide the
+    intervals were together; and the list `intervals`, low and high end of each round, NaN where
+    none was asked for. `coverage` is what they were meant to cover, else None.
+
     Parameters
     ----------
     problem
@@ -78,6 +83,10 @@ class Ledger:
         items = 0 if problem.prices is None else len(problem.prices.items)
         self._orders: Indices = np.zeros(items, dtype=np.int64)
         self._predictions = array("d")
+        self.coverage: float | None = None
+        self.bounded = self.covered = 0
+        self.width = 0.0
+        self._ends = array("d")  # low, high, low, high, ...
 
     @property
     def last_round(self) -> int:
@@ -137,6 +146,21 @@ class Ledger:
         return np.array(self._predictions, dtype=np.float64)
 
     @property
+    def covered_share(self) -> float:
+        """The share of labels within their intervals, of those that were finite."""
+        return self.covered / self.bounded if self.bounded else math.nan
+
+    @property
+    def mean_width(self) -> float:
+        """Of the intervals that were finite."""
+        return self.width / self.bounded if self.bounded else math.nan
+
+    @property
+    def intervals(self) -> Floats:
+        """Low and high end of every round's interval, in order, a row each."""
+        return np.array(self._ends, dtype=np.float64).reshape(-1, 2)
+
+    @property
     def support_changes(self) -> int:
         """From how many checkpoints to the next the support of the learner's weights differed."""
         supports = [c.support for c in self.checkpoints]
@@ -181,6 +205,21 @@ class Ledger:
         if self.keep_predictions:
             self._predictions.frombytes(np.ascontiguousarray(y_hat, dtype=np.float64).tobytes())
 
+    def add_intervals(self, coverage: float, ends: Floats, y: Floats) -> None:
+        """Enter the intervals of the last len(y) rounds, which were entered before."""
+        self.coverage = coverage
+        low, high = ends.T
+        bounded = np.isfinite(high - low)
+        self.bounded += int(bounded.sum())
+        self.covered += int((bounded & (low <= y) & (y <= high)).sum())
+        self.width = float(np.cumsum(np.append(self.width, (high - low)[bounded]))[-1])
+        if self.keep_predictions:
+            self._pad_ends(self.rounds - len(y))
+            self._ends.frombytes(np.ascontiguousarray(ends, dtype=np.float64).tobytes())
+
+    def _pad_ends(self, rounds: int) -> None:
+        self._ends.extend([math.nan] * (2 * rounds - len(self._ends)))
+
     def mark(self, weights: Floats) -> None:
         """Set a checkpoint after the last round, with the support of the given weights."""
         support = tuple(np.flatnonzero(weights).tolist())
@@ -213,7 +252,23 @@ class Ledger:
         ]
         if both.keep_predictions:
             both._predictions = self._predictions + later._predictions
+        both._add_intervals_of(self, later)
         return both
+
+    def _add_intervals_of(self, first: Ledger, later: Ledger) -> None:
+        known = {ledger.coverage for ledger in (first, later)} - {None}
+        if len(known) > 1:
+            raise DataError(f"ledgers of different coverage: {first.coverage}, {later.coverage}")
+        for coverage in known:
+            self.coverage = coverage
+            self.bounded = first.bounded + later.bounded
+            self.covered = first.covered + later.covered
+            self.width = first.width + later.width
+            if self.keep_predictions:
+                self._ends.extend(first._ends)
+                self._pad_ends(first.rounds)
+                self._ends.extend(later._ends)
+                self._pad_ends(self.rounds)
 
     def __str__(self) -> str:
         d = self.problem.d
@@ -225,7 +280,13 @@ class Ledger:
         )
         if self.problem.prices is not None:
             said += f" for {self.spent / self.rounds:.6g} of {self.full_cost / self.rounds:.6g}"
-        return f"{said} ({self.saved:.0%} saved)"
+        said += f" ({self.saved:.0%} saved)"
+        if self.bounded:
+            said += (
+                f"; {self.covered_share:.1%} within intervals meant for {self.coverage:.4g}, "
+                f"{self.mean_width:.4g} wide"
+            )
+        return said
 
     def _follow(self, round: int) -> None:
         if self.rounds == 0:

@@ -20,6 +20,7 @@ from keyhole.errors import (
     DataError,
     ProblemError,
     nearest,
+    real_number,
     real_numbers,
     shortened,
     whole_number,
@@ -260,12 +261,20 @@ class Observation:
     """What was seen of one example: the values of a ticket's features, NaN where one is absent.
 
     A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared.
+
+    `prediction` is what a learner last predicted from it, None before: `predict` writes it down,
+    and `tell` hands it to the calibration behind `learner.interval`. Whoever makes an observation
+    anew when a late label comes can say what was predicted at the time.
     """
 
     ticket: Ticket
     values: Floats
+    prediction: float | None = None
 
     def __post_init__(self) -> None:
+        if self.prediction is not None:
+            predicted = real_number("prediction", self.prediction, -LARGEST, LARGEST)
+            object.__setattr__(self, "prediction", predicted)
         if not isinstance(self.ticket, Ticket):
             raise DataError(f"an observation needs a Ticket, got {shortened(self.ticket)}")
         features = self.ticket.features

@@ -13,7 +13,8 @@ from keyhole.problem import Floats, Learner
 class PlayedBlock(NamedTuple):
     """Consecutive rounds as nature saw them: whole rows, labels, predictions, what was bought.
 
-    `bought` has a row per round: feature indices, ascending, then -1.
+    `bought` has a row per round: feature indices, ascending, then -1. `ends`, if intervals were
+    asked for, has their low and high ends.
     """
 
     first_round: int
@@ -21,6 +22,7 @@ class PlayedBlock(NamedTuple):
     y: Floats
     y_hat: Floats
     bought: NDArray[np.int32]
+    ends: Floats | None = None
 
     @property
     def losses(self) -> Floats:
@@ -36,6 +38,7 @@ class PlayedBlock(NamedTuple):
             self.y[start:stop],
             self.y_hat[start:stop],
             self.bought[start:stop],
+            None if self.ends is None else self.ends[start:stop],
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.calibration import Calibrated, Calibration
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
 from keyhole.game.history import study_first
@@ -19,6 +20,7 @@ from keyhole.game.referee import (
     refuse_another_problem,
 )
 from keyhole.ledger import Ledger, next_checkpoint
+from keyhole.prediction_interval import a_coverage
 from keyhole.problem import (
     BlockLearner,
     BlockStream,
@@ -62,6 +64,7 @@ def play(
     observers: Sequence[Observer] = (),
     audit: float | Audit = 0.0,
     history: BlockStream | None = None,
+    coverage: float | None = None,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the books.
 
@@ -86,6 +89,10 @@ def play(
     history
         Examples that are known in full, which the learner studies before the first round, as by
         `learner.study(history)`: nothing is paid for them, and nothing of them is in the ledger.
+    coverage
+        Enter an interval for each round too: where the label is in that share of rounds. They are
+        those of `learner.interval`, which the learner tracks from then on; for a learner that has
+        none they are made here, from its errors. Nothing else about the game changes.
 
     Raises
     ------
@@ -103,6 +110,10 @@ def play(
     >>> ledger = kh.play(kh.FixedSubset(problem, support=truth.support), stream)
     >>> ledger.rounds, ledger.most_reads
     (500, 2)
+    >>> learner = kh.FixedSubset(problem, support=truth.support)
+    >>> ledger = kh.play(learner, stream, coverage=0.9)
+    >>> ledger.bounded, round(ledger.covered_share, 2), ledger.intervals.shape
+    (499, 0.9, (500, 2))
     """
     limit = None if rounds is None else whole_number("rounds", rounds, 0)
     game = Game(
@@ -112,6 +123,7 @@ def play(
         keep_predictions=keep_predictions,
         in_blocks=has_blocks(stream),
         audit=audit,
+        coverage=coverage,
     )
     refuse_other_features(game.problem, stream)
     if history is not None:
@@ -153,7 +165,7 @@ class Game:
     ----------
     learner
         Who plays; it goes on from where it is.
-    observers, progress, keep_predictions, audit
+    observers, progress, keep_predictions, audit, coverage
         As in `play`.
     in_blocks
         Whether a learner that can play blocks does so.
@@ -168,6 +180,7 @@ class Game:
         keep_predictions: bool = True,
         in_blocks: bool = True,
         audit: float | Audit = 0.0,
+        coverage: float | None = None,
     ) -> None:
         self.problem = problem_of(learner)
         self.ledger = Ledger(self.problem, keep_predictions=keep_predictions)
@@ -178,6 +191,8 @@ class Game:
         self._report = ten_times_a_second(progress, self.ledger)
         self._round = learner.round  # the last one
         self._checkpoint = next_checkpoint(self._round)
+        self._coverage = None if coverage is None else a_coverage(coverage)
+        self._calibration: Calibration | None = None  # from the first round on
 
     def enough(self) -> bool:
         """Whether an observer wants the game to end."""
@@ -196,7 +211,8 @@ class Game:
         labels = labels.copy()  # the referee's own
         n, start = len(labels), 0
         bought = np.full((n, self.problem.width), -1, dtype=np.int32)
-        played = PlayedBlock(self._round + 1, rows, labels, np.zeros(n), bought)
+        ends = None if self._coverage is None else np.empty((n, 2))
+        played = PlayedBlock(self._round + 1, rows, labels, np.zeros(n), bought, ends)
         told = [0 for _ in self._observers]  # how many of these rounds each knows of
         due = [_due(observer, 0, n) for observer in self._observers]  # when it has to know more
         while start < n:
@@ -221,6 +237,7 @@ class Game:
     def _advance(self, learner: BlockLearner, part: PlayedBlock) -> None:
         for y in part.y[~np.isfinite(part.y)][:1].tolist():
             finite_label(y)
+        self._calibrate()
         first, twin = part.first_round, self._audit.copy_of(learner)
         answer = play_rounds(self.problem, learner, first, part.X, part.y)
         part.y_hat[:], part.bought[:] = answer.y_hat, answer.bought
@@ -228,22 +245,43 @@ class Game:
             self._audit.look(self.problem, learner, twin, (first, part.X, part.y), answer)
         self.ledger.seconds += answer.seconds
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
+        self._enter_intervals(part.y_hat, part.y, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
         rows = zip(part.X.astype(np.float64, copy=False), part.y.tolist(), strict=True)
         for i, (x, y) in enumerate(rows):
-            played = self._play_single(x, y)
+            played = self._play_single(x, y, None if part.ends is None else part.ends[i : i + 1])
             part.y_hat[i] = played.y_hat
             part.bought[i, : len(played.features)] = played.features
 
-    def _play_single(self, x: NDArray[np.floating], y: float) -> Round:
+    def _play_single(self, x: NDArray[np.floating], y: float, ends: Floats | None = None) -> Round:
+        self._calibrate()
         began = time.perf_counter()
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
         self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
+        self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), ends)
         self._after(1)
         return played
+
+    def _calibrate(self) -> None:
+        """Before the first round: the learner's calibration as it is then, or one for it."""
+        if self._coverage is None or self._calibration is not None:
+            return
+        if isinstance(self._learner, Calibrated):
+            self._learner.track_coverage(self._coverage)
+            self._calibration = self._learner.calibration()
+        else:
+            self._calibration = Calibration()
+
+    def _enter_intervals(self, y_hat: Floats, y: Floats, ends: Floats | None) -> None:
+        if self._coverage is None or self._calibration is None:
+            return
+        found = self._calibration.play_block(y_hat, y, self._coverage)
+        self.ledger.add_intervals(self._coverage, found, y)
+        if ends is not None:
+            ends[:] = found
 
     def _after(self, rounds: int) -> None:
         refuse_another_problem(self.problem, self._learner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.calibration import Calibration
 from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
+from keyhole.learners.hearing import WRAPPERS
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
 from keyhole.learners.studying import study
 from keyhole.memory import refuse_beyond_memory
+from keyhole.prediction_interval import PredictionInterval
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -56,6 +60,9 @@ class LearnerBase(OneAtATime, ABC):
     **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
     touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
+
+    **Intervals**: nothing to do. Every label that is told reaches a `Calibration` beside the
+    learner, with the prediction that was made for it, and `interval` is made from that.
 
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
     faster here, and which thread gets which ticket is a matter of chance.
@@ -96,6 +103,11 @@ class LearnerBase(OneAtATime, ABC):
                     refuse_unaffordable(first)
         return super().__new__(cls)
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for name in WRAPPERS.keys() & cls.__dict__.keys():
+            setattr(cls, name, WRAPPERS[name](cls.__dict__[name]))
+
     BLIND: ClassVar[bool] = True  # knows no prices: reads any `problem.reads` features
     BYTES_PER_PAIR: ClassVar[float] = 0.0
     STUDIES: ClassVar[bool] = False
@@ -109,7 +121,7 @@ class LearnerBase(OneAtATime, ABC):
             "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
-        self._desk = Desk(problem)
+        self._desk, self._calibration = Desk(problem), Calibration()
 
     @classmethod
     def memory(cls, problem: Problem) -> float:
@@ -142,7 +154,7 @@ class LearnerBase(OneAtATime, ABC):
 
     @one_at_a_time
     def predict(self, seen: Observation) -> float:
-        """The prediction from what was bought; changes nothing.
+        """The prediction from what was bought; changes nothing but `seen.prediction`.
 
         Only for a ticket that is open and as it was issued, or a copy of it: anything else is a
         TicketError, so that compiled code never meets features or a memo that are not its own.
@@ -154,7 +166,71 @@ class LearnerBase(OneAtATime, ABC):
         ticket = self._desk.issued(seen.ticket)
         own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
         prediction = self._predict(own)
-        return (self._desk.labels.cut_off if self.clip else cut_off_largest)(prediction)
+        cut_off = self._desk.labels.cut_off if self.clip else cut_off_largest
+        object.__setattr__(seen, "prediction", cut_off(prediction))
+        return cut_off(prediction)
+
+    @one_at_a_time
+    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+        """Where the label will be, in a share `coverage` of rounds, around what is predicted now.
+
+        It is made from the learner's own errors and changes nothing that the learner does. What was
+        issued for a ticket is judged when its label is told, however late, or forgotten when it is
+        dropped; asked again, the last interval counts. A coverage is tracked from the first time
+        it is asked for, and starts from the last 512 errors.
+
+        Parameters
+        ----------
+        seen
+            What came back for a ticket that is open.
+        coverage
+            From 0.01 to 0.999; up to 16 different ones. Of two, the interval of the lower one lies
+            within the other.
+
+        Guarantee
+        ---------
+        For every sequence of labels, the share of labels told that lie within their intervals comes
+        to `coverage`, with an error that shrinks as 1/rounds: see
+        `keyhole/blocks/conformal/trackers.py`. Not for every part of the rounds by itself.
+
+        Examples
+        --------
+        >>> import keyhole as kh
+        >>> stream, truth = kh.streams.realizable(d=30, k=2, n=2048, noise_sd=0.1, seed=0)
+        >>> learner = kh.AutoLearner(kh.Problem(d=30, k=2, budget=8), seed=0)
+        >>> ledger = kh.play(learner, stream)
+        >>> ticket = learner.ask()
+        >>> interval = learner.interval(ticket.fill([0.5] * 8))
+        >>> 0.3 < interval.width < 0.5, interval.prediction in interval
+        (True, True)
+        """
+        self._calibration.track(coverage)  # refused before anything is done
+        prediction = self.predict(seen)
+        return self._calibration.issue(seen.ticket.round, prediction, coverage)
+
+    @one_at_a_time
+    def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
+        """How far the next label lies below and above its prediction, in that share of rounds.
+
+        For predictions that are made without a ticket, such as those of `model()`. Nothing is
+        issued, so nothing is judged: use `interval` where there is a ticket. Infinite as long as no
+        label was told.
+        """
+        return self._calibration.error_range(coverage)
+
+    @one_at_a_time
+    def track_coverage(self, coverage: float) -> None:
+        """Prepare for intervals of this coverage now, as the first `interval` would.
+
+        Labels that come from now on are then learnt from one by one, not only the last 512 of them
+        when the first interval is asked for.
+        """
+        self._calibration.track(coverage)
+
+    @one_at_a_time
+    def calibration(self) -> Calibration:
+        """What intervals are made from, as a copy: the errors so far, never the learner itself."""
+        return copy.deepcopy(self._calibration)
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -168,6 +244,7 @@ class LearnerBase(OneAtATime, ABC):
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket."""
         self._desk.drop(ticket)
+        self._calibration.forget(ticket.round)
 
     @one_at_a_time
     def advance(
@@ -201,6 +278,7 @@ class LearnerBase(OneAtATime, ABC):
             else:
                 cut_off_largest_rounds(predictions[told])
             self._desk.skip(played, y[told])
+            self._calibration.hear_block(predictions[told], y[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
@@ -264,7 +342,8 @@ class LearnerBase(OneAtATime, ABC):
     @one_at_a_time
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
-        return snapshot(self, {"seed": self.seed, **self.settings()}, **self._parts())
+        parts = {**self._parts(), "calibration": self._calibration}
+        return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -275,6 +354,9 @@ class LearnerBase(OneAtATime, ABC):
             prove(part, where, sizes)
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
+        if "calibration" in state.parts:  # not in files from before there were intervals
+            learner._calibration = Calibration().with_arrays(state.part("calibration"))
+            learner._calibration.refuse_unless_open({t.round for t in learner._desk.open})
         learner._resume()
         return learner
 

@@ -289,11 +289,13 @@ class _Sighting:
         if self._odd is None:
             self._refuse_kind(Kind.TEXT)
         place, text = self._odd
-        raise DataError(
+        error = OddCell(
             f"{self._title}, {place}: {self._what} must be numbers, got {text!r}"
             f"{self._hint(text)}: {self._remedy(text)}, or say which value of a target of codes "
             f"means yes ({self._words.say('positive', text)})"
         )
+        error.text = text
+        raise error
 
     def _mostly(self) -> Kind | None:
         """What most of a column of text is, if that is not text."""

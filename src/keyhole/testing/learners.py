@@ -27,6 +27,7 @@ from keyhole.problem import (
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
+from keyhole.testing.intervals import INTERVAL_CHECKS
 from keyhole.testing.learning import learns_an_easy_stream
 from keyhole.testing.require import require
 from keyhole.testing.studying import STUDY_CHECKS
@@ -342,4 +343,5 @@ LEARNER_CHECKS: tuple[Callable[[LearnerMaker], None], ...] = (
     plays_blocks_as_it_plays_rounds,
     sees_only_what_it_bought_in_blocks,
     *STUDY_CHECKS,
+    *INTERVAL_CHECKS,
 )

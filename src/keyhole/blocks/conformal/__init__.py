@@ -1,0 +1,1 @@
+"""Prediction intervals from past errors: quantiles followed online, with a guarantee."""

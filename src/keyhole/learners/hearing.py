@@ -1,0 +1,77 @@
+"""What a learner is told, its calibration hears too, whoever wrote the learner's `tell`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from keyhole.problem import KeyholeError, Observation, Ticket
+
+if TYPE_CHECKING:
+    from keyhole.learners.base import LearnerBase
+
+Method = Callable[..., Any]
+
+
+def noting(predict: Method) -> Method:
+    """The method, after which the observation says what was predicted from it."""
+
+    @functools.wraps(predict)
+    def predicted(self: LearnerBase, seen: Observation) -> Any:
+        with self._lock:
+            prediction = predict(self, seen)
+            if type(prediction) is float and isinstance(seen, Observation):
+                object.__setattr__(seen, "prediction", prediction)
+            return prediction
+
+    return predicted
+
+
+def hearing(tell: Method) -> Method:
+    """The method, after which the calibration has heard the label; an error changes neither."""
+
+    @functools.wraps(tell)
+    def told(self: LearnerBase, seen: Observation, y: float) -> None:
+        with self._lock:
+            heard, prediction = self._calibration.told, _as_issued(self, seen)
+            tell(self, seen, y)
+            if self._calibration.told == heard and prediction is not None:  # no `tell` within it
+                self._calibration.hear(seen.ticket.round, prediction, float(y))
+
+    return told
+
+
+def forgetting(drop: Method) -> Method:
+    """The method, after which the calibration has forgotten the ticket."""
+
+    @functools.wraps(drop)
+    def dropped(self: LearnerBase, ticket: Ticket) -> None:
+        with self._lock:
+            drop(self, ticket)
+            self._calibration.forget(ticket.round)
+
+    return dropped
+
+
+WRAPPERS: Mapping[str, Callable[[Method], Method]] = {
+    "predict": noting,
+    "tell": hearing,
+    "drop": forgetting,
+}
+
+
+def _as_issued(learner: LearnerBase, seen: Observation) -> float | None:
+    """What was predicted, or else is predicted now; None for what `tell` is going to refuse."""
+    if not isinstance(seen, Observation):
+        return None
+    prediction = learner._calibration.prediction(seen.ticket.round)
+    if prediction is None:
+        prediction = seen.prediction
+    if prediction is None:
+        try:
+            prediction = float(learner.predict(seen))
+        except KeyholeError:
+            return None
+    return prediction if math.isfinite(prediction) else None
