@@ -158,7 +158,10 @@ def test_it_explains_what_it_buys() -> None:
     kept = {line.name: line for line in told.lines if line.why == "kept"}
     assert {"test 3", "test 7"} <= set(kept)
     share = 4.0 / (4.0 + 1.0 + 0.09)  # of the variance, by the strongest feature
-    assert abs(kept["test 3"].gain - share) < 5.0 * kept["test 3"].error + 0.02
+    strongest = kept["test 3"]
+    assert strongest.lost is not None
+    assert strongest.error is not None
+    assert abs(strongest.lost - share) < 4.0 * strongest.error < 0.1
     assert {line.why for line in told.lines} <= {"kept", "safety net", "explored"}
     assert abs(sum(told.shares.values()) - 1.0) < 1e-9
     assert "test 3" in str(told)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.fit.forward import select
 from keyhole.blocks.greedy.parts import NAMED
 from keyhole.blocks.sums.seen_sums import WEIGHT
 from keyhole.learners.aerr import theorem_rate
@@ -162,21 +161,3 @@ def test_classes_are_found_by_their_names_and_named_parts_by_theirs() -> None:
     for name, parts in NAMED.items():
         learner = kh.OnlineGreedyLearner(kh.Problem(6, 2, 4), seed=0, parts=parts)
         assert learner.settings()["parts"] == name
-
-
-def test_the_explanation_of_auto_doubts_by_standard_errors() -> None:
-    """Of a share r^2/D: 2 sqrt(r^2/D noise/n); of nothing, noise/n; in units of the mean square."""
-    X = np.random.default_rng(0).standard_normal((300, 6))
-    learner = kh.AutoLearner(kh.Problem(6, 2, 6), seed=0)
-    kh.play(learner, kh.streams.ArrayStream(X, X[:, 1] + 0.3 * X[:, 4]))
-    learner.ask()
-    state, lead = learner._state, learner._leader()
-    found = select(state.kept, lead, learner._settings.pool, learner._settings.thresholds[lead])
-    whole = float(state.kept.yy[lead] / state.kept.n[lead, -1])
-    gain = np.where(found.D > 0.0, found.r**2 / np.where(found.D > 0.0, found.D, 1.0), 0.0)
-    gain[found.chosen] = found.gains
-    for j, line in enumerate(learner.explain().lines):
-        spread = found.noise / found.counts[j]
-        doubt = 2 * math.sqrt(gain[j] * spread) if gain[j] > 0.0 else spread
-        assert line.gain == pytest.approx(gain[j] / whole)
-        assert line.error == pytest.approx(doubt / whole)

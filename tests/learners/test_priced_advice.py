@@ -120,8 +120,8 @@ def test_all_free_features_are_compared_by_what_is_lost() -> None:
 
 def test_lines_of_an_explanation() -> None:
     lines = (
-        Line("age", "kept", 0.5, 0.31, 0.02, 120, 0.0),
-        Line("mri", "explored", 0.0, 0.0, 0.01, 3, 1250.5),
+        Line("age", "kept", 0.5, 120, 0.31, 0.02, price=0.0),
+        Line("mri", "explored", 0.0, 3, price=1250.5),
     )
     said = str(Explanation(200, lines, {"all": 1.0}, 0.0, cost=1250.5)).splitlines()
     assert said[0] == "after 200 rounds, bought for every example for 1,250.5 together:"

@@ -321,16 +321,20 @@ class AutoLearner(LearnerBase):
 
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
-        state, lines, current = self._state, tuple[Line, ...](), self._batches.current
+        state, current, price = self._state, self._batches.current, self._prices()
+        found = valued(self._settings, state, self._leader(), self._name, price)
+        lines, cost = tuple[Line, ...](), None
         if current is not None and state.label.reads[ONLY] > 0:
-            now = self._leader(), current.content, self.weights
-            lines = bought_lines(self._settings, state, *now, self._name, self._prices())
+            lines = bought_lines(state, current.content, self.weights, found, self._name, price)
+        if current is not None and price is not None:
+            cost = price(current.content.S)
         names = [expert.name for expert in self._experts]
         named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        layer = layer_words(self._last)
-        price = self._prices()
-        cost = None if current is None or price is None else price(current.content.S)
-        return Explanation(self.round, lines, named, self.bound(), *layer, cost=cost)
+        together = (
+            (found.fewer[0].explained, found.fewer[-1].error) if found.fewer else (None, None)
+        )
+        words = *layer_words(self._last), cost, *together
+        return Explanation(self.round, lines, named, self.bound(), *words)
 
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.
@@ -340,7 +344,7 @@ class AutoLearner(LearnerBase):
         it from examples that are known in full.
         """
         state, current, lead = self._state, self._batches.current, self._leader()
-        chosen, kept, fewer = valued(self._settings, state, lead, self._name, self._prices())
+        chosen, kept, fewer, _ = valued(self._settings, state, lead, self._name, self._prices())
         searching = 0 if current is None else int((~np.isin(current.content.S, chosen)).sum())
         labels, studied = int(state.label.reads[ONLY]), int(state.studied[ONLY])
         since = int(state.lead[1]) if lead == int(state.lead[0]) else labels

@@ -18,7 +18,7 @@ from keyhole.blocks.auto.experts import (
     list_experts,
     table,
 )
-from keyhole.blocks.auto.explanation import Explanation, Line, optimistic
+from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.mixture import LOSS, ROUNDS, WEIGHT, bold_shares, bound, learn, mix, shares
 from keyhole.blocks.auto.state import (
     EXPLORED,
@@ -165,25 +165,43 @@ def test_a_mixture_begins_with_its_prior() -> None:
 
 
 def test_an_explanation_is_in_order_and_in_percent() -> None:
-    assert optimistic(0.0, 0.3) == 0.3
-    assert optimistic(-1.0, 0.3) == 0.3
-    assert optimistic(0.25, 0.1) == pytest.approx(0.49)
     lines = (
-        Line("b", "explored", 0.0, 0.25, 0.1, 4),
-        Line("aa", "kept", -0.25, 0.125, 0.01, 7),
-        Line("c", "kept", 2.0, 0.5, 0.02, 9),
-        Line("d", "safety net", 0.0, 0.0, 0.25, 2),
+        Line("b", "explored", 0.0, 4, most=0.25),
+        Line("aa", "kept", -0.25, 7, 0.125, 0.01),
+        Line("c", "kept", 2.0, 9, 0.5, 0.021),
+        Line("w", "kept", 3.0, 9, 0.6, 0.5),
+        Line("k", "kept", 1.0, 8, most=0.031),
+        Line("d", "safety net", 0.0, 2),
+        Line("e", "explored", 0.0, 5, most=0.5),
     )
     text = str(Explanation(5, lines, {"x": 0.009, "y": 0.01, "z": 0.981}, 0.0))
     assert text.splitlines() == [
         "after 5 rounds, bought for every example:",
-        "  kept        c     weight +2   explains 50.0 % ± 2.0 % of the variance   9 reads",
-        "  kept        aa    weight -0.25   explains 12.5 % ± 1.0 % of the variance   7 reads",
-        "  safety net  d     might explain 25.0 % of the variance   2 reads",
-        "  explored    b     might explain 49.0 % of the variance   4 reads",
+        "  kept        w     weight +3   too few reads to say what is lost without it   9 reads",
+        "  kept        c     weight +2   50.0 % ± 2.1 % of the variance is lost without it   "
+        "9 reads",
+        "  kept        aa    weight -0.25   12.5 % ± 1.0 % of the variance is lost without it   "
+        "7 reads",
+        "  kept        k     would add at most 3.1 % of the variance   8 reads",
+        "  safety net  d     too few reads to say what it would add   2 reads",
+        "  explored    e     would add at most 50.0 % of the variance   5 reads",
+        "  explored    b     would add at most 25.0 % of the variance   4 reads",
         "listens to: z 98 %, y 1 %",
     ]
     assert str(Explanation(0, (), {}, 0.0)) == "nothing was asked yet, so nothing is bought"
+
+
+def test_an_explanation_says_what_is_explained_together() -> None:
+    lines = (Line("a", "kept", 1.0, 3, 0.5, 0.1),)
+
+    def third(explained: float | None, error: float | None) -> str:
+        together = {"explained": explained, "explained_error": error}
+        return str(Explanation(5, lines, {"m": 1.0}, 0.0, **together)).splitlines()[2]  # type: ignore[arg-type]
+
+    said = "what is worth keeping explains 62.5 % ± 3.1 % of the variance together"
+    assert third(0.625, 0.031) == said
+    assert third(0.625, 0.499).endswith("62.5 % ± 49.9 % of the variance together")
+    assert third(0.625, 0.5) == third(None, None) == "listens to: m 100 %"
 
 
 def test_the_window_of_the_noise_is_200_rounds_or_a_quarter_of_all() -> None:

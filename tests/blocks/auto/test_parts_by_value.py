@@ -138,7 +138,7 @@ def test_names_say_how_far_experts_look_back() -> None:
 
 
 def test_an_explanation_of_the_last_layer() -> None:
-    lines = (Line("a", "kept", 1.0, 0.5, 0.1, 3),)
+    lines = (Line("a", "kept", 1.0, 3, 0.5, 0.1),)
     layer = {"as it is": 0.25, "bent": 0.0051, "with the past": 0.7449}
     past = {"w": 0.5, "x": -2.0, "y": 0.0, "z": 1.0}
 

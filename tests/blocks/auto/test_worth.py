@@ -50,6 +50,8 @@ def test_complete_rows_are_plain_least_squares() -> None:
     assert fit.left == pytest.approx(left, rel=1e-6)
     noise = left / (1.0 - 5.0 / N)
     assert fit.chance == pytest.approx([noise / N] * 4, rel=1e-6)
+    cov = np.linalg.inv(A.T @ A)[:4, :4] * noise * y.var()  # the classical one
+    assert fit.errors == pytest.approx(np.sqrt(np.diag(cov)), rel=1e-6)
     for dropped in ([0], [1], [2], [0, 2], [1, 2, 3], [0, 1, 2, 3]):
         others = [i for i in range(4) if i not in dropped]
         raw = share_left(X, y, others) - left
@@ -132,7 +134,7 @@ def test_one_feature_alone() -> None:
 
 def test_no_features() -> None:
     none = np.empty(0)
-    empty = Joint(none, np.empty((0, 0)), none, 1.0, 1.0, none, none, none, 0.0)
+    empty = Joint(none, none, np.empty((0, 0)), none, 1.0, 1.0, none, none, none, 0.0)
     assert worths(empty, []) == ((), ())
 
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 WORTH_SAYING = 0.02  # of the squared error; less may be chance
+NOTHING_SAID = 0.5  # an error of which two are all there is
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """One feature that is bought now.
 
-    `gain` is the share of the label's variance it takes away (kept) or would take away beyond the
-    kept ones, `error` the standard error of that; `weight` is in the user's units, `reads` counts
-    its values so far. `price` is what it costs alone, fees of panels included; None without prices.
+    Of a feature that the leading memory finds worth keeping, `lost` is the share of the label's
+    variance that is no longer explained without it, the other ones fitted anew, and `error` the
+    standard error of that: the figures of `Advice.kept`. Of any other, both are None, and `most` is
+    the share that it would add to those at most (two standard errors); None if too little was read
+    of it to say. `weight` is that which is played, in the user's units, and `reads` counts the
+    feature's values so far. `price` is what it costs alone, fees of panels included; None without
+    prices.
     """
 
     name: str
     why: str
     weight: float
-    gain: float
-    error: float
     reads: int
+    lost: float | None = None
+    error: float | None = None
+    most: float | None = None
     price: float | None = None
 
 
@@ -34,14 +39,19 @@ class Explanation:
     `layer` are the shares of what the last layer mixes: the mixture's prediction as it is, bent,
     and with the past. `past` is what a unit of each input of the past adds to the prediction;
     `past_saves` the share of the squared error of late that a layer without the past would have
-    had more. `cost` is what an example costs now; None without prices.
+    had more. `cost` is what an example costs now; None without prices. `explained` is the share of
+    the label's variance that all features worth keeping explain together, and `explained_error` its
+    standard error; None if there are none.
 
     Examples
     --------
-    >>> line = Line("age", "kept", 0.5, 0.31, 0.02, 120)
-    >>> print(Explanation(200, (line,), {"memory of all rounds": 1.0}, 0.0))
+    >>> lines = Line("age", "kept", 0.5, 120, 0.31, 0.02), Line("bmi", "explored", 0.0, 9)
+    >>> together = {"explained": 0.31, "explained_error": 0.02}
+    >>> print(Explanation(200, lines, {"memory of all rounds": 1.0}, 0.0, **together))
     after 200 rounds, bought for every example:
-      kept        age    weight +0.5   explains 31.0 % ± 2.0 % of the variance   120 reads
+      kept        age    weight +0.5   31.0 % ± 2.0 % of the variance is lost without it   120 reads
+      explored    bmi    too few reads to say what it would add   9 reads
+    what is worth keeping explains 31.0 % ± 2.0 % of the variance together
     listens to: memory of all rounds 100 %
     """
 
@@ -53,22 +63,31 @@ class Explanation:
     past: Mapping[str, float] = field(default_factory=dict)
     past_saves: float = 0.0
     cost: float | None = None
+    explained: float | None = None
+    explained_error: float | None = None
 
     def __str__(self) -> str:
         if not self.lines:
             return "nothing was asked yet, so nothing is bought"
         wide = max(len(line.name) for line in self.lines)
-        order = {"kept": 0, "safety net": 1, "explored": 2}
-        ranked = sorted(self.lines, key=lambda line: (order[line.why], -line.gain))
         money = "" if self.cost is None else f" for {self.cost:,.10g} together"
         text = [f"after {self.round} rounds, bought for every example{money}:"]
-        text += [_sentence(line, wide) for line in ranked]
+        text += [_sentence(line, wide) for line in sorted(self.lines, key=_rank)]
+        if self.explained is not None and self.explained_error is not None:
+            known = _doubted(self.explained, self.explained_error)
+            if known:
+                text.append(f"what is worth keeping explains {known} of the variance together")
         text.append(f"listens to: {_percents(self.shares)}")
         if self.layer:
             text.append(f"last layer: {_percents(self.layer)}")
         if self.past:
             text.append(_of_the_past(self.past, self.past_saves))
         return "\n".join(text)
+
+
+def _rank(line: Line) -> tuple[int, float, float]:
+    order = {"kept": 0, "safety net": 1, "explored": 2}
+    return order[line.why], -(line.lost or 0.0), -(line.most or 0.0)
 
 
 def _percents(shares: Mapping[str, float]) -> str:
@@ -84,27 +103,23 @@ def _of_the_past(weights: Mapping[str, float], saved: float) -> str:
     return f"the past: saves {100 * saved:.0f} % of the squared error of late; adds {adds}, ..."
 
 
+def _doubted(share: float, error: float) -> str:
+    """A share with its error, or nothing if it could be anything."""
+    return "" if error >= NOTHING_SAID else f"{100.0 * share:.1f} % ± {100.0 * error:.1f} %"
+
+
 def _sentence(line: Line, wide: int) -> str:
-    percent, error = 100.0 * line.gain, 100.0 * line.error
-    if line.why == "kept":
-        promise = f"weight {line.weight:+.4g}   explains {percent:.1f} % ± {error:.1f} %"
+    if line.lost is not None and line.error is not None:
+        known = _doubted(line.lost, line.error)
+        lost = "too few reads to say what is lost without it"
+        if known:
+            lost = f"{known} of the variance is lost without it"
+        promise = f"weight {line.weight:+.4g}   {lost}"
+    elif line.most is not None:
+        promise = f"would add at most {100.0 * line.most:.1f} % of the variance"
     else:
-        promise = f"might explain {100.0 * optimistic(line.gain, line.error):.1f} %"
-    about = (
-        f"  {line.why:<11} {line.name:<{wide}}    {promise} of the variance   {line.reads} reads"
-    )
+        promise = "too few reads to say what it would add"
+    about = f"  {line.why:<11} {line.name:<{wide}}    {promise}   {line.reads} reads"
     if line.price is None:
         return about
     return f"{about}   {f'costs {line.price:,.10g}' if line.price else 'free'}"
-
-
-def optimistic(gain: float, error: float) -> float:
-    """The gain were the correlation two standard errors larger.
-
-    >>> optimistic(0.0, 0.0), optimistic(0.04, 0.01)
-    (0.0, 0.0625)
-    """
-    if gain <= 0.0:
-        return error
-    # error = 2 sqrt(gain) se, se that of the correlation
-    return (math.sqrt(gain) + error / math.sqrt(gain)) ** 2

@@ -16,15 +16,15 @@ TINY = 1e-9  # the least eigenvalue of correlations, and the least part of a val
 class Joint(NamedTuple):
     """A least-squares fit of m features, all in shares of the label's variance.
 
-    `weights` are in the units of the features. `R`, `r` are the correlations of the features and
-    with the label, `left` the share of the variance that is left, `noise` the same but for what is
-    fitted to chance. For each feature: `chance` is
-    what it seems to explain by chance, in the mean; `per` is one over the rounds it was read in;
-    `tail` what its largest value alone adds to its fourth moment, `label_tail` the same of the
-    label.
+    `weights` and their standard errors `errors` are in the units of the features. `R`, `r` are the
+    correlations of the features and with the label, `left` the share of the variance that is left,
+    `noise` the same but for what is fitted to chance. For each feature: `chance` is what it seems
+    to explain by chance, in the mean; `per` is one over the rounds it was read in; `tail` what its
+    largest value alone adds to its fourth moment, `label_tail` the same of the label.
     """
 
     weights: Floats
+    errors: Floats
     R: Floats
     r: Floats
     left: float
@@ -52,7 +52,10 @@ def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, rea
     were not read: to the equation of feature i, beside the noise s^2, feature j adds what its
     product with i varies by in the rounds that are not common to both:
 
-        chance_i = (s^2 + sum_j b_j^2 (n_i / n_ij - 1)) / n_i,   b the standardised weights.
+        v_i = sum_j b_j^2 (n_i / n_ij - 1) / n_i,   chance_i = s^2 / n_i + sum_j P_ij^2 v_j / P_ii,
+
+    b the standardised weights and P the inverse of R. The standard error of b_i is sqrt(P_ii
+    chance_i): all equations have a hand in it.
 
     A memory that forgets has sums of weights W = n_i; of all ways to read that often, the latest
     rounds are worth least: W / (1 - W / (2 tau)) rounds, W < tau.
@@ -60,20 +63,42 @@ def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, rea
     V = np.asarray(features, dtype=np.int64)
     R, r, spread, n, pairs = _correlations(kept, memory, V)
     m, scale, ridge = len(V), float(kept.scale[memory]), TINY * np.eye(len(V))
-    W, tau = n * scale, float(kept.tau[memory])
-    rounds = np.maximum(W / (1.0 - 0.5 * np.minimum(W / tau, 1.0)), m + 2.0)
-    b = np.linalg.solve(R + ridge, r)
+    rounds = np.maximum(effective_rounds(kept, memory, n), m + 2.0)
+    P = np.linalg.inv(R + ridge)
+    b, new = P @ r, np.diag(P)
     left = float(np.clip(1.0 - r @ b, 0.0, 1.0))
     total = max(float(kept.n[memory, -1]) * scale, m + 2.0)
     noise = min(left / (1.0 - (m + 1.0) / total), 1.0)
     missed = n[:, np.newaxis] / pairs - 1.0
     np.fill_diagonal(missed, 0.0)
-    chance = (noise + missed @ b**2) / rounds
+    chance = noise / rounds + P**2 @ (missed @ b**2 / rounds) / new
     with np.errstate(over="ignore"):
         tail = np.minimum((peaks[V] / spread[:m]) ** 4, 1e300) / rounds
         label_tail = min((reach / spread[m]) ** 4, 1e300) / total
-    weights = b * spread[m] / spread[:m]
-    return Joint(weights, R, r, left, noise, chance, 1.0 / rounds, tail, float(label_tail))
+    units = spread[m] / spread[:m]
+    weights, errors = b * units, np.sqrt(new * chance) * units
+    return Joint(weights, errors, R, r, left, noise, chance, 1.0 / rounds, tail, float(label_tail))
+
+
+def common_reads(n: Floats, V: Indices, others: Floats) -> Floats:
+    """How many rounds read a feature of V and one that was read so often, about; not scaled.
+
+    `n` are the reads of all features, those of the constant last.
+    """
+    total, reads = max(float(n[-1]), 1e-300), np.maximum(n[V], 1e-300)
+    rest = np.delete(n[:-1], V)
+    q = float(rest.mean()) / total if len(rest) else 0.0
+    low, high = np.minimum.outer(reads, others), np.maximum.outer(reads, others)
+    pairs = np.maximum(low - q * (total - high), np.outer(reads, others) / total)
+    some: Floats = np.maximum(pairs, 1e-300)  # of features that were never read
+    return some
+
+
+def effective_rounds(kept: Memories, memory: int, reads: Floats) -> Floats:
+    """What sums of weights, not scaled, are worth in rounds: see `joint_fit`."""
+    W = reads * float(kept.scale[memory])
+    rounds: Floats = W / (1.0 - 0.5 * np.minimum(W / float(kept.tau[memory]), 1.0))
+    return rounds
 
 
 def _correlations(
@@ -82,10 +107,7 @@ def _correlations(
     """R, r, the standard deviations (the label's last), reads and common reads (not scaled)."""
     G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
     m, total, reads = len(V), max(float(n[-1]), 1e-300), np.maximum(n[V], 1e-300)
-    others = np.delete(n[:-1], V)
-    q = float(others.mean()) / total if len(others) else 0.0
-    low, high = np.minimum.outer(reads, reads), np.maximum.outer(reads, reads)
-    pairs = np.maximum(low - q * (total - high), np.outer(reads, reads) / total)
+    pairs = common_reads(n, V, reads)
     np.fill_diagonal(pairs, reads)
     level, mean = float(c[-1]) / total, G[-1, V] / reads
     S = np.zeros((m + 1, m + 1))
