@@ -58,7 +58,7 @@ def fill(
         if bool(given) == nothing:
             raise DataError("give FEATURE=VALUE for what came back, or --nothing")
         filled = store.fill(
-            what, values_of(given, what, csv.decimal), who=counter.name(), key=counter.key
+            what, values_of(given, what, csv.decimal or "."), who=counter.name(), key=counter.key
         )
     if as_json:
         emit(filled.as_dict())

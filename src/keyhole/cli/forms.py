@@ -163,7 +163,7 @@ def read_form(path: str, given: CsvOptions) -> Form:
             empty += 1
             continue
         values[id] = {
-            name: number(cell, given.decimal, f"{table.title}, line {line}, {name}", missing)
+            name: number(cell, given.decimal or ".", f"{table.title}, line {line}, {name}", missing)
             for name, cell in cells.items()
             if cell != NOT_ASKED
         }

@@ -53,7 +53,7 @@ def tell(
         if what in store.names():
             _tell_many(store, what, label, target, csv, counter, as_json)
             return
-        y = number(label, csv.decimal, f"the label of {what}")
+        y = number(label, csv.decimal or ".", f"the label of {what}")
         if y is None:
             raise DataError(f"the label of {what} is missing: drop it if it never comes")
         told = store.tell(what, y, who=counter.name(), key=counter.key)
