@@ -42,7 +42,9 @@ def test_a_saved_learner_predicts_from_its_features_alone(cli: Cli, folder: Path
     lacking = np.isnan(X).any(axis=1)
     learner = kh.load(model)
     assert isinstance(learner, kh.AutoLearner)
-    X = np.where(np.isnan(X), learner.model().centres, X)  # a missing value is taken for its centre
+    centres = learner.model().centres
+    assert centres is not None
+    X = np.where(np.isnan(X), centres, X)  # a missing value is taken for its centre
     expected = X @ np.array(list(weights.values())) + found["sparse_model"]["intercept"]
     written = kh.streams.read(out, target=None)
     got, _ = kh.streams.collect(written)

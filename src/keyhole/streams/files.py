@@ -18,7 +18,7 @@ from keyhole.streams.opening import Opened, open_table
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
 from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
-from keyhole.streams.tables import Batch, Table
+from keyhole.streams.tables import Batch, Table, wanted_rows
 
 SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
 
@@ -116,12 +116,12 @@ class FileStream:
 
         limit = None if self._most is None else left
         for batch in self._table.batches(wanted, self._types, size, limit):
-            for start in range(0, batch.rows.num_rows, size):
-                X, y = self._encode(batch, start, size)
-                X, y = (X, y) if limit is None else (X[: limit()], y[: limit()])
-                played += len(y)
-                for i in range(0, len(y), most):
-                    yield X[i : i + most], y[i : i + most]
+            for part in wanted_rows(batch, limit):
+                for start in range(0, part.rows.num_rows, size):
+                    X, y = self._encode(part, start, size)
+                    played += len(y)
+                    for i in range(0, len(y), most):
+                        yield X[i : i + most], y[i : i + most]
             if limit is not None and limit() <= 0:
                 return
 
@@ -145,15 +145,16 @@ class FileStream:
                 self.unknown[column.name] = self.unknown.get(column.name, 0) + unknown
         for j, codes in self._coded:
             X[np.isin(X[:, j], codes), j] = np.nan
-        for row, feature in np.argwhere(np.abs(X) > self._largest)[:1]:
+        y = np.full(len(X), np.nan)
+        if self.target is not None:
+            y = self._labels(part.column(self.target))
+        here = np.full(len(y), self.target is None) | ~np.isnan(y)
+        # Rows without a target are not played: whatever they hold is not refused.
+        for row, feature in np.argwhere((np.abs(X) > self._largest) & here[:, None])[:1]:
             name = next(c.name for c in self.columns if feature in c.places)
             self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
-        if self.target is None:
-            return X, np.full(len(X), np.nan)
-        y = self._labels(part.column(self.target))
         for row in np.flatnonzero(np.abs(y) > LARGEST)[:1]:
             self._refuse(batch, start + int(row), f"the target {self.target!r}", float(y[row]))
-        here = ~np.isnan(y)
         return (X, y) if here.all() else (X[here], y[here])
 
     def _labels(self, cells: Any) -> Floats:

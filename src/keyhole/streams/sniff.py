@@ -238,7 +238,8 @@ def _decimal(cells: dict[str, list[str]]) -> str | None:
         # 1,5 and 0,125 and 1.250,5 show a decimal comma; 1,250 may be a group of thousands.
         grouped = re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(point)}[0-9]{{3}})+")
         plain = re.compile(DIGITS.format(re.escape(point)))
-        mixed = re.compile(grouped_pattern(other, point))
+        marks = (other, "'", " ")
+        mixed = re.compile("|".join(f"({grouped_pattern(mark, point)})" for mark in marks))
         return any(
             (plain.fullmatch(cell) and not grouped.fullmatch(cell))
             or (mixed.fullmatch(cell) and point in cell)

@@ -21,7 +21,7 @@ from keyhole.streams.packing import ZIP
 from keyhole.streams.request import Assumption
 
 CELL = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
-MOST_CELLS = 100_000_000
+MOST_CELLS = 20_000_000  # of one sheet
 LARGEST = 1 << 30  # bytes that a workbook may unpack to: all of it is held in memory once
 
 
@@ -93,8 +93,8 @@ def _refuse_huge(origin: Origin) -> None:
                     rows, columns = _extent(sheet)
                 if rows * columns > MOST_CELLS:
                     raise DataError(
-                        f"{origin.title} has a sheet of {rows:,} rows and {columns:,} columns: save "
-                        "the part that you need as CSV"
+                        f"{origin.title} has a sheet of {rows:,} rows and {columns:,} columns: "
+                        "save the part that you need as CSV"
                     )
 
 

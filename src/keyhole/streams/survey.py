@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +17,7 @@ from keyhole.streams.answers import MOST, Answers, Positive, of_numbers, of_text
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
 from keyhole.streams.dates import looks_like_a_date
 from keyhole.streams.habits import number_pattern
-from keyhole.streams.tables import Batch, Left, Table
+from keyhole.streams.tables import Batch, Table, wanted_rows
 
 ROWS = 1 << 14  # at a time; a table of text has blocks of its own
 USABLE = (Kind.EMPTY, Kind.NUMBER, Kind.FLAG, Kind.TEXT)
@@ -87,7 +86,7 @@ def survey(
     limit = None if rounds is None else left
     asked = open_questions or list(seen)[:1]
     for batch in table.batches(asked, _as_text(roles), ROWS, limit):
-        for part in _parts(batch, limit):
+        for part in wanted_rows(batch, limit):
             rows += part.rows.num_rows
             for name in open_questions:
                 seen[name].note(part)
@@ -109,21 +108,6 @@ def survey(
         without_target=without,
         answers=answers[0] if answers else None,
     )
-
-
-def _parts(batch: Batch, left: Left | None) -> Iterator[Batch]:
-    """A batch, or as many of its rows at a time as are wanted still."""
-    if left is None:
-        yield batch
-        return
-    start, end = 0, batch.rows.num_rows
-    while start < end and (wanted := left()) > 0:
-        yield Batch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
-        start += wanted
-
-
-def _further(place: Callable[[int], str], start: int, i: int) -> str:
-    return place(start + i)
 
 
 def _as_text(roles: Mapping[str, Role]) -> dict[str, Any]:

@@ -199,3 +199,18 @@ def _placed(batches: Iterator[Any]) -> Iterator[Batch]:
 
 def _row(before: int, i: int) -> str:
     return f"row {before + i:,}"
+
+
+def wanted_rows(batch: Batch, left: Left | None) -> Iterator[Batch]:
+    """A batch, or as many of its rows at a time as are wanted still."""
+    if left is None:
+        yield batch
+        return
+    start, end = 0, batch.rows.num_rows
+    while start < end and (wanted := left()) > 0:
+        yield Batch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
+        start += wanted
+
+
+def _further(place: Callable[[int], str], start: int, i: int) -> str:
+    return place(start + i)
