@@ -232,6 +232,27 @@ def test_after_a_fork_it_is_opened_anew(store: kh.Store, monkeypatch: pytest.Mon
         store.ask("a")
 
 
+def test_a_connection_that_is_cut(postgres: str) -> None:
+    """The server goes away in between: one error, and then it goes on."""
+    psycopg = pytest.importorskip("psycopg")
+    with kh.Store(postgres) as store:
+        for name in ("a", "b"):
+            store.create(name, PROBLEM, KIND)
+        play(store, 3)
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(kh.StoreError, match="not confirmed"):
+            store.ask("a", key="cut")
+        with pytest.raises(kh.StoreError):
+            store.info("a")
+        assert store.info("a").rounds == 3
+        assert store.ask("a", key="cut")[0].round == 4
+        is_sound(store)
+
+
 def test_interrupted_while_it_writes(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the middle of a transaction: nothing has happened, and it goes on."""
 

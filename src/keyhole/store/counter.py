@@ -388,7 +388,12 @@ class Store:
         return self.info(new)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the whole store to a new file, as it is now, while others go on. SQLite only."""
+        """Copy the whole store to a new file, as it is now, while others go on. SQLite only.
+
+        Snapshots are written first, so that the copy is served at once, elsewhere too.
+        """
+        with contextlib.suppress(StoreError):  # one that is not served is copied as it is
+            self.snapshot()
         self._database.backup(os.fspath(path))
 
     def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
