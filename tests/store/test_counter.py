@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import keyhole as kh
@@ -77,6 +78,11 @@ def test_a_key_gives_the_first_reply(store: kh.Store) -> None:
         store.ask("clinic", 2, key="a")
     with pytest.raises(kh.ConflictError, match="another request"):
         store.fill(first[0].id, values(first[0]), key="a")
+    row = np.ones(len(first[0].names))
+    filled = store.fill(first[0].id, row, key="b")
+    assert store.fill(first[0].id, row.tolist(), key="b") == filled
+    with pytest.raises(kh.ConflictError, match="another request"):
+        store.fill(first[0].id, 2 * row, key="b")
     store.create("other", PROBLEM, "random")
     assert len(store.ask("other", 2, key="a")) == 2  # keys are a learner's own
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import keyhole as kh
+from keyhole.store.memory import Awake
 from keyhole.store.sqlite import SQLiteConnection
 from keyhole.store.writer import Writer
 
@@ -202,6 +203,54 @@ def test_a_file_that_is_replaced(store: kh.Store, folder: Path) -> None:
         store.names()
     with contextlib.suppress(kh.StoreError):
         store.close()
+
+
+def test_a_snapshot_that_cannot_be_kept_fails_nobody(
+    store: kh.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the request after which it was due, nor closing."""
+    trouble = Trouble(monkeypatch)
+    monkeypatch.setattr(Awake, "snapshot_due", lambda awake, now: True)
+    trouble.when["INSERT INTO kh_snapshot"] = False
+    store.ask("a")
+    assert trouble.when == {}
+    with kh.Store(store.url) as again:
+        again.ask("b")
+        again._writer._awake[2].snapshot_seq = 0
+        trouble.when["INSERT INTO kh_snapshot"] = False
+    assert trouble.when == {}
+    is_sound(store)
+
+
+def test_after_a_fork_it_is_opened_anew(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite's connections do not survive a fork, and nobody would notice."""
+    monkeypatch.setattr(store, "_pid", store._pid + 1)
+    monkeypatch.setattr(store._writer, "_pid", store._pid + 1)
+    with pytest.raises(kh.StoreError, match="forked"):
+        store.names()
+    with pytest.raises(kh.StoreError, match="forked"):
+        store.ask("a")
+
+
+def test_a_connection_that_is_cut(postgres: str) -> None:
+    """The server goes away in between: one error, and then it goes on."""
+    psycopg = pytest.importorskip("psycopg")
+    with kh.Store(postgres) as store:
+        for name in ("a", "b"):
+            store.create(name, PROBLEM, KIND)
+        play(store, 3)
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(kh.StoreError, match="not confirmed"):
+            store.ask("a", key="cut")
+        with pytest.raises(kh.StoreError):
+            store.info("a")
+        assert store.info("a").rounds == 3
+        assert store.ask("a", key="cut")[0].round == 4
+        is_sound(store)
 
 
 def test_interrupted_while_it_writes(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 from numpy.typing import ArrayLike
 
 from keyhole.errors import (
+    ProblemError,
     StoreError,
     UnknownTicketError,
     finite_label,
@@ -38,6 +39,7 @@ from keyhole.ticket import Observation, Ticket
 T = TypeVar("T")
 Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
 Duration = timedelta | float | None
+MOST = 100_000  # tickets at once: others wait meanwhile
 
 
 class Store:
@@ -104,7 +106,7 @@ class Store:
         self._reader: Connection | None = None
         self._reading = RLock()
         self._warm: set[str] = set()
-        self._closed = False
+        self._closed, self._pid = False, os.getpid()
 
     @property
     def url(self) -> str:
@@ -205,6 +207,8 @@ class Store:
             `budget`, as in `kh.AutoLearner.ask`.
         """
         many = whole_number("count", count, 1)
+        if many > MOST:
+            raise ProblemError(f"count must be at most {MOST:,} at once, got {many:,}")
         lasts = seconds("expires_in", expires_in)
         what = ("ask", many, lasts, terms)
         request = Request(name, requests.ask(many, terms, lasts), what, checked_who(who))
@@ -384,7 +388,12 @@ class Store:
         return self.info(new)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the whole store to a new file, as it is now, while others go on. SQLite only."""
+        """Copy the whole store to a new file, as it is now, while others go on. SQLite only.
+
+        Snapshots are written first, so that the copy is served at once, elsewhere too.
+        """
+        with contextlib.suppress(StoreError):  # one that is not served is copied as it is
+            self.snapshot()
         self._database.backup(os.fspath(path))
 
     def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
@@ -469,10 +478,18 @@ class Store:
         with self._reading:
             if self._closed:
                 raise StoreError("the store is closed")
+            if os.getpid() != self._pid:
+                raise StoreError("the store was opened before this process was forked: open anew")
             self._database.refuse_if_replaced()
             if self._reader is None:
                 self._reader = self._database.connect()
-            yield self._reader
+            try:
+                yield self._reader
+            except StoreError as error:
+                if not isinstance(error, LookupError):  # the connection may be broken: a new one
+                    self._reader.close()
+                    self._reader = None
+                raise
 
 
 def _filler(values: Values) -> Callable[[Ticket], Observation]:

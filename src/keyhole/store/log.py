@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from keyhole.errors import StoreDamagedError, UnknownLearnerError, nearest, shortened
+from keyhole.errors import ConflictError, StoreDamagedError, UnknownLearnerError, nearest, shortened
 from keyhole.store.database import Connection, Row
 from keyhole.store.records import Event, LearnerInfo, StoredTicket, moment
 from keyhole.ticket import Ticket
@@ -103,8 +103,13 @@ def add_learner(connection: Connection, row: Tally) -> None:
     columns = f"name, about, created_at, {TALLY}"
     values = (row.name, row.about, row.created_at, *row.values())
     marks = ", ".join("?" for _ in values)
-    sql = f"INSERT INTO kh_learner ({columns}) VALUES ({marks}) RETURNING id"
-    row.id = connection.rows(sql, values)[0][0]
+    sql = f"INSERT INTO kh_learner ({columns}) VALUES ({marks}) ON CONFLICT (name) DO NOTHING"
+    found = connection.rows(f"{sql} RETURNING id", values)
+    if not found:
+        raise ConflictError(
+            f"there is a learner {row.name!r} in the store already: take another name"
+        )
+    row.id = found[0][0]
 
 
 def update_learner(connection: Connection, row: Tally, seq: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.errors import ConflictError, ProblemError, nearest, whole_number
+from keyhole.errors import ProblemError, nearest, whole_number
 from keyhole.game.history import study_first
 from keyhole.learners.registry import learner_row
 from keyhole.problem import BlockStream, Learner, Problem
@@ -90,10 +90,6 @@ def row(name: str, about: str, learner: Learner, who: str, now: float) -> tuple[
 def keep(connection: Connection, new: tuple[Tally, Event], learner: Learner, now: float) -> None:
     """Write a new learner, in a transaction that is open."""
     row, event = new
-    if connection.rows("SELECT id FROM kh_learner WHERE name = ?", (row.name,)):
-        raise ConflictError(
-            f"there is a learner {row.name!r} in the store already: take another name"
-        )
     log.add_learner(connection, row)
     log.add_event(connection, row.id, event)
     keep_snapshot(connection, row.id, Awake(learner, 1, event.digest, 0, 0, now), now)

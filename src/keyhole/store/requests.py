@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event as Signal
 from typing import Any, TypeVar
 
+import numpy as np
+
 from keyhole.errors import ConflictError, DataError, KeyholeError, TicketError, UnknownTicketError
 from keyhole.store import events, log
 from keyhole.store.database import Connection
@@ -94,7 +96,7 @@ class Request:
 
     def hash(self) -> str:
         """Of what is asked."""
-        return hashlib.sha256(json.dumps(self.what).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(_plain(self.what)).encode()).hexdigest()
 
     def perform(self, turn: Turn) -> None:
         """Do it, or find that it was done before under the same key."""
@@ -119,6 +121,18 @@ class Request:
             "VALUES (?, ?, ?, ?, ?)",
             (turn.row.id, self.key, self.hash(), json.dumps(self.tickets), turn.now),
         )
+
+
+def _plain(value: Any) -> Any:
+    """What was asked as JSON has it: the same for the same request, in whatever order it came."""
+    if isinstance(value, Mapping):
+        pairs = [[str(key), _plain(each)] for key, each in value.items()]
+        return sorted(pairs, key=lambda pair: str(pair[0]))
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def ask(count: int, terms: Mapping[str, Any] | None, lasts: float | None) -> Deed:

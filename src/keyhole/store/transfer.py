@@ -95,10 +95,6 @@ class Parcel:
 
     def keep(self, connection: Connection, name: str) -> None:
         """Write the learner into a store, in a transaction that is open."""
-        if connection.rows("SELECT id FROM kh_learner WHERE name = ?", (name,)):
-            raise ConflictError(
-                f"there is a learner {name!r} in the store already: take another name"
-            )
         first = self.events[0]
         about = {
             key: value
@@ -108,10 +104,10 @@ class Parcel:
         made = Projection(Tally(0, name, json.dumps(about), first.at, 0, ""))
         for event in self.events:
             made.take(event)
+        log.add_learner(connection, made.row)
         for id in made.tickets:
             if log.find_ticket(connection, "id = ?", (id,)) is not None:
                 raise ConflictError(f"ticket {id} is in the store already, under another learner")
-        log.add_learner(connection, made.row)
         for event in self.events:
             log.add_event(connection, made.row.id, event)
         for ticket in made.tickets.values():

@@ -7,6 +7,8 @@ lone request is committed at once, and a hundred at a time cost one commit.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -45,7 +47,7 @@ class Writer:
         self._waiting: deque[Request] = deque()
         self._lock = RLock()
         self._awake: dict[int, Awake] = {}
-        self._closed = False
+        self._closed, self._pid = False, os.getpid()
         self.groups = 0  # transactions so far, and requests in them
         self.requests = 0
         self.commit_seconds = 0.0
@@ -64,11 +66,16 @@ class Writer:
         """What a learner says; `at` must not change it."""
         with self._lock:
             connection = self._connected()
-            row = log.tally(connection, name)
-            awake = self._awake.get(row.id)
-            if awake is None or (awake.seq, awake.digest) != (row.seq, row.digest):
-                with connection.reading():
-                    awake = self._level(connection, log.tally(connection, name))
+            try:
+                row = log.tally(connection, name)
+                awake = self._awake.get(row.id)
+                if awake is None or (awake.seq, awake.digest) != (row.seq, row.digest):
+                    with connection.reading():
+                        awake = self._level(connection, log.tally(connection, name))
+            except StoreError as error:
+                if not isinstance(error, UnknownLearnerError):
+                    self._forget()  # the connection may be broken
+                raise
             return at(awake.learner)
 
     def snapshot(self, name: str | None = None, *, due: bool = False) -> None:
@@ -103,7 +110,9 @@ class Writer:
                 return
             try:
                 if self._connection is not None and self._awake:
-                    self.snapshot(due=True)
+                    # What was answered is in the log: without a snapshot, waking takes longer.
+                    with contextlib.suppress(StoreError):
+                        self.snapshot(due=True)
             finally:
                 self._forget()
                 self._closed = True
@@ -208,6 +217,8 @@ class Writer:
     def _connected(self) -> Connection:
         if self._closed:
             raise StoreError("the store is closed")
+        if os.getpid() != self._pid:
+            raise StoreError("the store was opened before this process was forked: open it anew")
         self._database.refuse_if_replaced()
         if self._connection is None:
             self._connection = self._database.connect()
