@@ -10,7 +10,6 @@ from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
 from keyhole.cli.progress import staged
 from keyhole.cli.source import Source
 from keyhole.game.history import study_first
-from keyhole.learners.base import LearnerBase
 from keyhole.learners.registry import learner_row
 from keyhole.learners.studying import kept_per_row
 from keyhole.problem import BlockStream, DataError, Learner, ProblemError
@@ -52,8 +51,9 @@ class History:
 
     def teach_if_possible(self, learner: Learner) -> None:
         """Let it study if it can; without the half-life if it cannot let old rows count less."""
-        if isinstance(learner, LearnerBase) and learner.STUDIES:
-            learner.study(self.stream, half_life=self.half_life if learner.FADES else None)
+        if getattr(learner, "STUDIES", False):
+            fades = getattr(learner, "FADES", False)
+            study_first(learner, self.stream, half_life=self.half_life if fades else None)
 
 
 def open_history(
@@ -78,6 +78,8 @@ def open_history(
             separator=reading.csv.separator,
             decimal=reading.csv.decimal,
             missing=reading.csv.missing or (),
+            positive=source.answers,
+            yes_no=None if source.answers else False,
         )
     except DataError as error:
         raise DataError(f"--history: {error}") from None

@@ -10,7 +10,7 @@ from keyhole.cli import options
 
 if TYPE_CHECKING:
     from keyhole.model import SparseModel
-    from keyhole.problem import Floats, Problem
+    from keyhole.problem import Floats, Learner, Problem
 
 
 @options.flat
@@ -34,7 +34,8 @@ def predict(
 ) -> None:
     """Predict the rows of a file, reading only the columns that the model uses.
 
-    A row that lacks one of them has no prediction: its cell is empty. With --prices, or if the
+    A row that lacks one of them has no prediction: its cell is empty. Of a learner of yes or no the
+    column is `probability`, that of a yes. With --prices, or if the
     learner was played with prices, it says what the columns of the model cost.
 
     \b
@@ -50,10 +51,10 @@ def predict(
     from keyhole.cli.output import emit, number, say
 
     refuse_two(out, as_json)
-    sparse, problem = _model(model, shop)
+    learner, sparse, problem = _model(model, shop)
     each = None if problem.prices is None else problem.cost(sparse.features)
-    predictions = _predictions(sparse, file, csv)
-    write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
+    what, predictions = _named(learner, _predictions(sparse, file, csv))
+    write({"row": np.arange(1, len(predictions) + 1), what: predictions}, out)
     if out == "-":
         return
     lacking = int(np.isnan(predictions).sum())
@@ -71,7 +72,8 @@ def predict(
             }
         )
         return
-    say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
+    many = "probabilities" if what == "probability" else "predictions"
+    say(f"{out}: {len(predictions):,} {many} from {', '.join(sparse.names)}")
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
@@ -80,7 +82,16 @@ def predict(
         say(f"{lacking:,} of them are empty: a value is missing in their rows")
 
 
-def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]:
+def _named(learner: Learner, predictions: Floats) -> tuple[str, Floats]:
+    """Predictions under the name of their column; of yes or no they are probabilities."""
+    from keyhole.learners.yes_no import YesNoLearner
+
+    if isinstance(learner, YesNoLearner):
+        return "probability", learner.probabilities(predictions)
+    return "prediction", predictions
+
+
+def _model(path: str, shop: options.PriceOptions) -> tuple[Learner, SparseModel, Problem]:
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
     from keyhole.saving.api import load
@@ -89,7 +100,7 @@ def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]
     sparse = sparse_model(learner)
     if not sparse.names:
         raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
-    return sparse, _priced(learner.problem, shop)
+    return learner, sparse, _priced(learner.problem, shop)
 
 
 def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:

@@ -19,6 +19,7 @@ class Source:
     target: str
     left_out: int = 0
     shop: Shop | None = None
+    answers: streams.Answers | None = None  # of a target that is yes or no
 
 
 def open_source(
@@ -52,11 +53,13 @@ def _table(path: str, target: str | None, reading: ReadOptions) -> Source:
         separator=reading.csv.separator,
         decimal=reading.csv.decimal,
         missing=reading.csv.missing or (),
+        positive=reading.answers.positive,
+        yes_no=reading.answers.yes_no,
     )
     if not table.rounds:
         raise DataError(f"{path} has no row with a value in {target!r}")
     title = "standard input" if path == "-" else path
-    return Source(table, title, target, table.left_out)
+    return Source(table, title, target, table.left_out, answers=table.answers)
 
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:

@@ -210,8 +210,10 @@ def read(
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
     roles |= dict.fromkeys(label, Role.TARGET)
-    given = isinstance(positive, Answers)
-    wanted = Wanted(None if given else positive, yes_no, positive if given else None)
+    if isinstance(positive, Answers):
+        wanted = Wanted(None, yes_no, positive)
+    else:
+        wanted = Wanted(positive, yes_no)
     found = survey(table, roles, limit if features is None else None, wanted)
     if features is None:
         spread = found.levels

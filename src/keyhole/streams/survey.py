@@ -193,8 +193,13 @@ class _Sighting:
             return found
         if known is not None:
             return self._as_before(known, ())
-        how = {"flags": Kind.FLAG in self._kinds, "positive": positive, "yes_no": wanted.yes_no}
-        return of_numbers(f"{self._title}: {self._what}", self._values, **how)
+        return of_numbers(
+            f"{self._title}: {self._what}",
+            self._values,
+            flags=Kind.FLAG in self._kinds,
+            positive=positive,
+            yes_no=wanted.yes_no,
+        )
 
     def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
         """The answers of an earlier stream, if this column can have them."""
