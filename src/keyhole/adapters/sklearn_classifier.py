@@ -216,12 +216,12 @@ class KeyholeClassifier(_Classifier):
     @property
     def spent_(self) -> float:
         """What they cost."""
-        return self._fitted("spent_").spent_
+        return float(self._fitted("spent_").spent_)
 
     @property
     def cost_(self) -> float:
         """What a prediction costs."""
-        return self._fitted("cost_").cost_
+        return float(self._fitted("cost_").cost_)
 
     def _fitted(self, attribute: str) -> KeyholeRegressor:
         scorer: KeyholeRegressor | None = vars(self).get("_scorer")

@@ -108,6 +108,7 @@ def compare(
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
     from keyhole.cli.spending import SPENDS, capped, refuse_others, spending_of
+    from keyhole.cli.yes_no import answers_json, meaning
     from keyhole.problem import ProblemError
 
     priced = money.shop.prices is not None
@@ -123,7 +124,9 @@ def compare(
     names = _names(learner) if learner else [SPENDS] if spending.special else options.compared()
     refuse_others(names, spending)
     history = open_history(file, reading, past, source)
-    how = Settings(game.seeds, game.jobs, game.audit, history, spending, bool(learner))
+    how = Settings(
+        game.seeds, game.jobs, game.audit, history, spending, source.answers, bool(learner)
+    )
     size = capped(size, spending, source.shop)
     result: tournament.Tournament | sweep.Sweep
     sizes = None
@@ -136,9 +139,11 @@ def compare(
     if as_json:
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()
-        emit({**result.as_json(), "history": studied, **chosen})
+        said = answers_json(source.answers)
+        emit({**result.as_json(), "answers": said, "history": studied, **chosen})
     else:
         result.show()
+        say(*meaning(source))
         if sizes is not None and sizes.words:
             say(sizes.words)
         if history is not None:

@@ -46,6 +46,8 @@ def diagnose(
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
+        if source.answers is not None:
+            say("", f"The target is taken as numbers: {source.answers}.")
         if source.shop is not None and source.shop.columns:
             say("", *source.shop.words())
         elif source.shop is not None:

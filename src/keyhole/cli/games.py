@@ -15,8 +15,10 @@ from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted
 from keyhole.cli.spending import ONLY_A_LIMIT, Spending, make_player
+from keyhole.cli.yes_no import answering
 from keyhole.errors import printable
 from keyhole.game import play as play_game
+from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.hindsight import Hindsight, summed
 from keyhole.hindsight_cost import Deal
 from keyhole.learners.nothing_read import LastValue
@@ -25,6 +27,7 @@ from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
 from keyhole.regrets import regret
 from keyhole.report.observers import PrefixObserver, Rival
+from keyhole.streams import Answers
 
 SEARCH = 10.0  # seconds for the best model in hindsight
 
@@ -44,6 +47,8 @@ class Game:
     most_spent: float = math.nan
     total: float | None = None  # worth * loss + money, with --worth
     purse_left: float | None = None
+    log_loss: float | None = None  # of probabilities, per round
+    auc: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ class Settings:
     audit: float = 0.0
     history: History | None = None
     spending: Spending = ONLY_A_LIMIT
+    answers: Answers | None = None  # of a target that is yes or no
     named: bool = True  # whether learners were named: whoever cannot play is then refused
 
     def __post_init__(self) -> None:
@@ -229,11 +235,12 @@ def best_of_each(stream: BlockStream, problems: Sequence[Problem]) -> list[Hinds
 def _game(
     stream: BlockStream, best: Hindsight, how: Settings, learner: str, problem: Problem, seed: int
 ) -> Game:
-    player = make_player(learner, problem, seed, how.spending)
+    player = answering(make_player(learner, problem, seed, how.spending), how.answers)
+    scores = [] if how.answers is None else [ProbabilityScores()]
     if how.history is not None:
         how.history.teach_if_possible(player)
     start = time.monotonic()
-    ledger = play_game(player, stream, keep_predictions=False, audit=how.audit)
+    ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=scores)
     seconds = time.monotonic() - start
     worth, total = best.worth, None
     gap = regret(ledger, best)
@@ -252,6 +259,7 @@ def _game(
         ledger.most_spent,
         total,
         getattr(player, "purse_left", None),
+        *(value for one in scores for value in (one.log_loss, one.auc.low / 2 + one.auc.high / 2)),
     )
 
 

@@ -11,7 +11,6 @@ from keyhole.cli.progress import staged
 from keyhole.cli.reading import read_files, request_of
 from keyhole.cli.source import Source
 from keyhole.game.history import study_first
-from keyhole.learners.base import LearnerBase
 from keyhole.learners.registry import learner_row
 from keyhole.learners.studying import kept_per_row
 from keyhole.problem import BlockStream, DataError, Learner, ProblemError
@@ -53,8 +52,9 @@ class History:
 
     def teach_if_possible(self, learner: Learner) -> None:
         """Let it study if it can; without the half-life if it cannot let old rows count less."""
-        if isinstance(learner, LearnerBase) and learner.STUDIES:
-            learner.study(self.stream, half_life=self.half_life if learner.FADES else None)
+        if getattr(learner, "STUDIES", False):
+            fades = getattr(learner, "FADES", False)
+            study_first(learner, self.stream, half_life=self.half_life if fades else None)
 
 
 def open_history(
@@ -72,7 +72,10 @@ def open_history(
         raise DataError("--history - and - : only one of them can be standard input")
     path, title = history.history, "standard input" if history.history == "-" else history.history
     request = dataclasses.replace(
-        request_of(reading.csv, source.target), features=source.stream.names
+        request_of(reading.csv, source.target),
+        features=source.stream.names,
+        positive=source.answers,
+        yes_no=None if source.answers else False,
     )
     try:
         table = read_files([path], request, title)

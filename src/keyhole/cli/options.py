@@ -163,6 +163,29 @@ class CsvOptions:
 
 
 @dataclasses.dataclass(frozen=True)
+class AnswerOptions:
+    """What the values of the target mean."""
+
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive",
+            metavar="VALUE",
+            help="The value of the target that means yes; all others mean no.",
+            show_default="yes, true, 1, or the later of two texts",
+        ),
+    ] = None
+    yes_no: Annotated[
+        bool | None,
+        typer.Option(
+            "--yes-no/--numbers",
+            help="Whether the target is yes or no; predictions are then probabilities.",
+            show_default="two texts, true and false, 0 and 1 are",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class ReadOptions:
     """What of the file is read, and how."""
 
@@ -198,6 +221,7 @@ class ReadOptions:
         ),
     ] = None
     csv: CsvOptions = CsvOptions()
+    answers: AnswerOptions = AnswerOptions()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from keyhole.cli import options
 
 if TYPE_CHECKING:
     from keyhole.model import SparseModel
-    from keyhole.problem import Floats, Problem
+    from keyhole.problem import Floats, Learner, Problem
 
 
 class Predicted(NamedTuple):
@@ -48,8 +48,9 @@ def predict(
 
     A value that is missing in a row is taken for its mean as the learner saw it, and a level that
     was not there in training adds nothing; how many rows that concerns is said. Where the learner
-    knows no mean, the prediction is empty. With --prices, or if the learner was played with prices,
-    it says what the columns of the model cost.
+    knows no mean, the prediction is empty. Of a learner of yes or no the column is `probability`,
+    that of a yes. With --prices, or if the learner was played with prices, it says what the columns
+    of the model cost.
 
     \b
     Examples:
@@ -64,10 +65,11 @@ def predict(
     from keyhole.cli.output import emit, number, say
 
     refuse_two(out, as_json)
-    sparse, problem = _model(model, shop)
+    learner, sparse, problem = _model(model, shop)
     each = None if problem.prices is None else problem.cost(sparse.features)
-    predictions, filled, unknown = _predictions(sparse, problem, file, csv)
-    write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
+    scores, filled, unknown = _predictions(sparse, problem, file, csv)
+    what, predictions = _named(learner, scores)
+    write({"row": np.arange(1, len(predictions) + 1), what: predictions}, out)
     lacking = int(np.isnan(predictions).sum())
     notes = _notes(len(predictions), lacking, filled, unknown)
     if out == "-":
@@ -90,7 +92,8 @@ def predict(
             }
         )
         return
-    say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
+    many = "probabilities" if what == "probability" else "predictions"
+    say(f"{out}: {len(predictions):,} {many} from {', '.join(sparse.names)}")
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
@@ -112,7 +115,16 @@ def _notes(rows: int, lacking: int, filled: int, unknown: int) -> list[str]:
     return notes
 
 
-def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]:
+def _named(learner: Learner, predictions: Floats) -> tuple[str, Floats]:
+    """Predictions under the name of their column; of yes or no they are probabilities."""
+    from keyhole.learners.yes_no import YesNoLearner
+
+    if isinstance(learner, YesNoLearner):
+        return "probability", learner.probabilities(predictions)
+    return "prediction", predictions
+
+
+def _model(path: str, shop: options.PriceOptions) -> tuple[Learner, SparseModel, Problem]:
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
     from keyhole.saving.api import load
@@ -121,7 +133,7 @@ def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]
     sparse = sparse_model(learner)
     if not sparse.names:
         raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
-    return sparse, _priced(learner.problem, shop)
+    return learner, sparse, _priced(learner.problem, shop)
 
 
 def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:

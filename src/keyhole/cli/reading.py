@@ -30,6 +30,8 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
         most_levels=reading.most_levels,
         dates=tuple(part.strip() for part in parts if part.strip()),
         rounds=reading.rounds,
+        positive=reading.answers.positive,
+        yes_no=reading.answers.yes_no,
     )
 
 

@@ -64,6 +64,7 @@ def run(
     and --sparsity, the first rows or the history decide (`keyhole advise` shows the whole curve).
     With --history, old rows are learnt from before the first round: they are neither paid for nor
     counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once.
+    A target of yes and no (two texts, true and false, 0 and 1) is predicted as a probability.
 
     With --prices, features cost money, and --budget is what one row may cost. --worth V buys what
     pays, where one unit of squared error is worth V; --purse P spends at most P on the whole file.
@@ -85,6 +86,7 @@ def run(
       keyhole run flats.csv --target rent --prices prices.csv --worth 0.5
       keyhole run flats.csv --target rent --budget 8 --sparsity 4
       keyhole run new.csv --target rent --history old.csv
+      keyhole run patients.csv --target outcome --positive ill
       keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
       zcat flats.csv.gz | keyhole run - -t rent --json
     """
@@ -95,6 +97,7 @@ def run(
     from keyhole.cli.source import open_source
     from keyhole.cli.spending import capped, make_player, refuse_others, spending_of
     from keyhole.cli.summary import facts, show
+    from keyhole.cli.yes_no import answering
 
     source = open_source(file, reading, money.shop)
     spending = spending_of(money, source)
@@ -102,7 +105,9 @@ def run(
     history = open_history(file, reading, past, source)
     size = capped(size, spending, source.shop)
     sizes = choose_sizes(source, size, None if history is None else history.stream)
-    learner = make_player(player.learner, sizes.problem, player.seed, spending)
+    learner = answering(
+        make_player(player.learner, sizes.problem, player.seed, spending), source.answers
+    )
     done = recorded(learner, source, player, keep, Before(sizes, history, spending))
     if as_json:
         emit(facts(done))

@@ -31,7 +31,17 @@ def scores(games: Sequence[Game], by: Yardsticks) -> dict[str, dict[str, float]]
         "reads": mean_error([g.reads for g in games]),
         "spent": mean_error([g.spent for g in games]),
         "seconds": mean_error([g.seconds for g in games]),
+        **_of_probabilities(games),
     }
+
+
+def _of_probabilities(games: Sequence[Game]) -> dict[str, dict[str, float]]:
+    """Log loss and AUC, where the target is yes or no."""
+    found = [(g.log_loss, g.auc) for g in games if g.log_loss is not None and g.auc is not None]
+    if not found:
+        return {}
+    losses, aucs = zip(*found, strict=True)
+    return {"log_loss": mean_error(losses), "auc": mean_error(aucs)}
 
 
 def mean_error(values: Sequence[float], size: float = 0.0) -> dict[str, float]:

@@ -20,6 +20,7 @@ class Source:
     target: str
     left_out: int = 0
     shop: Shop | None = None
+    answers: streams.Answers | None = None  # of a target that is yes or no
 
 
 def open_source(
@@ -50,7 +51,7 @@ def _table(file: FileOptions, reading: ReadOptions) -> Source:
     table = read_files(file.files, whole_request(reading, file.target), file.title)
     if not table.rounds:
         raise DataError(f"{file.title} has no row with a value in {file.target!r}")
-    return Source(table, file.title, file.target, table.left_out)
+    return Source(table, file.title, file.target, table.left_out, answers=table.answers)
 
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:

@@ -8,6 +8,7 @@ import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import Recorded
+from keyhole.cli.yes_no import answers_json, calibration_row, meaning, score_rows
 from keyhole.model import sparse_model
 from keyhole.report.run import LAST, MEAN
 
@@ -27,6 +28,7 @@ def facts(done: Recorded) -> dict[str, object]:
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
+        "answers": answers_json(done.source.answers),
         "r2_running_mean": r2_against(done, MEAN),
         "r2_last_value": r2_against(done, LAST),
         "sparse_model": {
@@ -54,6 +56,7 @@ def show(done: Recorded, *, explain: bool) -> None:
         say(f"{history.left_out:,} rows of {history.title} without a target were left out.")
     if done.source.left_out:
         say(f"{done.source.left_out:,} rows without a target were left out.")
+    say(*meaning(done.source))
     if done.money is not None:
         say(*done.money.shop.words())
     if done.before.sizes.words:
@@ -85,6 +88,8 @@ def _costs(done: Recorded) -> list[tuple[str, str, str]]:
         ("", "", f"last value of the label   {last}"),
         ("R2 against the running mean", f"{r2_against(done, MEAN):.3f}", ""),
     ]
+    if run.probabilities is not None:
+        lost = [*score_rows(run.probabilities), *calibration_row(done.learner)]
     if money is not None:
         read = ("features read per example", reads, "")
         return [*money.spent_rows(), read, *lost, *money.best_rows()]
@@ -104,7 +109,8 @@ def _costs(done: Recorded) -> list[tuple[str, str, str]]:
 
 def _model(done: Recorded) -> None:
     run, model = done.run, sparse_model(done.learner)
-    heading(f"The model: {run.target} =")
+    score = "" if run.probabilities is None else ", its score from about 0 (no) to 1 (yes),"
+    heading(f"The model: {run.target}{score} =")
     order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
     yardstick = run.best if done.money is None else done.money.best
     best = set() if yardstick is None else set(yardstick.support.tolist())

@@ -70,16 +70,19 @@ class Tournament:
         if self.source.shop is not None:
             say(*self.source.shop.words())
         what = ("spent", "reads") if priced else ("reads",)
-        names = ("learner", *what, "mean loss", "R2", "regret", "normalised", "seconds")
+        shown = {"mean_loss": "mean loss", "r2": "R2"}
+        if self.source.answers is not None:
+            shown = {"mean_loss": "Brier score", "log_loss": "log loss", "auc": "AUC"}
+        shown |= {"regret": "regret", "normalised_regret": "normalised"}
+        names = ("learner", *what, *shown.values(), "seconds")
         rows: list[tuple[str, ...]] = [names]
         found = {g.learner: self.of(g.learner) for g in self.played.games}
         for learner, row in found.items():
-            keys = ("mean_loss", "r2", "regret", "normalised_regret")
             rows.append(
                 (
                     f"{learner} (all {p.d})" if row["reads_everything"] else learner,
                     *(number(row[key]["mean"]) for key in what),
-                    *(plus_minus(**row[key]) for key in keys),
+                    *(plus_minus(**row[key]) for key in shown),
                     number(row["seconds"]["mean"]),
                 )
             )

@@ -18,6 +18,7 @@ from keyhole.report import plots
 from keyhole.report.advice_table import losses
 from keyhole.report.figures import Fact, amount, mean_amount, number, share, span
 from keyhole.report.money_tables import money_facts, money_page, price_of
+from keyhole.report.reliability import WORDS, probability_facts, reliability
 from keyhole.report.run import Run
 from keyhole.saving.atomic_file import whole_file
 
@@ -141,10 +142,15 @@ def _facts(run: Run) -> list[Fact]:
     if gap.high < 0:
         better = f"below 0: less lost than by the {run.yardstick}"
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
-    return [
-        *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
+    scored = [
         Fact("mean squared loss", number(ledger.mean_loss), f"typical error {error}"),
         Fact("R²", share(run.r2), f"{run.yardstick} {share(run.best.r2)}"),
+    ]
+    if run.probabilities is not None:
+        scored = probability_facts(run.probabilities)
+    return [
+        *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
+        *scored,
         Fact("regret", span(gap), better),
         Fact(
             "rounds",
@@ -241,11 +247,17 @@ def _pictures(run: Run) -> list[Picture]:
         ),
         *_curve(run),
     )
-    drawn = (*drawn[:2], *_money_pictures(run), *drawn[2:])
+    drawn = (*drawn[:2], *_reliable(run), *_money_pictures(run), *drawn[2:])
     return [
         Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
         for i, (heading, words, figure) in enumerate(drawn, start=1)
     ]
+
+
+def _reliable(run: Run) -> list[tuple[str, str, Figure]]:
+    """What came of probabilities, where predictions are some."""
+    scores = run.probabilities
+    return [] if scores is None else [("Reliability", WORDS, reliability(scores))]
 
 
 def _curve(run: Run) -> list[tuple[str, str, Figure]]:

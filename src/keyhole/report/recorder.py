@@ -10,10 +10,12 @@ from keyhole.advice import BudgetCurve
 from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.game import Audit, Observer, Progress, play
+from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, Prefix, best_of_each
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
+from keyhole.learners.yes_no import YesNoLearner
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import (
@@ -128,6 +130,7 @@ class Recorder:
         self._trace = Trace(d, bins, problem.prices)
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
+        self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
         self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
         self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
@@ -159,13 +162,14 @@ class Recorder:
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
+        more = [] if self._answers is None else [self._answers]
         ledger = play(
             self._learner,
             self._stream,
             progress=progress,
             keep_predictions=False,
             audit=self._audit,
-            observers=[self._trace, *rivals, self._sums, self._prefixes, *observers],
+            observers=[self._trace, *rivals, self._sums, self._prefixes, *more, *observers],
         )
         if ledger.rounds == 0:
             raise DataError("the stream is empty: there is nothing to report")
@@ -237,6 +241,7 @@ class Recorder:
             history=about.history,
             advice=_advice(self._learner),
             spending=money,
+            probabilities=self._answers,
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:

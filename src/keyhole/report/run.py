@@ -12,6 +12,7 @@ import numpy as np
 from keyhole.advice import BudgetCurve
 from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import Diagnosis
+from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
@@ -88,6 +89,8 @@ class Run:
         What the learner advises at the end, if it does (`AutoLearner.advice`); None if not.
     spending
         Money: what was spent when, the frontier, the purse; None without prices.
+    probabilities
+        Scores of the predictions if they are probabilities of yes (`kh.YesNoLearner`); None if not.
     versions
         Of keyhole and of what it computes with.
     """
@@ -118,6 +121,7 @@ class Run:
     history: int = 0
     advice: Advice | None = None
     spending: Spending | None = None
+    probabilities: ProbabilityScores | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -173,6 +177,7 @@ class Run:
             "loss": self.ledger.loss,
             "mean_loss": self.ledger.mean_loss,
             "r2": self.r2,
+            **self._probabilities(),
             "reads_per_example": self.ledger.mean_reads,
             "most_reads": self.ledger.most_reads,
             "reads_saved": self.saved,
@@ -195,6 +200,10 @@ class Run:
             "notes": list(self.notes),
             "versions": dict(self.versions),
         }
+
+    def _probabilities(self) -> dict[str, object]:
+        """Scores of probabilities, for the summary, where predictions are some."""
+        return {} if self.probabilities is None else {"yes_no": self.probabilities.as_json()}
 
     def _model(self, best: Hindsight) -> dict[str, object]:
         """A model in hindsight, for the summary."""
