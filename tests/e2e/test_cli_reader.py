@@ -99,7 +99,7 @@ def test_predict_fills_in_and_counts(tmp_path: Path, capsys: pytest.CaptureFixtu
     values = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
     assert all(np.isfinite(values))
     assert abs(values[0] - (100 + 450)) < 60  # the town and the size, as it learnt them
-    assert "1 cells hold a level that was not there in training" in err
+    assert "1 cell holds a level that was not there in training" in err
     assert "of 3 rows lack a value: it was taken for its mean in training" in err
 
 

@@ -97,7 +97,8 @@ def predict(
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
-        say(f"{amount(each)} per row, {whole} in all; to order: {items}")
+        per_row = f"{amount(each)} per row, {whole} in all; to order: {items}"
+        say(f"To be known of each row: {items}" if problem.prices.counts else per_row)
     say(*notes)
 
 
@@ -111,7 +112,8 @@ def _notes(rows: int, lacking: int, filled: int, unknown: int) -> list[str]:
     if lacking:
         notes.append(f"{lacking:,} of {rows:,} predictions are empty: a value is missing there")
     if unknown:
-        notes.append(f"{unknown:,} cells hold a level that was not there in training: it adds 0")
+        plural = " holds" if unknown == 1 else "s hold"
+        notes.append(f"{unknown:,} cell{plural} a level that was not there in training: it adds 0")
     return notes
 
 
