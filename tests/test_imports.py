@@ -13,6 +13,8 @@ HEAVY = [
     "jinja2",
     "matplotlib",
     "narwhals",
+    "psycopg",
+    "sqlite3",
     "pandas",
     "polars",
     "pyarrow",

@@ -109,6 +109,10 @@ def test_all_or_nothing(store: kh.Store) -> None:
 def test_what_is_not_there(store: kh.Store) -> None:
     with pytest.raises(kh.UnknownLearnerError, match="did you mean 'clinic'"):
         store.ask("clinc")
+    for odd in ("a\x00b", "", None, 7, "\ud800", "x" * 101):
+        with pytest.raises(kh.UnknownLearnerError, match="there is no learner"):
+            store.ask(odd)  # type: ignore[arg-type]
+    assert store.tickets(limit=10**30) == []
     with pytest.raises(kh.UnknownTicketError, match="check character"):
         store.ticket("0123-4567-89AN")
     with pytest.raises(kh.UnknownTicketError, match="no ticket 0123-4567-89AM"):

@@ -10,9 +10,14 @@ from keyhole.errors import CONTROL, ProblemError, real_number, shortened
 LONGEST = 200  # characters
 
 
-def checked_name(name: object) -> str:
+def is_name(name: object) -> bool:
+    """Whether a learner could be called that."""
+    return isinstance(name, str) and re.fullmatch(r"[^\W_][\w.-]{0,99}", name) is not None
+
+
+def checked_name(name: str) -> str:
     """The name of a learner, or a ProblemError."""
-    if not isinstance(name, str) or not re.fullmatch(r"[^\W_][\w.-]{0,99}", name):
+    if not is_name(name):
         raise ProblemError(
             "name must be at most 100 letters, digits, '.', '-' and '_', the first a letter or a "
             f"digit, got {shortened(name)}"

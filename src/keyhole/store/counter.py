@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -112,6 +113,11 @@ class Store:
     def url(self) -> str:
         """Where it is; without the password, if there is one."""
         return self._database.name
+
+    @property
+    def commits(self) -> tuple[int, int]:
+        """How many transactions this object has committed, and how many requests were in them."""
+        return self._writer.groups, self._writer.requests
 
     # Learners
 
@@ -321,15 +327,16 @@ class Store:
             rest += " ORDER BY t.number" + (" DESC" if newest_first else "")
             values = [value for _, part in where for value in part]
             if limit is not None:
-                rest, values = rest + " LIMIT ?", [*values, whole_number("limit", limit, 0)]
+                most = min(whole_number("limit", limit, 0), sys.maxsize)
+                rest, values = rest + " LIMIT ?", [*values, most]
             return log.tickets(connection, rest, values)
 
     def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
         """The events of a learner in order, after the one of this number."""
         with self._read() as connection:
-            row = log.tally(connection, name)
-            last = row.seq if limit is None else min(row.seq, after + limit)
-            return list(log.events(connection, row.id, whole_number("after", after, 0), last))
+            row, first = log.tally(connection, name), whole_number("after", after, 0)
+            last = row.seq if limit is None else first + whole_number("limit", limit, 0)
+            return list(log.events(connection, row.id, first, min(row.seq, last)))
 
     # Being ready, and the end
 
@@ -359,6 +366,8 @@ class Store:
         StoreDamagedError with the first thing that is not as it was written. Others may go on
         writing meanwhile.
         """
+        if self._closed:
+            raise StoreError("the store is closed")
         connection = self._database.connect()
         try:
             with connection.reading():

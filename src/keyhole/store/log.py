@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keyhole.errors import ConflictError, StoreDamagedError, UnknownLearnerError, nearest, shortened
+from keyhole.store.arguments import is_name
 from keyhole.store.database import Connection, Row
 from keyhole.store.records import Event, LearnerInfo, StoredTicket, moment
 from keyhole.ticket import Ticket
@@ -83,7 +84,9 @@ def chained(before: str, event: Event) -> str:
 
 def tally(connection: Connection, name: str, lock: str = "") -> Tally:
     """The row of a learner, or an UnknownLearnerError with the nearest name."""
-    found = connection.rows(f"SELECT {LEARNER} FROM kh_learner WHERE name = ?{lock}", (name,))
+    found: list[Row] = []
+    if is_name(name):  # a database may take offence at anything else
+        found = connection.rows(f"SELECT {LEARNER} FROM kh_learner WHERE name = ?{lock}", (name,))
     if not found:
         names = [other for (other,) in connection.rows("SELECT name FROM kh_learner ORDER BY name")]
         hint = nearest(name, names) or (": there are " + ", ".join(names[:8]) if names else "")

@@ -1,0 +1,1 @@
+"""How many requests a second the store acknowledges, and what waking a learner takes."""
