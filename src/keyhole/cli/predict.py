@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,7 @@ def predict(
             "--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for standard output."
         ),
     ] = "-",
+    coverage: options.Coverage = None,
     csv: options.CsvOptions,
     shop: options.PriceOptions,
     as_json: options.Json = False,
@@ -37,10 +39,15 @@ def predict(
     A row that lacks one of them has no prediction: its cell is empty. With --prices, or if the
     learner was played with prices, it says what the columns of the model cost.
 
+    With --coverage 0.9 there are the columns low and high: 90 % of the labels lie between them, if
+    the model errs on these rows as the learner did of late when it played. They are as far from
+    every prediction, and nothing that happens later moves them.
+
     \b
     Examples:
       keyhole predict model.npz new.parquet --out predictions.parquet
       keyhole predict model.npz new.csv --out predictions.csv --prices prices.csv
+      keyhole predict model.npz new.csv --coverage 0.9 --out predictions.csv
       keyhole predict model.npz new.csv | head
     """
     import numpy as np
@@ -50,10 +57,13 @@ def predict(
     from keyhole.cli.output import emit, number, say
 
     refuse_two(out, as_json)
-    sparse, problem = _model(model, shop)
+    sparse, problem, ends = _model(model, shop, coverage)
     each = None if problem.prices is None else problem.cost(sparse.features)
     predictions = _predictions(sparse, file, csv)
-    write({"row": np.arange(1, len(predictions) + 1), "prediction": predictions}, out)
+    table = {"row": np.arange(1, len(predictions) + 1), "prediction": predictions}
+    if ends is not None:
+        table |= {"low": predictions + ends[0], "high": predictions + ends[1]}
+    write(table, out)
     if out == "-":
         return
     lacking = int(np.isnan(predictions).sum())
@@ -65,6 +75,7 @@ def predict(
                 "out": out,
                 "rows": len(predictions),
                 "without_prediction": lacking,
+                **({} if ends is None else {"coverage": coverage, "below_and_above": list(ends)}),
                 "features": sparse.names,
                 "cost_per_row": each,
                 "cost": None if each is None else each * len(predictions),
@@ -72,6 +83,9 @@ def predict(
         )
         return
     say(f"{out}: {len(predictions):,} predictions from {', '.join(sparse.names)}")
+    if ends is not None:
+        below, above = number(-ends[0]), number(ends[1])
+        say(f"low is {below} below the prediction, high {above} above it, as the learner erred")
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
@@ -80,7 +94,11 @@ def predict(
         say(f"{lacking:,} of them are empty: a value is missing in their rows")
 
 
-def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]:
+def _model(
+    path: str, shop: options.PriceOptions, coverage: float | None
+) -> tuple[SparseModel, Problem, tuple[float, float] | None]:
+    """The model of a saved learner, its problem, and how far labels were from its predictions."""
+    from keyhole.calibration import Calibrated
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
     from keyhole.saving.api import load
@@ -89,7 +107,16 @@ def _model(path: str, shop: options.PriceOptions) -> tuple[SparseModel, Problem]
     sparse = sparse_model(learner)
     if not sparse.names:
         raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
-    return sparse, _priced(learner.problem, shop)
+    if coverage is None:
+        return sparse, _priced(learner.problem, shop), None
+    known = isinstance(learner, Calibrated)
+    ends = learner.error_range(coverage) if isinstance(learner, Calibrated) else (-inf, inf)
+    if not known or not all(map(isfinite, ends)):
+        raise DataError(
+            f"--coverage {coverage:g}: {path} does not know how far its predictions were off; it "
+            "was saved by an older keyhole, or before the first label: play and save it again"
+        )
+    return sparse, _priced(learner.problem, shop), ends
 
 
 def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:

@@ -17,6 +17,7 @@ from keyhole.problem import DataError, Interval
 from keyhole.report import plots
 from keyhole.report.advice_table import losses
 from keyhole.report.figures import Fact, amount, mean_amount, number, share, span
+from keyhole.report.interval_plots import interval_pictures
 from keyhole.report.money_tables import money_facts, money_page, price_of
 from keyhole.report.run import Run
 from keyhole.saving.atomic_file import whole_file
@@ -146,12 +147,21 @@ def _facts(run: Run) -> list[Fact]:
         Fact("mean squared loss", number(ledger.mean_loss), f"typical error {error}"),
         Fact("R²", share(run.r2), f"{run.yardstick} {share(run.best.r2)}"),
         Fact("regret", span(gap), better),
+        *_interval_facts(run),
         Fact(
             "rounds",
             f"{ledger.rounds:,}",
             f"played in {number(ledger.rounds / run.rounds_per_second)} s",
         ),
     ]
+
+
+def _interval_facts(run: Run) -> list[Fact]:
+    ledger = run.ledger
+    if ledger.coverage is None or not ledger.bounded:
+        return []
+    held, wide = f"{ledger.covered_share:.1%}", f"{number(ledger.mean_width)} wide on average"
+    return [Fact(f"within {100 * ledger.coverage:g} % intervals", held, wide)]
 
 
 def _costs(run: Run) -> list[Cost]:
@@ -241,7 +251,7 @@ def _pictures(run: Run) -> list[Picture]:
         ),
         *_curve(run),
     )
-    drawn = (*drawn[:2], *_money_pictures(run), *drawn[2:])
+    drawn = (*drawn[:2], *interval_pictures(run), *_money_pictures(run), *drawn[2:])
     return [
         Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
         for i, (heading, words, figure) in enumerate(drawn, start=1)

@@ -16,6 +16,7 @@ from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.regrets import RegretCurve
+from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.spending import Spending
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
@@ -88,6 +89,8 @@ class Run:
         What the learner advises at the end, if it does (`AutoLearner.advice`); None if not.
     spending
         Money: what was spent when, the frontier, the purse; None without prices.
+    intervals
+        How intervals fared over time, if they were asked for; None if not.
     versions
         Of keyhole and of what it computes with.
     """
@@ -118,6 +121,7 @@ class Run:
     history: int = 0
     advice: Advice | None = None
     spending: Spending | None = None
+    intervals: IntervalTrace | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -177,6 +181,7 @@ class Run:
             "most_reads": self.ledger.most_reads,
             "reads_saved": self.saved,
             **({} if priced is None else {"money": priced.as_json(self.problem, self.ledger)}),
+            **({} if self.ledger.coverage is None else {"intervals": self._intervals()}),
             "regret": _ends(self.total_regret),
             "hindsight": self._model(best),
             "hindsight_with_past": None if beside is None else self._model(beside),
@@ -195,6 +200,11 @@ class Run:
             "notes": list(self.notes),
             "versions": dict(self.versions),
         }
+
+    def _intervals(self) -> dict[str, object]:
+        ledger = self.ledger
+        told = {"coverage": ledger.coverage, "rounds": ledger.bounded, "covered": ledger.covered}
+        return {**told, "covered_share": ledger.covered_share, "mean_width": ledger.mean_width}
 
     def _model(self, best: Hindsight) -> dict[str, object]:
         """A model in hindsight, for the summary."""
