@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Set
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.adapters.price_lists import cut_to_budget, for_names
+from keyhole.calibration import Calibrated
 from keyhole.learners import LEARNERS
 from keyhole.learners.auto import AutoLearner
 from keyhole.price_table import PriceTable
@@ -95,6 +97,7 @@ class Player:
             self.learner = AutoLearner(problem, seed=seed, worth=worth)
         self.features: Names = ()
         self._ticket: Ticket | None = None
+        self._last: Observation | None = None  # what was last predicted from, of this ticket
 
     @property
     def waits(self) -> bool:
@@ -109,12 +112,23 @@ class Player:
 
     def predict(self, values: Floats) -> float:
         """The prediction from the values of `features`."""
-        return float(self.learner.predict(self._seen(values)))
+        self._last = self._seen(values)
+        return float(self.learner.predict(self._last))
+
+    def error_range(self, coverage: float) -> tuple[float, float]:
+        """How far labels lie below and above predictions, in that share of rounds."""
+        if isinstance(self.learner, Calibrated):
+            self.learner.track_coverage(coverage)
+            return self.learner.error_range(coverage)
+        return -math.inf, math.inf
 
     def tell(self, values: Floats, y: float) -> None:
         """Learn the label and close the ticket."""
-        self.learner.tell(self._seen(values), y)
-        self._ticket = None
+        seen, last = self._seen(values), self._last
+        if last is not None and last.values.tobytes() == seen.values.tobytes():
+            seen = last  # predicted already
+        self.learner.tell(seen, y)
+        self._ticket = self._last = None
 
     def costs(self, names: Iterable[Hashable]) -> int:
         """What values of these features cost together, in units of 10**-DECIMALS."""
@@ -152,10 +166,11 @@ class Player:
 
     def __getstate__(self) -> dict[str, Any]:
         ticket = None if self._ticket is None else self._ticket.to_json()
-        return {**self.__dict__, "learner": to_bytes(self.learner), "_ticket": ticket}
+        known = {**self.__dict__, "_last": None}
+        return {**known, "learner": to_bytes(self.learner), "_ticket": ticket}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"_last": None, **state})
         self.learner = from_bytes(state["learner"])
         if state["_ticket"] is not None:
             self._ticket = Ticket.from_json(state["_ticket"])

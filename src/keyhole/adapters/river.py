@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Set
 from decimal import Decimal
 from typing import Any, cast
@@ -15,6 +16,7 @@ from keyhole.adapters.price_lists import by_name, for_names, refuse_worth_withou
 from keyhole.game.history import study_first
 from keyhole.learners import LEARNERS
 from keyhole.optional_imports import extra
+from keyhole.prediction_interval import a_coverage
 from keyhole.prices import DECIMALS, money
 from keyhole.problem import (
     DataError,
@@ -27,7 +29,7 @@ from keyhole.problem import (
 from keyhole.streams import ArrayStream
 
 try:
-    from river import base
+    from river import base, conf
 except ModuleNotFoundError:
     extra("river", "river")  # says what to install
     raise
@@ -68,6 +70,9 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         names that need it. A price table has its own.
     worth
         With prices and learner "auto": the money that one unit of squared error is worth.
+    confidence_level
+        The share of labels within the intervals of `predict_one(x, with_interval=True)`, named as
+        in `river.conf`.
 
     Attributes
     ----------
@@ -111,6 +116,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         prices: Any = None,
         panels: Any = None,
         worth: float | None = None,
+        confidence_level: float = 0.9,
     ) -> None:
         whole_number("sparsity", sparsity, 1)
         self._table = None if prices is None and panels is None else by_name(prices, panels)
@@ -127,6 +133,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         whole_number("seed", seed, 0)
         self.sparsity, self.budget, self.learner, self.seed = sparsity, budget, learner, seed
         self.prices, self.panels, self.worth = prices, panels, worth
+        self.confidence_level = a_coverage(confidence_level)
         self.n_reads = self.n_rounds = self.n_starts = 0
         self._units = 0  # of 10**-DECIMALS of money
         self._player: Player | None = None
@@ -158,13 +165,23 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         """The names that will be looked at in the next row; none before the first label."""
         return () if self._player is None else self._player.features
 
-    def predict_one(self, x: Mapping[Any, Any]) -> float:
-        """The prediction for a row; 0 before the first label. Changes nothing but `n_reads`."""
-        if self._player is None:
-            return 0.0
-        values = self._look(x, self._player)
-        self._predicted = x, values
-        return self._player.predict(values)
+    def predict_one(self, x: Mapping[Any, Any], with_interval: bool = False) -> Any:
+        """The prediction for a row; 0 before the first label. Changes nothing but `n_reads`.
+
+        `with_interval` returns a `river.conf.Interval` instead, as the wrappers of `river.conf` do:
+        where the label is in a share `confidence_level` of rows, from the learner's errors so far,
+        which are followed more closely from the first such call on.
+        """
+        prediction, ends = 0.0, (-math.inf, math.inf)
+        if self._player is not None:
+            values = self._look(x, self._player)
+            self._predicted = x, values
+            prediction = self._player.predict(values)
+            if with_interval:
+                ends = self._player.error_range(self.confidence_level)
+        if with_interval:
+            return conf.Interval(prediction + ends[0], prediction + ends[1])
+        return prediction
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn the label of a row. A row that is refused leaves everything as it was."""
@@ -254,6 +271,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles from before there were prices have none.
         later = {"prices": None, "panels": None, "worth": None, "_table": None, "_units": 0}
+        self.confidence_level = 0.9  # nor those from before there were intervals
         self.__dict__.update({**later, **state})
 
     def _look(self, x: Mapping[Any, Any], player: Player) -> Floats:

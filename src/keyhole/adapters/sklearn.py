@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
+from keyhole.calibration import Calibrated
 from keyhole.errors import LARGEST
 from keyhole.game import play
 from keyhole.game.history import study_first
@@ -209,6 +210,19 @@ class KeyholeRegressor(_Regressor):
         _validation.check_is_fitted(self)
         rows = _validation.validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return self.model_.predict(rows[:, self.support_])
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Floats:
+        """Where the labels will be, in a share `coverage` of rows: low and high, a row each.
+
+        As far from the predictions of `predict` as the learner's own were off of late, each made
+        before its label was seen. It holds for rows on which the model errs as the learner did;
+        with tickets, `learner_.interval` has a guarantee that asks for nothing of the kind.
+        """
+        predictions = self.predict(X)
+        if not isinstance(self.learner_, Calibrated):
+            raise ProblemError(f"{type(self.learner_).__name__} has no intervals")
+        ends: Floats = predictions[:, np.newaxis] + np.array(self.learner_.error_range(coverage))
+        return ends
 
     def _check_parameters(self) -> None:
         learner_row(self.learner)

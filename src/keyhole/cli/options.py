@@ -317,6 +317,15 @@ class MoneyOptions:
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
 
+Coverage = Annotated[
+    float | None,
+    typer.Option(
+        "--coverage",
+        metavar="SHARE",
+        help="Intervals too, that hold this share of the labels: 0.9.",
+    ),
+]
+
 Audit = Annotated[
     float,
     typer.Option(

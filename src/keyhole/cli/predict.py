@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -40,6 +41,7 @@ def predict(
             "--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for standard output."
         ),
     ] = "-",
+    coverage: options.Coverage = None,
     csv: options.CsvOptions,
     shop: options.PriceOptions,
     as_json: options.Json = False,
@@ -52,10 +54,15 @@ def predict(
     that of a yes. With --prices, or if the learner was played with prices, it says what the columns
     of the model cost.
 
+    With --coverage 0.9 there are the columns low and high: 90 % of the labels lie between them, if
+    the model errs on these rows as the learner did of late when it played. They are as far from
+    every prediction, and nothing that happens later moves them.
+
     \b
     Examples:
       keyhole predict model.npz new.parquet --out predictions.parquet
       keyhole predict model.npz new.csv --out predictions.csv --prices prices.csv
+      keyhole predict model.npz new.csv --coverage 0.9 --out predictions.csv
       keyhole predict model.npz new.csv | head
     """
     import numpy as np
@@ -65,11 +72,14 @@ def predict(
     from keyhole.cli.output import emit, number, say
 
     refuse_two(out, as_json)
-    learner, sparse, problem = _model(model, shop)
+    learner, sparse, problem, ends = _model(model, shop, coverage)
     each = None if problem.prices is None else problem.cost(sparse.features)
     scores, filled, unknown = _predictions(sparse, problem, file, csv)
     what, predictions = _named(learner, scores)
-    write({"row": np.arange(1, len(predictions) + 1), what: predictions}, out)
+    table = {"row": np.arange(1, len(predictions) + 1), what: predictions}
+    if ends is not None:
+        table |= {"low": predictions + ends[0], "high": predictions + ends[1]}
+    write(table, out)
     lacking = int(np.isnan(predictions).sum())
     notes = _notes(len(predictions), lacking, filled, unknown)
     if out == "-":
@@ -86,6 +96,7 @@ def predict(
                 "without_prediction": lacking,
                 "filled_in": filled,
                 "unknown_levels": unknown,
+                **({} if ends is None else {"coverage": coverage, "below_and_above": list(ends)}),
                 "features": sparse.names,
                 "cost_per_row": each,
                 "cost": None if each is None else each * len(predictions),
@@ -94,6 +105,9 @@ def predict(
         return
     many = "probabilities" if what == "probability" else "predictions"
     say(f"{out}: {len(predictions):,} {many} from {', '.join(sparse.names)}")
+    if ends is not None:
+        below, above = number(-ends[0]), number(ends[1])
+        say(f"low is {below} below the prediction, high {above} above it, as the learner erred")
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
@@ -126,7 +140,10 @@ def _named(learner: Learner, predictions: Floats) -> tuple[str, Floats]:
     return "prediction", predictions
 
 
-def _model(path: str, shop: options.PriceOptions) -> tuple[Learner, SparseModel, Problem]:
+def _model(
+    path: str, shop: options.PriceOptions, coverage: float | None
+) -> tuple[Learner, SparseModel, Problem, tuple[float, float] | None]:
+    """A learner, its model and problem, and how far labels were from its predictions."""
     from keyhole.model import sparse_model
     from keyhole.problem import DataError
     from keyhole.saving.api import load
@@ -135,7 +152,28 @@ def _model(path: str, shop: options.PriceOptions) -> tuple[Learner, SparseModel,
     sparse = sparse_model(learner)
     if not sparse.names:
         raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
-    return learner, sparse, _priced(learner.problem, shop)
+    ends = None if coverage is None else _ends(path, learner, coverage)
+    return learner, sparse, _priced(learner.problem, shop), ends
+
+
+def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
+    """How far below and above its predictions labels were, in that share of rounds."""
+    from keyhole.calibration import Calibrated
+    from keyhole.learners.yes_no import YesNoLearner
+    from keyhole.problem import DataError
+
+    if isinstance(learner, YesNoLearner):
+        raise DataError(
+            f"--coverage {coverage:g}: {path} predicts probabilities, which say themselves how "
+            "sure they are; leave --coverage out"
+        )
+    ends = learner.error_range(coverage) if isinstance(learner, Calibrated) else (-inf, inf)
+    if not all(map(isfinite, ends)):
+        raise DataError(
+            f"--coverage {coverage:g}: {path} does not know how far its predictions were off; it "
+            "was saved by an older keyhole, or before the first label: play and save it again"
+        )
+    return ends
 
 
 def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:

@@ -63,7 +63,13 @@ def recorded(
         curve=before.sizes.curve,
         history=0 if before.history is None else before.history.rows,
     )
-    scope = Scope(seconds=SEARCH, full=reported, diagnosed=reported, audit=player.audit)
+    scope = Scope(
+        seconds=SEARCH,
+        full=reported,
+        diagnosed=reported,
+        audit=player.audit,
+        coverage=player.coverage,
+    )
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
     complete = CompleteRows()
     total, rivals = source.stream.rounds, (recorder.mean.ledger, recorder.last.ledger)

@@ -27,6 +27,7 @@ class LearnerOptions:
     ] = "auto"
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0
     audit: options.Audit = 0.0
+    coverage: options.Coverage = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ def run(
     counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once.
     A target of yes and no (two texts, true and false, 0 and 1) is predicted as a probability.
 
+    With --coverage 0.9 every row is predicted with an interval, and 90 % of the labels lie within
+    theirs; it says how wide they were, and shows it in the report.
+
     With --prices, features cost money, and --budget is what one row may cost. --worth V buys what
     pays, where one unit of squared error is worth V; --purse P spends at most P on the whole file.
     Without --budget both may buy everything of a row. prices.csv has a row for every feature and
@@ -87,6 +91,7 @@ def run(
       keyhole run flats.csv --target rent --budget 8 --sparsity 4
       keyhole run new.csv --target rent --history old.csv
       keyhole run patients.csv --target outcome --positive ill
+      keyhole run flats.csv --target rent --coverage 0.9
       keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
       zcat flats.csv.gz | keyhole run - -t rent --json
     """

@@ -90,6 +90,7 @@ def _costs(done: Recorded) -> list[tuple[str, str, str]]:
     ]
     if run.probabilities is not None:
         lost = [*score_rows(run.probabilities), *calibration_row(done.learner)]
+    lost += _intervals(done)
     if money is not None:
         read = ("features read per example", reads, "")
         return [*money.spent_rows(), read, *lost, *money.best_rows()]
@@ -105,6 +106,15 @@ def _costs(done: Recorded) -> list[tuple[str, str, str]]:
         per_round = number(beside.loss.high / ledger.rounds)
         rows.append((f"best {p.k} features and the past", per_round, f"R2 {beside.r2:.3f}"))
     return rows
+
+
+def _intervals(done: Recorded) -> list[tuple[str, str, str]]:
+    """How many labels were within their intervals, where those were asked for."""
+    ledger = done.run.ledger
+    if not ledger.bounded or ledger.coverage is None:
+        return []
+    words = f"labels within their {100 * ledger.coverage:g} % intervals"
+    return [(words, f"{ledger.covered_share:.1%}", f"{number(ledger.mean_width)} wide on average")]
 
 
 def _model(done: Recorded) -> None:

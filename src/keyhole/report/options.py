@@ -59,6 +59,8 @@ class Scope:
         Whether to diagnose the stream.
     audit
         The share of blocks that are audited, as in `keyhole.play`.
+    coverage
+        What intervals around the predictions should cover; None: there are none.
     """
 
     k: int | None = None
@@ -68,3 +70,4 @@ class Scope:
     full: bool = True
     diagnosed: bool = True
     audit: float = 0.0
+    coverage: float | None = None

@@ -17,6 +17,7 @@ from keyhole.problem import DataError, Interval
 from keyhole.report import plots
 from keyhole.report.advice_table import losses
 from keyhole.report.figures import Fact, amount, mean_amount, number, share, span
+from keyhole.report.interval_plots import interval_pictures
 from keyhole.report.money_tables import money_facts, money_page, price_of
 from keyhole.report.reliability import WORDS, probability_facts, reliability
 from keyhole.report.run import Run
@@ -152,12 +153,21 @@ def _facts(run: Run) -> list[Fact]:
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
         *scored,
         Fact("regret", span(gap), better),
+        *_interval_facts(run),
         Fact(
             "rounds",
             f"{ledger.rounds:,}",
             f"played in {number(ledger.rounds / run.rounds_per_second)} s",
         ),
     ]
+
+
+def _interval_facts(run: Run) -> list[Fact]:
+    ledger = run.ledger
+    if ledger.coverage is None or not ledger.bounded:
+        return []
+    held, wide = f"{ledger.covered_share:.1%}", f"{number(ledger.mean_width)} wide on average"
+    return [Fact(f"within {100 * ledger.coverage:g} % intervals", held, wide)]
 
 
 def _costs(run: Run) -> list[Cost]:
@@ -247,7 +257,13 @@ def _pictures(run: Run) -> list[Picture]:
         ),
         *_curve(run),
     )
-    drawn = (*drawn[:2], *_reliable(run), *_money_pictures(run), *drawn[2:])
+    drawn = (
+        *drawn[:2],
+        *_reliable(run),
+        *interval_pictures(run),
+        *_money_pictures(run),
+        *drawn[2:],
+    )
     return [
         Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
         for i, (heading, words, figure) in enumerate(drawn, start=1)

@@ -55,8 +55,8 @@ def cumulative_loss(run: Run) -> Figure:
 
     The best model is that of the rounds up to each point; the band is what is not known about it.
     """
-    with _style():
-        figure, axes = _figure(3.4)
+    with style():
+        figure, axes = new_figure(3.4)
         for other in run.baselines:
             colour, dashes = STYLES[other.name]
             label = f"{other.name}, reads {other.reads:.3g}"
@@ -76,8 +76,8 @@ def cumulative_loss(run: Run) -> Figure:
 
 def regret(run: Run) -> Figure:
     """Regret against the best k-sparse model of the rounds so far; a band where it is not exact."""
-    with _style():
-        figure, axes = _figure(2.9)
+    with style():
+        figure, axes = new_figure(2.9)
         rounds, low, high = run.regret.rounds, run.regret.low, run.regret.high
         _curve(axes, rounds, high, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
         _band(axes, rounds, low, high, BLUE)
@@ -93,8 +93,8 @@ def reads(run: Run, most: int = MOST) -> Figure:
     width = int(run.ends[0])
     rounds = np.diff(run.ends, prepend=0)
     share = np.ma.masked_equal(run.reads[rows] / rounds, 0.0)
-    with _style():
-        figure, axes = _figure(0.9 + 0.19 * len(rows))
+    with style():
+        figure, axes = new_figure(0.9 + 0.19 * len(rows))
         colours = extra("matplotlib.colors", "report")
         # From nearly nothing to full: what is behind shines through, be it white or black.
         tints = [(*colours.to_rgb(BLUE), strength) for strength in (0.1, 1.0)]
@@ -124,8 +124,8 @@ def supports(run: Run, most: int = MOST) -> Figure:
     # Those of the final model first, then those that lived longest.
     rows = ever[np.lexsort((-lives[ever], run.weights[ever] == 0))][:most]
     starts = np.concatenate([[0], run.ends[:-1]])
-    with _style():
-        figure, axes = _figure(0.9 + 0.19 * max(len(rows), 2))
+    with style():
+        figure, axes = new_figure(0.9 + 0.19 * max(len(rows), 2))
         collections = extra("matplotlib.collections", "report")
         for sign, colour, thick, label in (
             (1.0, BLUE, 7, "positive weight"),
@@ -168,8 +168,8 @@ def weights(run: Run, most: int = MOST) -> Figure:
     effect, best = run.weights * run.spread, run.best.weights * run.spread
     used = np.union1d(run.support, run.best.support)
     rows = used[np.argsort(-np.maximum(np.abs(effect), np.abs(best))[used], kind="stable")][:most]
-    with _style():
-        figure, axes = _figure(1.0 + 0.22 * max(len(rows), 2))
+    with style():
+        figure, axes = new_figure(1.0 + 0.22 * max(len(rows), 2))
         places = np.arange(len(rows))
         axes.barh(places, effect[rows], 0.62, color=BLUE, label=shown(run.learner))
         among = np.flatnonzero(np.isin(rows, run.best.support))
@@ -195,8 +195,8 @@ def budget_curve(curve: BudgetCurve) -> Figure:
     money = isinstance(curve, MoneyCurve)
     x = curve.limits if isinstance(curve, MoneyCurve) else curve.k
     chosen = curve.place if isinstance(curve, MoneyCurve) else curve.sparsity
-    with _style():
-        figure, axes = _figure(3.4)
+    with style():
+        figure, axes = new_figure(3.4)
         axes.plot(x, 100.0 * curve.in_sample, color=ORANGE, ls=":", label="on the rows fitted to")
         axes.errorbar(
             x,
@@ -240,8 +240,8 @@ def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figur
     last = 1.04 * min(1.5 * costs[flat], costs[-1])
     last = max(last, 0.0 if point is None else 1.1 * point[0]) or 1.0
     edges = np.append(costs, max(last, costs[-1]))
-    with _style():
-        figure, axes = _figure(3.4)
+    with style():
+        figure, axes = new_figure(3.4)
         ends = [(p.loss.low, p.loss.high) for p in (*found.points, found.points[-1])]
         low, high = np.array(ends).T
         label = "best model in hindsight of at most this cost"
@@ -279,8 +279,8 @@ def spending(run: Run) -> Figure:
     """What an example cost, over time, beside the limit; for runs with prices."""
     money = _money(run)
     each = np.diff(money.spent, prepend=0.0) / np.diff(run.ends, prepend=0)
-    with _style():
-        figure, axes = _figure(2.6)
+    with style():
+        figure, axes = new_figure(2.6)
         edges = np.append(0, run.ends)
         label = f"spent per example by {shown(run.learner)}"
         axes.stairs(each, edges, baseline=None, color=BLUE, lw=2.0, label=label)
@@ -298,8 +298,8 @@ def purse(run: Run) -> Figure:
     money = _money(run)
     if money.purse is None or money.left is None:
         raise ProblemError("the run has no purse: make the learner with purse= and horizon=")
-    with _style():
-        figure, axes = _figure(2.6)
+    with style():
+        figure, axes = new_figure(2.6)
         last = int(run.ends[-1]) if money.horizon is None else money.horizon
         axes.plot([0, last], [money.purse, 0.0], color=INK, ls="--", lw=1.2, label="evenly")
         left = np.append(money.purse, money.left)
@@ -359,11 +359,12 @@ def _money(run: Run) -> Spending:
     return run.spending
 
 
-def _style() -> Any:
+def style() -> Any:
+    """All figures are drawn within it."""
     return extra("matplotlib", "report").rc_context(STYLE)
 
 
-def _figure(height: float) -> tuple[Figure, Axes]:
+def new_figure(height: float) -> tuple[Figure, Axes]:
     """A Figure of its own, unknown to pyplot, with one pair of axes over the rounds."""
     figure: Figure = extra("matplotlib.figure", "report").Figure(
         (8.6, height), layout="constrained"

@@ -18,6 +18,7 @@ from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
+from keyhole.prediction_interval import a_coverage
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -30,6 +31,7 @@ from keyhole.problem import (
     whole_number,
 )
 from keyhole.regrets import RegretCurve
+from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.observers import LabelObserver, Rival, prefix_observer
 from keyhole.report.options import About, Scope
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
@@ -62,6 +64,7 @@ def record(
     full: bool = True,
     diagnosed: bool = True,
     audit: float = 0.0,
+    coverage: float | None = None,
     progress: Progress | None = None,
     stage: Stage | None = None,
 ) -> Run:
@@ -79,7 +82,7 @@ def record(
         Any stream of blocks that can be read again.
     name, settings, seed, title, target, command, curve, history
         What the report says about the run: see `keyhole.report.About`.
-    k, centred, bins, seconds, full, diagnosed, audit
+    k, centred, bins, seconds, full, diagnosed, audit, coverage
         What is worked out beside the game: see `keyhole.report.Scope`.
     progress
         Called with the ledger so far while the learner plays; see `play`.
@@ -103,7 +106,7 @@ def record(
     [('running mean', 0.0), ('last value', 0.0), ('full information', 42.0)]
     """
     about = About(name, settings or {}, seed, title, target, command, curve, history)
-    scope = Scope(k, centred, bins, seconds, full, diagnosed, audit)
+    scope = Scope(k, centred, bins, seconds, full, diagnosed, audit, coverage)
     return Recorder(learner, stream, about, scope).record(progress, stage)
 
 
@@ -128,6 +131,9 @@ class Recorder:
         self._k = problem.k if scope.k is None else sparsity(scope.k, d)
         self._audit = Audit(scope.audit)
         self._trace = Trace(d, bins, problem.prices)
+        self._intervals = None
+        if scope.coverage is not None:
+            self._intervals = IntervalTrace(a_coverage(scope.coverage), bins)
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
         self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
@@ -163,13 +169,18 @@ class Recorder:
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
         more = [] if self._answers is None else [self._answers]
+        beside = [] if self._intervals is None else [self._intervals]
         ledger = play(
             self._learner,
             self._stream,
             progress=progress,
             keep_predictions=False,
             audit=self._audit,
-            observers=[self._trace, *rivals, self._sums, self._prefixes, *more, *observers],
+            observers=[
+                *(self._trace, *beside, *rivals, self._sums, self._prefixes),
+                *(*more, *observers),
+            ],
+            coverage=self._scope.coverage,
         )
         if ledger.rounds == 0:
             raise DataError("the stream is empty: there is nothing to report")
@@ -242,6 +253,7 @@ class Recorder:
             advice=_advice(self._learner),
             spending=money,
             probabilities=self._answers,
+            intervals=self._intervals,
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:

@@ -17,6 +17,7 @@ from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.regrets import RegretCurve
+from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.spending import Spending
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
@@ -91,6 +92,8 @@ class Run:
         Money: what was spent when, the frontier, the purse; None without prices.
     probabilities
         Scores of the predictions if they are probabilities of yes (`kh.YesNoLearner`); None if not.
+    intervals
+        How intervals fared over time, if they were asked for; None if not.
     versions
         Of keyhole and of what it computes with.
     """
@@ -122,6 +125,7 @@ class Run:
     advice: Advice | None = None
     spending: Spending | None = None
     probabilities: ProbabilityScores | None = None
+    intervals: IntervalTrace | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     @property
@@ -182,6 +186,7 @@ class Run:
             "most_reads": self.ledger.most_reads,
             "reads_saved": self.saved,
             **({} if priced is None else {"money": priced.as_json(self.problem, self.ledger)}),
+            **({} if self.ledger.coverage is None else {"intervals": self._intervals()}),
             "regret": _ends(self.total_regret),
             "hindsight": self._model(best),
             "hindsight_with_past": None if beside is None else self._model(beside),
@@ -204,6 +209,11 @@ class Run:
     def _probabilities(self) -> dict[str, object]:
         """Scores of probabilities, for the summary, where predictions are some."""
         return {} if self.probabilities is None else {"yes_no": self.probabilities.as_json()}
+
+    def _intervals(self) -> dict[str, object]:
+        ledger = self.ledger
+        told = {"coverage": ledger.coverage, "rounds": ledger.bounded, "covered": ledger.covered}
+        return {**told, "covered_share": ledger.covered_share, "mean_width": ledger.mean_width}
 
     def _model(self, best: Hindsight) -> dict[str, object]:
         """A model in hindsight, for the summary."""
