@@ -32,6 +32,11 @@ class SparseModel:
         What a feature is taken for where it is absent and a prediction is wanted all the same, in
         the order of `names`: about its mean, as the learner saw it. NaN where that is not known,
         None where it is not of any.
+    errors
+        The standard errors of the weights; None where the learner does not know them.
+    shares
+        The share of the rounds so far in which each feature was in the model; None where that was
+        not counted.
 
     Examples
     --------
@@ -48,6 +53,8 @@ class SparseModel:
     features: Indices
     past: Mapping[str, float] = field(default_factory=dict)
     centres: Floats | None = None
+    errors: Floats | None = None
+    shares: Floats | None = None
 
     def predict(self, rows: ArrayLike, *, fill: bool = False) -> Floats:
         """Predictions for rows that hold the values of `names`, in that order.
