@@ -56,7 +56,10 @@ def table_layer(rows: list[Row]) -> str:
 
 
 def table_short(rows: list[Row]) -> str:
-    """Normalised regret on the beginnings of files, and shares of that without a layer."""
+    """Normalised regret on the beginnings of files, and shares of that without a layer.
+
+    Medians that are not positive have no share.
+    """
     lines = []
     for best in (row for row in rows if "constant" in row):
         span, cells, middle = best["short constant"] - best["short"], [best["file"]], {}
@@ -65,9 +68,11 @@ def table_short(rows: list[Row]) -> str:
             regret = (lost - best["short"]) / span
             middle[way] = float(np.median(regret))
             cells.append(_spread(regret))
-        lines.append([*cells, *(f"{middle[w] / middle[WITHOUT]:.2f}" for w in (BENT, USUAL))])
-    shares = [f"{way}, share of that {WITHOUT}" for way in (BENT, USUAL)]
-    return markdown([f"first {SHORT:,} rows", *ALL_WAYS, *shares], lines)
+        some = middle[WITHOUT] > 0.0
+        shares = [f"{middle[w] / middle[WITHOUT]:.2f}" if some else "-" for w in (BENT, USUAL)]
+        lines.append([*cells, *shares])
+    heads = [f"{way}, share of that {WITHOUT}" for way in (BENT, USUAL)]
+    return markdown([f"first {SHORT:,} rows", *ALL_WAYS, *heads], lines)
 
 
 def table_suites(rows: list[Row]) -> str:
