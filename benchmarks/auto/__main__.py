@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from benchmarks.auto import layer, layer_tables, parts, rivals, tables
+from benchmarks.auto import layer, layer_errors, layer_tables, parts, rivals, tables
 from benchmarks.common import Row
 from benchmarks.common.files import FILES
 from benchmarks.common.questions import Ask
@@ -85,7 +85,9 @@ def layers(files: Files, seeds: int, n: int) -> dict[str, Part]:
     def shares(ask: Ask) -> list[Row]:
         late = [(p, *how, d, s) for s in range(seeds) for p, how in files.items()
                 for d in layer.DELAYS]  # fmt: skip
-        return games(ask) + ask(layer.run_layer_late, late) + suites(ask)
+        sure = [(name, s, n) for s in range(seeds) for name in tables.NOTED]
+        on_streams = suites(ask) + ask(layer_errors.run_layer_errors, sure)
+        return games(ask) + ask(layer.run_layer_late, late) + on_streams
 
     found = {"suites": Part(suites, layer_tables.table_suites)}
     found["shares"] = Part(shares, layer_tables.table_shares)

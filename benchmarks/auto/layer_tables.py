@@ -34,8 +34,10 @@ def table_shares(rows: list[Row]) -> str:
         for about, like in shown:
             if pick(rows, "seed", file=name, **like):
                 lines.append([about, *(_shares(rows, w, file=name, **like) for w in (BENT, USUAL))])
-    for name in names_of([row for row in rows if "stream" in row], "stream"):
-        lines.append([name, *(_shares(rows, way, stream=name) for way in (BENT, USUAL))])
+    for key, about in (("stream", "{}"), ("labels of", "{}, squared error after round 500")):
+        for name in names_of([row for row in rows if key in row], key):
+            shares = (_shares(rows, way, **{key: name}) for way in (BENT, USUAL))
+            lines.append([about.format(name), *shares])
     return markdown(["", BENT, USUAL], lines)
 
 

@@ -51,12 +51,14 @@ def test_files_late_labels_and_streams_stand_in_one_table_of_shares() -> None:
     late = {"file": "appliances", "delay": 6, "seed": 0}
     late |= {"without a layer": 4.0, "past=False": 3.0, "usual": 5.0}
     stream = {"stream": "iid", "seed": 0, "without a layer": 2.0, "past=False": 2.0, "usual": 1.0}
-    table = tables.table_shares([*GAMES, late, stream])
+    sure = {"labels of": "S1", "seed": 0, "without a layer": 4.0, "past=False": 4.0, "usual": 3.0}
+    table = tables.table_shares([*GAMES, late, stream, sure])
     assert cells(table, "appliances") == ["1.000 / 1.000", "0.500 / 0.500"]
     assert cells(table, "appliances, rows in random order") == ["1.000 / 1.000", "0.500 / 0.500"]
     assert cells(table, "appliances, labels 6 late") == ["0.750 / 0.750", "1.250 / 1.250"]
     assert cells(table, "iid") == ["1.000 / 1.000", "0.500 / 0.500"]
-    assert len(table.splitlines()) == 2 + 4
+    assert cells(table, "S1, squared error after round 500") == ["1.000 / 1.000", "0.750 / 0.750"]
+    assert len(table.splitlines()) == 2 + 5
 
 
 def test_the_ten_are_normalised_and_the_realizable_suite_is_not() -> None:
