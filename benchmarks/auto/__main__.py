@@ -1,7 +1,7 @@
 """The evidence for AutoLearner: regret, adversary, real files, cost, ablation, growth, as tables.
 
-    python -m benchmarks.auto [--data DIR] [--seeds 10] [--rounds N] [--only ten anti ...]
-                              [--tables FILE] [--results FILE] [--fresh]
+    python -m benchmarks.auto [--data DIR] [--files NAME ...] [--seeds 10] [--rounds N]
+                              [--only ten anti ...] [--tables FILE] [--results FILE] [--fresh]
 
 Measures what FILE does not have yet, writes each result to it as it comes, and prints tables as
 markdown; `--tables` writes them to a file too. Nothing is asserted.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from benchmarks.auto import layer, parts, rivals, tables
+from benchmarks.auto import layer, layer_errors, layer_tables, parts, rivals, tables
 from benchmarks.common import Row
 from benchmarks.common.files import FILES
 from benchmarks.common.questions import Ask
@@ -45,11 +45,18 @@ def simulated(seeds: int, n: int) -> dict[str, Part]:
     }
 
 
-def files(folder: Path, seeds: int) -> Part:
-    """The files that are known and there."""
-    there = {
-        path: FILES[path.stem] for name in FILES if (path := folder / f"{name}.parquet").exists()
-    }
+Files = dict[Path, tuple[int, int, bool]]  # k, budget, shuffled
+
+
+def found_files(folder: Path | None, names: Sequence[str]) -> Files:
+    """Those of the names that are in the folder."""
+    if folder is None:
+        return {}
+    return {path: FILES[name] for name in names if (path := folder / f"{name}.parquet").exists()}
+
+
+def on_files(there: Files, seeds: int) -> Part:
+    """AutoLearner and the recipe on files."""
 
     def rows(ask: Ask) -> list[Row]:
         best = [(path, k, shuffled) for path, (k, _, shuffled) in there.items()]
@@ -59,14 +66,8 @@ def files(folder: Path, seeds: int) -> Part:
     return Part(rows, tables.table_files)
 
 
-def layers(folder: Path | None, seeds: int, n: int) -> dict[str, Part]:
+def layers(files: Files, seeds: int, n: int) -> dict[str, Part]:
     """What the last layer is worth on files, and on streams; with late labels on files too."""
-    there = {} if folder is None else FILES
-    files = {
-        path: how
-        for name, how in there.items()
-        if folder is not None and (path := folder / f"{name}.parquet").exists()
-    }
     named = [*AGNOSTIC_SUITE, *tables.NOTED]
 
     def games(ask: Ask) -> list[Row]:
@@ -78,29 +79,40 @@ def layers(folder: Path | None, seeds: int, n: int) -> dict[str, Part]:
         best = [(path, k, shuffled) for path, (k, _, shuffled) in files.items()]
         return ask(layer.run_layer_best, best) + games(ask)
 
+    def suites(ask: Ask) -> list[Row]:
+        return ask(layer.run_layer_stream, [(name, s, n) for s in range(seeds) for name in named])
+
     def shares(ask: Ask) -> list[Row]:
-        streams = [(name, s, n) for s in range(seeds) for name in named]
         late = [(p, *how, d, s) for s in range(seeds) for p, how in files.items()
                 for d in layer.DELAYS]  # fmt: skip
-        return games(ask) + ask(layer.run_layer_late, late) + ask(layer.run_layer_stream, streams)
+        sure = [(name, s, n) for s in range(seeds) for name in tables.NOTED]
+        on_streams = suites(ask) + ask(layer_errors.run_layer_errors, sure)
+        return games(ask) + ask(layer.run_layer_late, late) + on_streams
 
-    found = {"shares": Part(shares, layer.table_shares)}
-    return {"layer": Part(regret, layer.table_layer), **found} if files else found
+    found = {"suites": Part(suites, layer_tables.table_suites)}
+    found["shares"] = Part(shares, layer_tables.table_shares)
+    if not files:
+        return found
+    shown = {"layer": layer_tables.table_layer, "short": layer_tables.table_short}
+    return {**{name: Part(regret, table) for name, table in shown.items()}, **found}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for and print it."""
     parser = parts_parser("auto", __doc__)
     parser.add_argument("--data", type=Path, help="a folder of Parquet files; without it, none")
+    parser.add_argument("--files", nargs="*", choices=list(FILES), metavar="NAME",
+                        default=list(FILES), help="some of those in DIR")  # fmt: skip
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=LONG, help="a power of two, 256 at least")
     options = parser.parse_args(arguments)
     if options.seeds < 1 or options.rounds < 256 or options.rounds.bit_count() != 1:
         parser.error("--seeds must be at least 1 and --rounds a power of two, 256 at least")
     known = simulated(options.seeds, options.rounds)
-    known.update(layers(options.data, options.seeds, options.rounds))
+    there = found_files(options.data, options.files)
+    known.update(layers(there, options.seeds, options.rounds))
     if options.data is not None:
-        known["files"] = files(options.data, options.seeds)
+        known["files"] = on_files(there, options.seeds)
     else:
         print("files: skipped, no --data DIR", file=sys.stderr)
     return run_parts(parser, options, known)

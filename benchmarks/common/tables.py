@@ -72,8 +72,13 @@ def mean_error(values: Sequence[float], digits: int = 0) -> str:
 
 
 def pick(rows: Sequence[Row], value: str, **like: Any) -> list[float]:
-    """A value of the rows that agree with `like`."""
-    return [row[value] for row in rows if all(row[key] == v for key, v in like.items())]
+    """A value of the rows that agree with `like`; one without such a key does not.
+
+    >>> pick([{"seed": 0, "file": "a"}, {"seed": 1, "stream": "a"}], "seed", file="a")
+    [0]
+    """
+    here = (row for row in rows if all(key in row and row[key] == v for key, v in like.items()))
+    return [row[value] for row in here]
 
 
 def names_of(rows: Sequence[Row], key: str) -> list[Any]:

@@ -1,6 +1,7 @@
 """What complete rows of history are worth: AutoLearner that studied them, beside what people do.
 
-    python -m benchmarks.history --data DIR [--seeds 16] [--only splits tenth growth reversed]
+    python -m benchmarks.history --data DIR [--sources NAME ...] [--seeds 16]
+                                 [--only splits tenth growth reversed]
                                  [--tables FILE] [--results FILE] [--fresh]
 
 Needs the Parquet files of DIR for the files; without it only simulated streams are played.
@@ -23,6 +24,7 @@ NHANES, HISTORY, BUDGET, K = "nhanes_a1c", 3_000, 8, 4
 GROWTH, MOST = (0, 30, 100, 300, 1_000), 1_000
 STREAMS = ("switch", "drift")
 LONGEST = 40_000  # rows of a file, 2^14 of a stream
+NAMES = [*FILES, "clinic", *STREAMS]
 
 
 def _sources(folder: Path | None) -> list[tuple[Path | str, int, int, bool, int]]:
@@ -42,11 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for and print it."""
     parser = parts_parser("history", __doc__)
     parser.add_argument("--data", type=Path, help="a folder of Parquet files; without it, none")
+    parser.add_argument("--sources", nargs="*", choices=NAMES, metavar="NAME", default=NAMES,
+                        help="some of the files and streams")  # fmt: skip
     parser.add_argument("--seeds", type=int, default=16)
     options = parser.parse_args(arguments)
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")
-    sources = _sources(options.data)
+    sources = [how for how in _sources(options.data) if Path(how[0]).stem in options.sources]
     games: list[tuple[Any, ...]] = [
         (source, k, budget, shuffled, seed, n)
         for seed in range(options.seeds)
