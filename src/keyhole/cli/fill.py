@@ -64,6 +64,9 @@ def fill(
         emit(filled.as_dict())
         return
     say(f"Ticket {filled.id}: {filled.learner} predicts {number(filled.prediction or 0.0)}")
+    if filled.low is not None and filled.high is not None:
+        ends = f"{number(filled.low)} to {number(filled.high)}"
+        say(f"  {100 * (filled.coverage or 0.0):g} % of labels lie within such intervals: {ends}")
     absent = [name for name, value in filled.as_dict()["values"].items() if value is None]
     if absent:
         say(f"  did not arrive: {', '.join(absent)}")

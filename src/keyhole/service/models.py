@@ -152,6 +152,9 @@ class TicketReply(BaseModel):
     closed_at: datetime | None
     values: dict[str, float | None] | None
     prediction: float | None
+    coverage: float | None = Field(description="Of the interval from `low` to `high`.")
+    low: float | None
+    high: float | None
     label: float | None
     ticket: dict[str, Any] | None = Field(
         None, description="As `kh.Ticket.to_json` writes it, if `whole` was asked for."

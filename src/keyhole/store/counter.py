@@ -24,6 +24,7 @@ from keyhole.errors import (
     shortened,
     whole_number,
 )
+from keyhole.prediction_interval import a_coverage
 from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, requests
 from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
@@ -40,6 +41,7 @@ from keyhole.ticket import Observation, Ticket
 T = TypeVar("T")
 Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
 Duration = timedelta | float | None
+COVERAGE = 0.9  # of intervals, where none is said
 MOST = 100_000  # tickets at once: others wait meanwhile
 
 
@@ -221,17 +223,28 @@ class Store:
         return self._answer(request, key)
 
     def fill(
-        self, ticket: str, values: Values, *, who: str = "", key: str | None = None
+        self,
+        ticket: str,
+        values: Values,
+        *,
+        coverage: float | None = COVERAGE,
+        who: str = "",
+        key: str | None = None,
     ) -> StoredTicket:
         """Keep what came back for a ticket and serve the prediction: `.prediction` of the reply.
 
         Values are by name, by feature number, or in the ticket's order; None, NaN or left out: it
-        was bought and did not arrive. The learner stays as it is. The same values again give the
-        first reply, others are a ConflictError.
+        was bought and did not arrive. What the learner buys and predicts stays as it is. The same
+        values again give the first reply, others are a ConflictError.
+
+        Beside the prediction is an interval, `.low` and `.high`, that holds the label in a share
+        `coverage` of rounds (see `interval` of learners; None before the first label, or where the
+        learner makes none). `coverage=None` issues none.
         """
         name, id = self._owner(ticket)
-        deed = requests.fill([(id, _filler(values))])
-        request = Request(name, deed, ("fill", id, values), checked_who(who))
+        share = None if coverage is None else a_coverage(coverage)
+        deed = requests.fill([(id, _filler(values))], share)
+        request = Request(name, deed, ("fill", id, values, share), checked_who(who))
         return self._answer(request, key)[0]
 
     def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
@@ -256,13 +269,15 @@ class Store:
         name: str,
         rows: Mapping[str, Values],
         *,
+        coverage: float | None = COVERAGE,
         who: str = "",
         key: str | None = None,
     ) -> list[StoredTicket]:
         """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
         many = [(read_id(id), _filler(values)) for id, values in rows.items()]
-        what = ("fill", *((read_id(id), values) for id, values in rows.items()))
-        return self._answer(Request(name, requests.fill(many), what, checked_who(who)), key)
+        share = None if coverage is None else a_coverage(coverage)
+        what = ("fill", share, *((read_id(id), values) for id, values in rows.items()))
+        return self._answer(Request(name, requests.fill(many, share), what, checked_who(who)), key)
 
     def tell_many(
         self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None

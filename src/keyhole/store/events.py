@@ -33,21 +33,36 @@ def asked(
     return ticket, json.dumps({**json.loads(ticket.to_json()), **more})
 
 
-def seen(learner: Learner, observation: Observation) -> tuple[float, str]:
-    """The prediction to serve for what came back, and the event; the learner stays as it is."""
-    prediction = float(learner.predict(observation))
+def seen(learner: Learner, observation: Observation, coverage: float | None) -> str:
+    """The event of what came back: with it the prediction that is served, and its interval.
+
+    An interval is issued where a coverage is said and the learner makes intervals. What the learner
+    buys and predicts stays as it is; what its next intervals are made from does not.
+    """
     values = [None if math.isnan(value) else value for value in observation.values.tolist()]
-    return prediction, json.dumps({"values": values, "prediction": prediction}, allow_nan=False)
+    issue = None if coverage is None else getattr(learner, "interval", None)
+    if issue is None:
+        served = {"prediction": float(learner.predict(observation))}
+    else:
+        found = issue(observation, coverage)
+        served = {"prediction": found.prediction, "coverage": found.coverage}
+        served |= {"low": _finite(found.low), "high": _finite(found.high)}
+    return json.dumps({"values": values, **served}, allow_nan=False)
+
+
+def _finite(end: float) -> float | None:
+    return end if math.isfinite(end) else None  # before the first label: JSON has no infinity
 
 
 def observation(asked: str, seen: str) -> Observation:
     """What `tell` is given: the ticket as it was issued, what came back, and what was predicted.
 
-    The one place where the log becomes an Observation. The prediction that was served stands in the
-    event, `json.loads(seen)["prediction"]`.
+    The one place where the log becomes an Observation.
     """
-    values = [math.nan if value is None else value for value in json.loads(seen)["values"]]
-    return Observation(Ticket.from_json(asked), np.array(values, dtype=np.float64))
+    was = json.loads(seen)
+    values = [math.nan if value is None else value for value in was["values"]]
+    array = np.array(values, dtype=np.float64)
+    return Observation(Ticket.from_json(asked), array, prediction=was["prediction"])
 
 
 def told(y: float) -> str:
@@ -143,10 +158,12 @@ class Replay:
                 raise _differs(event, "the ticket", ticket.features.tolist(), was["features"])
             self._asked[id] = event.body
         elif event.kind == "seen":
-            prediction, _ = seen(learner, observation(self._order(id), event.body))
-            served = json.loads(event.body)["prediction"]
-            if prediction != served:
-                raise _differs(event, "the prediction", prediction, served)
+            was = json.loads(event.body)
+            again = observation(self._order(id), event.body)
+            now = json.loads(seen(learner, again, was.get("coverage")))
+            for what in ("prediction", "low", "high"):
+                if now.get(what) != was.get(what):
+                    raise _differs(event, f"the {what}", now.get(what), was.get(what))
             self._seen[id] = event.body
         elif event.kind == "told":
             learner.tell(observation(self._order(id), self._back(id)), label(event.body))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from keyhole.errors import DataError, TicketError, finite_label
-from keyhole.problem import Floats, Learner, Problem
+from keyhole.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem import Floats, Learner, Problem, ProblemError
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.store import requests
@@ -16,7 +18,7 @@ from keyhole.ticket import Observation, Ticket
 if TYPE_CHECKING:
     from keyhole.store.counter import Store
 
-LOOKS = ("model", "explain", "advice", "interval")  # what some learners can say besides
+LOOKS = ("model", "explain", "advice")  # what some learners can say besides
 
 
 class StoredLearner:
@@ -78,6 +80,23 @@ class StoredLearner:
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
         return self._store._look(self._name, lambda learner: learner.predict(seen))
+
+    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+        """Where the label will be, in that share of rounds; what came back is kept, as by `fill`.
+
+        Asked again for the same ticket, the first one stands. A ProblemError where the learner
+        makes no intervals.
+        """
+        share = a_coverage(coverage)
+        request = Request(self._name, requests.fill_seen(seen, share), ("interval", seen.round))
+        [ticket] = self._store._tickets(self._store._submit(request))
+        if ticket.coverage is None or ticket.prediction is None:
+            raise ProblemError(
+                f"{self._name!r} makes no intervals, or {ticket.id} was filled without one"
+            )
+        low = -math.inf if ticket.low is None else ticket.low
+        high = math.inf if ticket.high is None else ticket.high
+        return PredictionInterval(low, high, ticket.coverage, ticket.prediction)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""

@@ -229,6 +229,7 @@ def _stored(row: Row) -> StoredTicket:
         values=None if back is None else tuple(map(_number, back["values"])),
         prediction=None if back is None else back["prediction"],
         label=json.loads(closed)["y"] if state == "told" else None,
+        **{name: (back or {}).get(name) for name in ("coverage", "low", "high")},
     )
 
 

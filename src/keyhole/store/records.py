@@ -59,6 +59,9 @@ class StoredTicket:
         What came back, in the order of the features, NaN for what did not; None before `fill`.
     prediction
         What was predicted when it was filled, and served.
+    coverage, low, high
+        The interval that was served with it: the label lies between low and high in a share
+        `coverage` of rounds. None where there was none, low and high before the first label too.
     label
         The label that was told.
     """
@@ -77,6 +80,9 @@ class StoredTicket:
     values: tuple[float, ...] | None
     prediction: float | None
     label: float | None
+    coverage: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether it says the same; what did not arrive is the same as what did not arrive."""
@@ -141,6 +147,9 @@ class StoredTicket:
             **{name: _written(getattr(self, name)) for name in times},
             "values": values,
             "prediction": self.prediction,
+            "coverage": self.coverage,
+            "low": self.low,
+            "high": self.high,
             "label": self.label,
         }
 

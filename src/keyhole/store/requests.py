@@ -152,8 +152,10 @@ def ask(count: int, terms: Mapping[str, Any] | None, lasts: float | None) -> Dee
     return deed
 
 
-def fill(many: Sequence[tuple[str, Callable[[Ticket], Observation]]]) -> Deed:
-    """Keep what came back for tickets, and the predictions served for it."""
+def fill(
+    many: Sequence[tuple[str, Callable[[Ticket], Observation]]], coverage: float | None
+) -> Deed:
+    """Keep what came back for tickets, and the predictions and intervals served for it."""
 
     def deed(turn: Turn) -> list[str]:
         for id, observe in many:
@@ -164,7 +166,7 @@ def fill(many: Sequence[tuple[str, Callable[[Ticket], Observation]]]) -> Deed:
             except DataError as error:
                 wanted = ", ".join(order.names or order.items)
                 raise DataError(f"ticket {id}, which asks for {wanted}: {error}") from None
-            _keep_values(turn, ticket, observation)
+            _keep_values(turn, ticket, observation, coverage)
         return [id for id, _ in many]
 
     return deed
@@ -222,6 +224,17 @@ def tell_seen(seen: Observation, y: float) -> Deed:
     return deed
 
 
+def fill_seen(seen: Observation, coverage: float) -> Deed:
+    """Keep an observation and issue an interval for it, as `interval` of a learner does."""
+
+    def deed(turn: Turn) -> list[str]:
+        ticket = _by_round(turn, seen.ticket)
+        _keep_values(turn, ticket, seen, coverage)
+        return [ticket.id]
+
+    return deed
+
+
 def drop_ticket(given: Ticket) -> Deed:
     """Drop a ticket, as `Learner.drop` does."""
 
@@ -248,7 +261,9 @@ def _by_round(turn: Turn, given: Ticket) -> TicketRow:
     return found
 
 
-def _keep_values(turn: Turn, ticket: TicketRow, observation: Observation) -> None:
+def _keep_values(
+    turn: Turn, ticket: TicketRow, observation: Observation, coverage: float | None = None
+) -> None:
     """Keep what came back, once; the same again changes nothing."""
     if ticket.state != "asked":
         if ticket.filled_seq is None:
@@ -263,7 +278,8 @@ def _keep_values(turn: Turn, ticket: TicketRow, observation: Observation) -> Non
                 "served for them: drop it and ask for another one"
             )
         return
-    turn.append("seen", ticket.id, events.seen(turn.awake.learner, observation)[1], ticket)
+    body = turn.change(events.seen, turn.awake.learner, observation, coverage)
+    turn.append("seen", ticket.id, body, ticket)
 
 
 def _refuse_other_label(turn: Turn, ticket: TicketRow, y: float) -> None:

@@ -1,0 +1,77 @@
+"""Intervals are served with predictions, kept in the log, and come out the same when replayed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keyhole as kh
+from keyhole.errors import StoreDamagedError
+from keyhole.problem import Floats
+from keyhole.store import Event, events
+
+PROBLEM = kh.Problem(d=4, k=1, budget=2)
+
+
+def data(rounds: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(rounds, 4))
+    return X, X[:, 0] + rng.normal(size=rounds)
+
+
+def test_what_is_served_is_what_the_learner_in_memory_says(tmp_path: Path) -> None:
+    X, y = data(60)
+    alone = kh.LEARNERS["fixed"](PROBLEM, seed=0)
+    path = tmp_path / "keyhole.db"
+    late: list[tuple[str, kh.Observation, float]] = []
+    with kh.Store(path) as store:
+        store.create("a", PROBLEM, learner="fixed")
+        for row, label in zip(X, y.tolist(), strict=True):
+            [ticket] = store.ask("a")
+            seen = alone.ask().fill(row[ticket.ticket.features])
+            interval = alone.interval(seen, 0.8)
+            filled = store.fill(ticket.id, row[ticket.ticket.features], coverage=0.8)
+            assert filled.prediction == interval.prediction
+            assert filled.coverage == 0.8
+            if np.isfinite(interval.low):
+                assert (filled.low, filled.high) == (interval.low, interval.high)
+            else:
+                assert (filled.low, filled.high) == (None, None)
+            late.append((ticket.id, seen, label))
+            if len(late) > 3:  # labels come three rounds late
+                id, told, value = late.pop(0)
+                alone.tell(told, value)
+                store.tell(id, value)
+        assert filled.low is not None
+    with kh.Store(path) as store:  # woken from a snapshot, and checked from the first event on
+        store.verify()
+        [ticket] = store.ask("a")
+        seen = alone.ask().fill([1.0])
+        again = store.learner("a").interval(ticket.ticket.fill([1.0]), 0.8)
+        assert again == alone.interval(seen, 0.8)
+
+
+def test_an_interval_of_the_log_that_was_changed_is_noticed() -> None:
+    learner = kh.LEARNERS["mean"](PROBLEM, seed=0)
+    for label in (1.0, 2.0, 3.0):
+        learner.tell(learner.ask().fill([]), label)
+    twin = kh.LEARNERS["mean"](PROBLEM, seed=0)
+    for label in (1.0, 2.0, 3.0):
+        twin.tell(twin.ask().fill([]), label)
+    ticket, asked = events.asked(learner, {}, None)
+    body = events.seen(learner, ticket.fill([]), 0.9)
+    replay = events.Replay(twin, None)
+    replay.play(Event(2, "asked", "T", "", 0.0, asked, ""))
+    narrow = json.dumps({**json.loads(body), "low": 0.5})
+    with pytest.raises(StoreDamagedError, match="the low of T is now"):
+        replay.play(Event(3, "seen", "T", "", 0.0, narrow, ""))
+
+
+def test_no_interval_where_none_is_asked_for_or_made(tmp_path: Path) -> None:
+    with kh.Store(tmp_path / "keyhole.db") as store:
+        store.create("a", PROBLEM, learner="fixed")
+        [ticket] = store.ask("a")
+        assert store.fill(ticket.id, [1.0], coverage=None).coverage is None
+        with pytest.raises(kh.ProblemError, match="coverage must be a share"):
+            store.fill(ticket.id, [1.0], coverage=90)
