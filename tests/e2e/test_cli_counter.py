@@ -64,6 +64,19 @@ def counter(here: Path, capsys: pytest.CaptureFixture[str]) -> Counter:
     return found
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["create", "ask", "fill", "tell", "drop", "tickets", "status", "verify", "backup"],
+)
+def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    page = capsys.readouterr().out
+    assert "Example" in page
+    assert f"keyhole {command}" in page
+    assert "--json" in page
+    assert "KEYHOLE_STORE" in page
+
+
 def test_the_whole_story_each_command_a_process(here: Path, cli: Cli) -> None:
     """create, ask, fill, tell, status, verify; what the learner says is what it says in memory."""
     sizes = ("--prices", "prices.csv", "--budget", 12, "--sparsity", 2, "--learner", "fixed")
@@ -128,6 +141,11 @@ def test_in_bulk_by_file(counter: Counter, here: Path) -> None:
         row[3:] = ["1,5", "2", ""]
     _write(orders, [header, *rows], ";")
     assert "line 2" in counter.refused("fill", "clinic", orders)  # a decimal comma
+    rows[2][3] = "4.5"  # a point beside commas: 4.5 or 45?
+    _write(orders, [header, *rows], ";")
+    assert "line 4" in counter.refused("fill", "clinic", orders, "--decimal", ",")
+    rows[2][3] = "4,5"
+    _write(orders, [header, *rows], ";")
     filled = counter("fill", "clinic", orders, "--decimal", ",")
     assert [line.partition(",")[0] for line in filled.splitlines()[1:]] == [r[0] for r in rows[:3]]
     assert counter("fill", "clinic", orders, "--decimal", ",") == filled

@@ -224,8 +224,8 @@ def test_a_snapshot_that_cannot_be_kept_fails_nobody(
 
 def test_after_a_fork_it_is_opened_anew(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite's connections do not survive a fork, and nobody would notice."""
-    monkeypatch.setattr(store, "_pid", store._pid + 1)
-    monkeypatch.setattr(store._writer, "_pid", store._pid + 1)
+    for part in (store._reader, store._writer):
+        monkeypatch.setattr(part, "_pid", part._pid + 1)
     with pytest.raises(kh.StoreError, match="forked"):
         store.names()
     with pytest.raises(kh.StoreError, match="forked"):

@@ -79,7 +79,7 @@ def test_snapshots_are_taken_by_the_way_and_the_last_two_are_kept(
     with kh.Store(folder / "a.db") as store:
         store.create("a", PRICED, "fixed")
         play(store, "a", 20)
-        with store._read() as connection:
+        with store._reader.connected() as connection:
             found = connection.rows("SELECT seq FROM kh_snapshot ORDER BY seq")
         seqs = [seq for (seq,) in found]
         assert len(seqs) == 3

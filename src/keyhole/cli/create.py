@@ -64,6 +64,7 @@ def create(
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    csv: options.CsvOptions,
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
@@ -92,11 +93,18 @@ def create(
         raise DataError(f"which column of {history.history} is the label? Say --target COLUMN")
     if history.history is None and history.half_life is not None:
         raise DataError("--half-life is about --history, and none was named")
-    names, units = read_features(source, target)
+    names, units = read_features(source, target, csv.separator)
     problem = _problem(names, budget, sparsity, shop)
     old = None
     if history.history is not None:
-        old = streams.read(history.history, target=target, features=names)
+        old = streams.read(
+            history.history,
+            target=target,
+            features=names,
+            separator=csv.separator,
+            decimal=csv.decimal,
+            missing=csv.missing or (),
+        )
     with opened(store, create=True) as counter, staged("making the learner"):
         counter.create(
             name,

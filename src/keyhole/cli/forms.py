@@ -60,14 +60,16 @@ def read_table(path: str, separator: str | None = None) -> Table:
     return Table(title, header, body)
 
 
-def read_features(path: str, target: str | None) -> tuple[tuple[str, ...], dict[str, str]]:
+def read_features(
+    path: str, target: str | None, separator: str | None = None
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """The names of features, and units by name.
 
     One name per line, or a table with the columns feature and unit, or any CSV with a header, whose
     columns are the features, but for the target.
     """
     try:
-        table = read_table(path)
+        table = read_table(path, separator)
     except DataError as error:
         raise DataError(f"--features: {error}") from None
     lower = [name.lower() for name in table.header]
@@ -176,8 +178,10 @@ def number(
     """A number as it is typed, None for what is missing."""
     if text.strip().lower() in missing:
         return None
-    plain = text.strip() if decimal == "." else text.strip().replace(".", "").replace(decimal, ".")
+    plain = text.strip()
+    if decimal != ".":  # a point is then no decimal point, and nobody says what it is
+        plain = plain.replace(".", "?").replace(decimal, ".")
     try:
-        return float(plain.replace("_", "x"))  # Python takes 1_000, nobody else does
+        return float(plain.replace("_", "?"))  # Python takes 1_000, nobody else does
     except ValueError:
         raise DataError(f"{where}: {shortened(text)} is not a number") from None

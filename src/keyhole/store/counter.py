@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from threading import RLock
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,9 +15,7 @@ from numpy.typing import ArrayLike
 from keyhole.errors import (
     ProblemError,
     StoreError,
-    UnknownTicketError,
     finite_label,
-    one_of,
     positive_number,
     shortened,
     whole_number,
@@ -28,9 +24,10 @@ from keyhole.prediction_interval import a_coverage
 from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, requests
 from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
-from keyhole.store.database import Connection, open_database
+from keyhole.store.database import open_database
 from keyhole.store.learner import StoredLearner
-from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
+from keyhole.store.reader import Reader
+from keyhole.store.records import Event, LearnerInfo, StoredTicket
 from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
 from keyhole.store.transfer import Parcel, export
@@ -106,10 +103,9 @@ class Store:
         self._database = open_database(address, wait)
         self._database.migrate(create)
         self._writer = Writer(self._database)
-        self._reader: Connection | None = None
-        self._reading = RLock()
+        self._reader = Reader(self._database)
         self._warm: set[str] = set()
-        self._closed, self._pid = False, os.getpid()
+        self._closed = False
 
     @property
     def url(self) -> str:
@@ -170,13 +166,11 @@ class Store:
 
     def learners(self) -> list[LearnerInfo]:
         """What there is to say about each learner, by name."""
-        with self._read() as connection:
-            return [row.info() for row in log.tallies(connection)]
+        return self._reader.infos()
 
     def info(self, name: str) -> LearnerInfo:
         """What there is to say about one learner; UnknownLearnerError if there is none."""
-        with self._read() as connection:
-            return log.tally(connection, name).info()
+        return self._reader.info(name)
 
     def learner(self, name: str) -> StoredLearner:
         """A learner of the store, to be used like any other `kh.Learner`."""
@@ -241,7 +235,7 @@ class Store:
         `coverage` of rounds (see `interval` of learners; None before the first label, or where the
         learner makes none). `coverage=None` issues none.
         """
-        name, id = self._owner(ticket)
+        name, id = self._reader.owner(ticket)
         share = None if coverage is None else a_coverage(coverage)
         deed = requests.fill([(id, _filler(values))], share)
         request = Request(name, deed, ("fill", id, values, share), checked_who(who))
@@ -254,13 +248,13 @@ class Store:
         for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
         """
         label = finite_label(y)
-        name, id = self._owner(ticket)
+        name, id = self._reader.owner(ticket)
         request = Request(name, requests.tell([(id, label)]), ("tell", id, label), checked_who(who))
         return self._answer(request, key)[0]
 
     def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Close a ticket whose label will never come; again changes nothing."""
-        name, id = self._owner(ticket)
+        name, id = self._reader.owner(ticket)
         request = Request(name, requests.drop([id]), ("drop", id), checked_who(who))
         return self._answer(request, key)[0]
 
@@ -292,7 +286,7 @@ class Store:
 
     def ticket(self, ticket: str) -> StoredTicket:
         """A ticket by its id; UnknownTicketError if there is none, or the id was mistyped."""
-        return self._tickets([read_id(ticket)])[0]
+        return self._reader.by_id([read_id(ticket)])[0]
 
     def tickets(
         self,
@@ -319,39 +313,12 @@ class Store:
         newest_first
             In the other order.
         """
-        where: list[tuple[str, Sequence[Any]]] = []
-        if state is not None:
-            states = STATES[one_of("state", state, STATES)]
-            where.append((f"t.state IN ({', '.join('?' for _ in states)})", states))
         age = seconds("older_than", older_than)
-        if age is not None:
-            where.append(("t.asked_at <= ?", [time.time() - age]))
-        with self._read() as connection:
-            if name is not None:
-                where.append(("t.learner = ?", [log.tally(connection, name).id]))
-            if after is not None:
-                sign = "<" if newest_first else ">"
-                self._row(connection, after)
-                where.append(
-                    (
-                        f"t.number {sign} (SELECT number FROM kh_ticket WHERE id = ?)",
-                        [read_id(after)],
-                    )
-                )
-            rest = " WHERE " + " AND ".join(part for part, _ in where) if where else ""
-            rest += " ORDER BY t.number" + (" DESC" if newest_first else "")
-            values = [value for _, part in where for value in part]
-            if limit is not None:
-                most = min(whole_number("limit", limit, 0), sys.maxsize)
-                rest, values = rest + " LIMIT ?", [*values, most]
-            return log.tickets(connection, rest, values)
+        return self._reader.search(name, state, age, limit, after, newest_first)
 
     def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
         """The events of a learner in order, after the one of this number."""
-        with self._read() as connection:
-            row, first = log.tally(connection, name), whole_number("after", after, 0)
-            last = row.seq if limit is None else first + whole_number("limit", limit, 0)
-            return list(log.events(connection, row.id, first, min(row.seq, last)))
+        return self._reader.history(name, after, limit)
 
     # Being ready, and the end
 
@@ -398,7 +365,7 @@ class Store:
         Idempotency keys stay behind.
         """
         self._writer.snapshot(name)
-        with self._read() as connection, connection.reading():
+        with self._reader.connected() as connection, connection.reading():
             export(connection, log.tally(connection, name), os.fspath(path))
 
     def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
@@ -436,10 +403,7 @@ class Store:
         try:
             self._writer.close()
         finally:
-            with self._reading:
-                if self._reader is not None:
-                    self._reader.close()
-                    self._reader = None
+            self._reader.close()
 
     def __enter__(self) -> Self:
         return self
@@ -462,58 +426,7 @@ class Store:
 
     def _answer(self, request: Request, key: str | None) -> list[StoredTicket]:
         request.key = checked_key(key)
-        return self._tickets(self._submit(request))
-
-    def _tickets(self, ids: Sequence[str]) -> list[StoredTicket]:
-        with self._read() as connection:
-            found = []
-            for id in ids:
-                found += log.tickets(connection, " WHERE t.id = ?", (id,))
-                if not found or found[-1].id != id:
-                    raise UnknownTicketError(f"there is no ticket {id} in the store")
-            return found
-
-    def _owner(self, ticket: str) -> tuple[str, str]:
-        """The name of the learner of a ticket, and its id as it is written."""
-        id = read_id(ticket)
-        with self._read() as connection:
-            learner = self._row(connection, id).learner
-            sql = "SELECT name FROM kh_learner WHERE id = ?"
-            return connection.rows(sql, (learner,))[0][0], id
-
-    def _row(self, connection: Connection, ticket: str) -> log.TicketRow:
-        id = read_id(ticket)
-        found = log.find_ticket(connection, "id = ?", (id,))
-        if found is None:
-            raise UnknownTicketError(f"there is no ticket {id} in the store")
-        return found
-
-    def _id_of(self, name: str, round: int) -> str:
-        with self._read() as connection:
-            learner = log.tally(connection, name).id
-            found = log.find_ticket(connection, "learner = ? AND round = ?", (learner, round))
-        if found is None:
-            raise UnknownTicketError(f"{name!r} has issued no ticket of round {round}")
-        return found.id
-
-    @contextlib.contextmanager
-    def _read(self) -> Iterator[Connection]:
-        """A connection that reads, whoever writes meanwhile; each query sees what is committed."""
-        with self._reading:
-            if self._closed:
-                raise StoreError("the store is closed")
-            if os.getpid() != self._pid:
-                raise StoreError("the store was opened before this process was forked: open anew")
-            self._database.refuse_if_replaced()
-            if self._reader is None:
-                self._reader = self._database.connect()
-            try:
-                yield self._reader
-            except StoreError as error:
-                if not isinstance(error, LookupError):  # the connection may be broken: a new one
-                    self._reader.close()
-                    self._reader = None
-                raise
+        return self._reader.by_id(self._submit(request))
 
 
 def _filler(values: Values) -> Callable[[Ticket], Observation]:

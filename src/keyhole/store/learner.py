@@ -117,7 +117,7 @@ class StoredLearner:
 
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""
-        return self._store._id_of(self._name, ticket.round)
+        return self._store._reader.id_of(self._name, ticket.round)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in LOOKS or not self._store._look(self._name, lambda it: hasattr(it, name)):

@@ -85,6 +85,8 @@ class SQLite:
             with unfinished.open("rb+") as file:
                 os.fsync(file.fileno())
             unfinished.rename(goal)
+            with contextlib.suppress(OSError):  # not every system can synchronise a folder
+                _synchronise(goal.absolute().parent)
         except OSError as error:
             raise StoreError(f"cannot write {goal}: {error.strerror or error}") from None
         finally:
@@ -119,6 +121,14 @@ class SQLite:
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+
+def _synchronise(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _tables(connection: Connection) -> list[str]:
