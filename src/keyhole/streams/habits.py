@@ -100,7 +100,7 @@ class Uncommented:
         return data
 
     def _line(self, line: bytes) -> bytes:
-        if not self._quoted and line.startswith(self._mark):
+        if not self._quoted and line.removeprefix(codecs.BOM_UTF8).startswith(self._mark):
             return b""
         self._quoted ^= bool(line.count(self._quote) % 2)  # the next line goes on with this row
         return line
