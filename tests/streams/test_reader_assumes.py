@@ -180,6 +180,8 @@ def test_told() -> None:
     ("arguments", "message"),
     [
         ({"encoding": "utf-9"}, "encoding 'utf-9' is not known"),
+        ({"encoding": "punycode"}, "encoding 'punycode' is not known"),
+        ({"encoding": "unicode_escape"}, "encoding 'unicode_escape' is not known"),
         ({"encoding": "zlib"}, "encoding 'zlib' is not known"),
         ({"quote": "''"}, "quote must be one character"),
         ({"thousands": ".", "decimal": "."}, "thousands and decimal must differ"),
