@@ -2,6 +2,7 @@
 
 import csv
 import io
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,11 @@ ZOO: dict[str, tuple[str | bytes, list[str], list[float]]] = {
     "utf-16 without a mark": ("a,y\n1,2\n".encode("utf-16-le"), ["encoding 'utf-16-le'"], [1]),
     "comments": (
         '# by "me\n#\na,b,y\n1,9,2\n# so far\n3,9,4\n',
+        ["comment '#'"],
+        [1, 3],
+    ),
+    "comments after a mark": (
+        b"\xef\xbb\xbf# one\na,b,y\n1,9,2\n3,9,4\n",
         ["comment '#'"],
         [1, 3],
     ),
@@ -174,6 +180,8 @@ def test_told() -> None:
     ("arguments", "message"),
     [
         ({"encoding": "utf-9"}, "encoding 'utf-9' is not known"),
+        ({"encoding": "punycode"}, "encoding 'punycode' is not known"),
+        ({"encoding": "unicode_escape"}, "encoding 'unicode_escape' is not known"),
         ({"encoding": "zlib"}, "encoding 'zlib' is not known"),
         ({"quote": "''"}, "quote must be one character"),
         ({"thousands": ".", "decimal": "."}, "thousands and decimal must differ"),
@@ -243,3 +251,16 @@ def test_plain_files_are_never_suspected(rows: list[tuple[float, float]]) -> Non
 @given(st.binary(max_size=300))
 def test_any_bytes_give_an_answer(data: bytes) -> None:
     sniff.sniff(data, Request("y"), ",")
+
+
+def test_cells_made_to_take_long_do_not(tmp_path: Path) -> None:
+    """A search that backtracks over 60,000 spaces, twice or thrice nested, would never end."""
+    cell = "1" + " " * 60_000 + "x" + " " * 60_000 + "y"
+    stream = made(tmp_path, f'a,y\n"{cell}",1\n"1,234",2\n')
+    assert stream.d == 2
+
+
+def test_streams_travel_to_other_processes(tmp_path: Path) -> None:
+    stream = made(tmp_path, "a;b;y\n1,5;5 kg;2\n2,5;6 kg;3\n", missing="auto")
+    copy = pickle.loads(pickle.dumps(stream))  # what joblib does
+    np.testing.assert_array_equal(collect(copy)[0], collect(stream)[0])

@@ -145,9 +145,10 @@ class MoneyCurve(BudgetCurve):
             chosen = ", ".join(self.names[j] for j in self.features[i])
             lines.append(f"The {self.k[i]} features, most useful first: {chosen}.")
         if i != NOTHING:
+            many = amount(self.limit) if self.prices.counts else str(self.sparsity)
             lines.append(
                 f"Recommended: budget {amount(self.budget)} of {amount(self.full_cost)} for "
-                f"everything, sparsity {self.sparsity} (a learner spends "
+                f"everything, sparsity {many} (a learner spends "
                 f"{amount(self.budget)} per example to find and keep what costs "
                 f"{amount(self.limit)})."
             )

@@ -102,7 +102,9 @@ class Spent:
         if worth is None or self.best.total is None:
             lost = number(self.best.loss.high / n)
             if self.shop.columns:
-                about = f"R2 {self.best.r2:.3f}, of {number(self.best.cost or 0.0)} columns"
+                many = self.best.cost or 0.0
+                of = f"{number(many)} column{'' if many == 1 else 's'}"
+                about = f"R2 {self.best.r2:.3f}, of {of}"
             same = "as many columns" if self.shop.columns else "the same money"
             return [
                 (f"best model for {same} in hindsight", lost, about),

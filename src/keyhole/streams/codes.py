@@ -19,7 +19,7 @@ USUAL = sorted(
     | {-9.0, -1000.0, -10000.0}
 )
 WORDS = (
-    *("-", "--", "---", ".", "..", "...", "*", "x", "X", "n.a.", "N.A.", "n.a", "na", "n/k", "nd"),
+    *("-", "--", "---", ".", "..", "...", "*", "n.a.", "N.A.", "n.a", "na", "n/k", "nd"),
     *("ND", "N.D.", "k.A.", "k. A.", "missing", "Missing", "MISSING", "unknown", "Unknown", "none"),
     *(
         "UNKNOWN",

@@ -79,7 +79,10 @@ class Column:
         if cells.null_count:
             absent = cells.is_null().to_numpy(zero_copy_only=False)
             X[np.ix_(absent, self.places)] = np.nan
-        strange = as_text(cells).filter(arrow.array(codes.to_numpy(zero_copy_only=False) < 0))
+        unlisted = codes.to_numpy(zero_copy_only=False) < 0
+        if int(unlisted.sum()) == cells.null_count:
+            return 0
+        strange = as_text(cells).filter(arrow.array(unlisted))
         known = arrow.array(sorted(self.others), arrow.string())
         listed_too = _count(compute.is_in(strange, value_set=known))
         return int(len(strange) - strange.null_count - listed_too)

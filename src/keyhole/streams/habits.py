@@ -11,6 +11,7 @@ from keyhole.streams.packing import Readable
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
 UTF8 = "utf-8"
+NOT_FOR_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ def checked_encoding(name: str) -> str:
     """The usual name of an encoding of text, or a ProblemError."""
     try:
         found = codecs.lookup(name)
+        if found.name in NOT_FOR_FILES:
+            raise LookupError
         "1,a".encode(found.name)
     except (LookupError, UnicodeError, ValueError):
         raise ProblemError(
@@ -100,7 +103,7 @@ class Uncommented:
         return data
 
     def _line(self, line: bytes) -> bytes:
-        if not self._quoted and line.startswith(self._mark):
+        if not self._quoted and line.removeprefix(codecs.BOM_UTF8).startswith(self._mark):
             return b""
         self._quoted ^= bool(line.count(self._quote) % 2)  # the next line goes on with this row
         return line

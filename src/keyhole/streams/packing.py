@@ -66,7 +66,8 @@ def _member(archive: zipfile.ZipFile, title: str) -> IO[bytes]:
     entries = [
         entry
         for entry in archive.infolist()
-        if not entry.is_dir()
+        if entry.filename
+        and not entry.is_dir()
         and not entry.filename.startswith("__MACOSX/")
         and not PurePosixPath(entry.filename).name.startswith(".")
     ]

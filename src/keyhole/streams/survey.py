@@ -14,9 +14,11 @@ from keyhole.errors import shortened
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.answers import MOST, Answers, Positive, of_numbers, of_text
+from keyhole.streams.codes import WORDS
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers
 from keyhole.streams.dates import looks_like_a_date
 from keyhole.streams.habits import number_pattern
+from keyhole.streams.request import AUTO
 from keyhole.streams.tables import Batch, Table, wanted_rows
 
 ROWS = 1 << 14  # at a time; a table of text has blocks of its own
@@ -250,7 +252,8 @@ class _Sighting:
 
     def _remedy(self, text: str) -> str:
         say = self._words.say
-        remedy = f"mend the cell, or say that it means no value ({say('missing', text)})"
+        auto = f" or {say('missing', AUTO)}" if text.strip() in WORDS else ""
+        remedy = f"mend the cell, or say that it means no value ({say('missing', text)}{auto})"
         if self._numeric:
             return remedy
         ignore, codes = say("ignore", self._name), say("categorical", self._name)
