@@ -20,11 +20,12 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "limit": [],
     "advice": [],
     "prices": [],
+    "intervals": [],
     "regret": [],
 }
 READS_FILES, HAS_SEEDS = (
-    ("auto", "advice", "prices", "regret"),
-    ("dantzig", "auto", "limit", "advice", "prices", "regret"),
+    ("auto", "advice", "prices", "intervals", "regret"),
+    ("dantzig", "auto", "limit", "advice", "prices", "intervals", "regret"),
 )
 
 
