@@ -28,7 +28,7 @@ check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/ready  ## measured comparisons, what is not stored yet; ONLY=speed,dantzig,auto,limit,advice,prices,regret a part; DATA=DIR plays its Parquet files too
+bench: .venv/ready  ## measured comparisons, what is not stored yet; ONLY=speed,dantzig,auto,limit,advice,prices,intervals,regret a part; DATA=DIR plays its Parquet files too
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)")
 

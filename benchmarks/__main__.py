@@ -20,12 +20,13 @@ ROOMS: dict[str, list[str]] = {  # and what they are told here
     "limit": [],
     "advice": [],
     "prices": [],
+    "intervals": [],
     "regret": [],
     "yesno": [],
 }
 READS_FILES, HAS_SEEDS = (
-    ("auto", "advice", "prices", "regret", "yesno"),
-    ("dantzig", "auto", "limit", "advice", "prices", "regret", "yesno"),
+    ("auto", "advice", "prices", "intervals", "regret", "yesno"),
+    ("dantzig", "auto", "limit", "advice", "prices", "intervals", "regret", "yesno"),
 )
 
 

@@ -44,7 +44,7 @@ class IssuedTickets(NamedTuple):
     predictions: Annotated[Floats, Holds(least=-LARGEST, most=LARGEST, shape=("rounds",))]
     told: Annotated[Indices, Holds(most="all_told", shape=("rounds",))]
     tracked: Annotated[Indices, Holds(most="coverages", shape=("rounds",))]
-    said: Annotated[Floats, Holds(least=-1e210, most=1e210)]
+    said: Annotated[Floats, Holds(least=-1e180, most=1e180)]
     edges: Annotated[Floats, Holds(least=-FARTHEST, infinite=True)]
 
 
@@ -264,8 +264,10 @@ def _coverages(tree: Any, where: str) -> Floats:
 
 
 def _refuse_odd_counts(trackers: Trackers, where: str) -> None:
-    """StateError unless whoever was told something has counted it."""
+    """StateError unless whoever was told something has counted it, and nothing can overflow."""
     counts = trackers.units[:, 1]
+    if (trackers.units > 1e170).any():  # 2^53 errors of the largest labels
+        raise StateError(f"{where}.units are larger than any errors make them")
     if (counts[trackers.told > 0] < 1.0).any() or trackers.units[trackers.told == 0].any():
         raise StateError(f"{where}.units do not go with {where}.told")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import numbers
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.adapters.model_errors import RecentRows, range_of
 from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
 from keyhole.calibration import Calibrated
 from keyhole.errors import LARGEST
@@ -20,6 +22,7 @@ from keyhole.learners.auto import AutoLearner
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.model import sparse_model
 from keyhole.optional_imports import extra
+from keyhole.prediction_interval import a_coverage
 from keyhole.prices import DECIMALS, money
 from keyhole.problem import (
     BlockStream,
@@ -214,15 +217,18 @@ class KeyholeRegressor(_Regressor):
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Floats:
         """Where the labels will be, in a share `coverage` of rows: low and high, a row each.
 
-        As far from the predictions of `predict` as the learner's own were off of late, each made
-        before its label was seen. It holds for rows on which the model errs as the learner did;
-        with tickets, `learner_.interval` has a guarantee that asks for nothing of the kind.
+        From the errors of `predict` on the last 512 rows of training, as far as the features it
+        needs were bought there; if that was in fewer than 30 rows, from those of the learner. It
+        holds for rows like these, in an order like theirs; with tickets, `learner_.interval` has
+        a guarantee that asks for nothing of the kind.
         """
-        predictions = self.predict(X)
-        if not isinstance(self.learner_, Calibrated):
-            raise ProblemError(f"{type(self.learner_).__name__} has no intervals")
-        ends: Floats = predictions[:, np.newaxis] + np.array(self.learner_.error_range(coverage))
-        return ends
+        predictions, share = self.predict(X), a_coverage(coverage)
+        ends = range_of(self._errors, share)
+        if ends is None:
+            known = isinstance(self.learner_, Calibrated)
+            ends = self.learner_.error_range(share) if known else (-math.inf, math.inf)
+        both: Floats = predictions[:, np.newaxis] + np.array(ends)
+        return both
 
     def _check_parameters(self) -> None:
         learner_row(self.learner)
@@ -257,6 +263,7 @@ class KeyholeRegressor(_Regressor):
         else:
             self.learner_ = AutoLearner(problem, seed=seed, worth=self.worth)
         self.n_reads_, self.spent_ = 0, 0.0
+        self._errors: Floats = np.empty(0)
         return self
 
     @property
@@ -303,10 +310,13 @@ class KeyholeRegressor(_Regressor):
 
     def _play(self, rows: NDArray[np.floating], labels: Floats, passes: int) -> Self:
         stream = repeat(_plain_blocks(ArrayStream(rows, labels)), passes)
-        ledger = play(self.learner_, stream, keep_predictions=False)
+        recent = RecentRows()
+        ledger = play(self.learner_, stream, keep_predictions=False, observers=[recent])
         self.n_reads_ += int(ledger.reads.sum())
         self.spent_ = round(self.spent_ + ledger.spent, DECIMALS)
-        return self._take_over(self.learner_)
+        self._take_over(self.learner_)
+        self._errors = recent.errors_of(self.model_)
+        return self
 
     def _take_over(self, learner: Learner) -> Self:
         """Be the linear model of this learner."""
@@ -333,6 +343,7 @@ class KeyholeRegressor(_Regressor):
         if "learner_" in state:
             later["spent_"] = float(state["n_reads_"])
             later["cost_"] = float(len(state["support_"]))
+            later["_errors"] = np.empty(0)  # nor were there intervals
         vars(self).update({**later, **state})
 
 

@@ -21,7 +21,7 @@ from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
 from keyhole.learners.studying import study
 from keyhole.memory import refuse_beyond_memory
-from keyhole.prediction_interval import PredictionInterval
+from keyhole.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -204,9 +204,8 @@ class LearnerBase(OneAtATime, ABC):
         >>> 0.3 < interval.width < 0.5, interval.prediction in interval
         (True, True)
         """
-        self._calibration.track(coverage)  # refused before anything is done
-        prediction = self.predict(seen)
-        return self._calibration.issue(seen.ticket.round, prediction, coverage)
+        share, prediction = a_coverage(coverage), float(self.predict(seen))
+        return self._calibration.issue(seen.ticket.round, prediction, share)
 
     @one_at_a_time
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from keyhole.problem import KeyholeError, Observation, Ticket
+from keyhole.problem import KeyholeError, Observation, Ticket, finite_label
 
 if TYPE_CHECKING:
     from keyhole.learners.base import LearnerBase
@@ -38,7 +38,7 @@ def hearing(tell: Method) -> Method:
             heard, prediction = self._calibration.told, _as_issued(self, seen)
             tell(self, seen, y)
             if self._calibration.told == heard and prediction is not None:  # no `tell` within it
-                self._calibration.hear(seen.ticket.round, prediction, float(y))
+                self._calibration.hear(seen.ticket.round, prediction, finite_label(y))
 
     return told
 

@@ -89,7 +89,7 @@ class StoredLearner:
         """
         share = a_coverage(coverage)
         request = Request(self._name, requests.fill_seen(seen, share), ("interval", seen.round))
-        [ticket] = self._store._tickets(self._store._submit(request))
+        [ticket] = self._store._answer(request, None)
         if ticket.coverage is None or ticket.prediction is None:
             raise ProblemError(
                 f"{self._name!r} makes no intervals, or {ticket.id} was filled without one"

@@ -87,7 +87,8 @@ def _refuses(learner: Any, seen: Observation) -> None:
     never = Observation(Ticket(seen.round + 5, seen.ticket.features), seen.values)
     for bad in (0.0, 1.0, 90, -1, float("nan"), "0.9", None):
         _refused(ProblemError, learner, seen, bad)
-    _refused(KeyholeError, learner, never, 0.9)
+    for coverage in (0.9, 0.7):  # one that is tracked, and one that is not and stays so
+        _refused(KeyholeError, learner, never, coverage)
     if has_state(learner):
         require(to_bytes(learner) == known, "a refused interval changes nothing")
 
