@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import keyhole as kh
+from keyhole.optional_imports import extra
 from keyhole.streams import FileStream, collect, read
+
+pa: Any = extra("pyarrow", "files")
 
 
 def opened(values: list[Any], form: str, folder: Path, **how: Any) -> FileStream:
