@@ -10,6 +10,8 @@ from keyhole.advice.money_curve import MoneyCurve as MoneyCurve
 from keyhole.blocks.auto.advice import Advice as Advice
 from keyhole.blocks.auto.parts import AutoParts as AutoParts
 from keyhole.blocks.sums.past_sums import PastModel as PastModel
+from keyhole.client import RemoteLearner as RemoteLearner
+from keyhole.client import connect as connect
 from keyhole.conditions import bbrcnp as bbrcnp
 from keyhole.conditions import restricted_condition_number as restricted_condition_number
 from keyhole.conditions import rip as rip
@@ -23,6 +25,7 @@ from keyhole.errors import DataError as DataError
 from keyhole.errors import KeyholeError as KeyholeError
 from keyhole.errors import MissingExtraError as MissingExtraError
 from keyhole.errors import ProblemError as ProblemError
+from keyhole.errors import ServiceError as ServiceError
 from keyhole.errors import StateError as StateError
 from keyhole.errors import StoreDamagedError as StoreDamagedError
 from keyhole.errors import StoreError as StoreError

@@ -87,6 +87,10 @@ class MissingExtraError(KeyholeError, ImportError):
     """A package that an optional part of keyhole needs is not installed."""
 
 
+class ServiceError(KeyholeError):
+    """A service that cannot be reached, or refuses what it is asked for."""
+
+
 def shortened(value: object, most: int = 80) -> str:
     """A value as it is shown in a message: not longer than a line, and always printable.
 

@@ -19,8 +19,10 @@ from keyhole.cli import (
     create,
     diagnose,
     fill,
+    keys,
     learners,
     predict,
+    serve,
     simulate,
     tell,
     theory,
@@ -57,6 +59,8 @@ app.command("tickets")(tickets.tickets)
 app.command("status")(tickets.status)
 app.command("verify")(upkeep.verify)
 app.command("backup")(upkeep.backup)
+app.command("serve")(serve.serve)
+app.add_typer(keys.app, name="keys")
 
 
 def _version(wanted: bool) -> None:
@@ -84,6 +88,7 @@ def keyhole(
       keyhole advise flats.csv --target rent             how many features to buy
       keyhole compare flats.csv --target rent --learner auto --learner random
       keyhole create clinic --features features.csv --budget 8    a counter to ask and tell
+      keyhole serve --demo                               the clinic as a service, with pages
       keyhole COMMAND --help
     """
 

@@ -1,0 +1,111 @@
+"""keyhole keys: who may use a service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keyhole.cli.options import Json
+from keyhole.cli.serve import StoreUrl
+
+if TYPE_CHECKING:
+    from contextlib import closing
+
+    from keyhole.service.keys import KeyRing
+
+DAY = 86_400.0
+
+app = typer.Typer(help="Make, list and revoke the keys of a service.", rich_markup_mode=None)
+
+
+@app.command("create")
+def create(
+    role: Annotated[
+        list[str], typer.Option(help="read, ask, tell or admin; repeat for more than one.")
+    ],
+    learner: Annotated[
+        list[str] | None, typer.Option(help="For this learner only; repeat for more.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+    days: Annotated[
+        float | None, typer.Option(help="After how many days it expires.", min=0.0, max=36_500.0)
+    ] = None,
+    store: StoreUrl = "keyhole.db",
+    as_json: Json = False,
+) -> None:
+    """Make a key and print it: this once, for nobody can look it up later.
+
+    \b
+    read   look at learners, tickets, models and logs
+    ask    ask for tickets, send values, drop tickets
+    tell   tell labels, drop tickets
+    admin  everything, and making learners
+
+    \b
+    Examples:
+      keyhole keys create --role ask --learner clinic --label "ward 3"
+      keyhole keys create --role read --role tell --days 90
+    """
+    from keyhole.cli.output import emit, say
+
+    with _ring(store, create=True) as ring:
+        expires_in = None if days is None else DAY * days
+        secret, key = ring.create(role, learner, label=label, expires_in=expires_in)
+    if as_json:
+        emit({"key": secret, "id": key.id})
+    else:
+        say(secret)
+
+
+@app.command("list")
+def list_keys(store: StoreUrl = "keyhole.db", as_json: Json = False) -> None:
+    """List the keys: how they begin, what they may do, and whether they are valid."""
+    from datetime import UTC, datetime
+
+    from keyhole.cli.output import columns, emit, say
+
+    def day(seconds: float | None) -> str:
+        return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+    with _ring(store) as ring:
+        keys = ring.all()
+    if as_json:
+        fields = ("id", "state", "roles", "learners", "label")
+        times = ("created_at", "expires_at", "revoked_at")
+        emit({"keys": [{name: getattr(key, name) for name in fields + times} for key in keys]})
+        return
+    head = ("key", "state", "roles", "learners", "made", "expires", "label")
+    rows = [
+        (
+            *(key.id, key.state, " ".join(key.roles)),
+            "all" if key.learners is None else " ".join(key.learners),
+            *(day(key.created_at), day(key.expires_at), key.label),
+        )
+        for key in keys
+    ]
+    say(*columns([head, *rows], "<" * len(head), indent=0))
+
+
+@app.command("revoke")
+def revoke(
+    id: Annotated[str, typer.Argument(help="How the key begins: kh_ and eight letters.")],
+    store: StoreUrl = "keyhole.db",
+) -> None:
+    """Have a key stop working, at once; a service that runs notices within a second."""
+    from keyhole.cli.output import say
+
+    with _ring(store) as ring:
+        key = ring.revoke(id)
+    say(f"{key.id} is revoked")
+
+
+def _ring(store: str, create: bool = False) -> closing[KeyRing]:
+    """The keys of a store, which is made if `create` says so and there is none."""
+    from contextlib import closing
+
+    from keyhole.service.keys import KeyRing
+    from keyhole.store import Store
+
+    Store(store, create=create).close()
+    return closing(KeyRing(store))

@@ -1,0 +1,101 @@
+"""keyhole serve: learners over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+INTERRUPTED = 130
+StoreUrl = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="KEYHOLE_STORE",
+        help="A file of SQLite, or postgresql://...",
+        metavar="URL",
+    ),
+]
+
+
+def serve(
+    store: StoreUrl = "keyhole.db",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8321,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name under which it may be called, beside --host; repeat for more."),
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(help="Requests per second and key.", min=0.1, max=1e6)
+    ] = 200.0,
+    open_tickets: Annotated[int, typer.Option(help="Open tickets per key.", min=1)] = 10_000,
+    access_log: Annotated[bool, typer.Option(help="Log every request.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo",
+            help="Serve the simulated clinic, in a store of its own unless --store is given.",
+        ),
+    ] = False,
+) -> None:
+    """Serve the learners of a store over HTTP, with pages for people.
+
+    On this machine it works without keys. Before others can reach it, make a key: `keyhole keys
+    create`. It stops on SIGTERM or Ctrl-C, when everything that was answered is on disk.
+
+    \b
+    Examples:
+      keyhole serve --demo                               the simulated clinic
+      keyhole serve --store clinic.db
+      keyhole serve --store clinic.db --host 0.0.0.0 --allow-host keyhole.example.org
+    """
+    import contextlib
+    import signal
+    import sys
+    import tempfile
+    from pathlib import Path
+
+    from keyhole.errors import printable
+    from keyhole.optional_imports import extra
+
+    for module in ("fastapi", "uvicorn"):
+        extra(module, "serve")
+    from keyhole.service.demo import Demo
+    from keyhole.service.keys import KeyRing
+    from keyhole.service.logs import log_to_stderr
+    from keyhole.service.running import bound, refuse_open_door
+    from keyhole.service.running import serve as run
+    from keyhole.service.settings import Settings
+    from keyhole.store import Store
+
+    def say(line: str) -> None:
+        print(f"keyhole: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201
+
+    settings = Settings(
+        host=host,
+        port=port,
+        allowed_hosts=tuple(allow_host or ()),
+        rate=rate,
+        open_tickets=open_tickets,
+        access_log=access_log,
+    )
+    log_to_stderr()
+    with contextlib.ExitStack() as last:
+        if demo and store == "keyhole.db":
+            store = str(Path(last.enter_context(tempfile.TemporaryDirectory()), "demo.db"))
+        counter = last.enter_context(Store(store))
+        ring = last.enter_context(contextlib.closing(KeyRing(store)))
+        refuse_open_door(settings, ring)
+        listening = last.enter_context(bound(settings))
+        clinic = None
+        if demo:
+            say("opening the clinic: the first patients are treated")
+            clinic = Demo(counter)
+            clinic.begin()
+            last.callback(clinic.stop)
+        ended_by = run(counter, ring, settings, say=say, demo=clinic, sockets=[listening])
+        say("stopping: writing snapshots")
+    say("stopped")
+    if ended_by == signal.SIGINT:
+        raise typer.Exit(INTERRUPTED)

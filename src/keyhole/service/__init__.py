@@ -1,0 +1,1 @@
+"""Learners over HTTP: the store behind a door that knows who may do what."""

@@ -1,0 +1,222 @@
+"""The application: a store behind the door, with its API and, if they are there, its pages."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
+from typing import Annotated, Any, cast
+
+import anyio.to_thread
+from fastapi import FastAPI, Form, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.params import Depends
+from starlette.exceptions import HTTPException
+
+from keyhole.errors import DataError, KeyholeError, shortened
+from keyhole.service import api_learners, api_tickets
+from keyhole.service.door import Door
+from keyhole.service.guard import Guard
+from keyhole.service.keys import KeyRing
+from keyhole.service.limits import OpenTickets
+from keyhole.service.metrics import CONTENT_TYPE, Metrics
+from keyhole.service.refusals import UNEXPECTED, NoKeyError, refusal, written
+from keyhole.service.replies import json_reply
+from keyhole.service.routes import authorise
+from keyhole.service.sessions import COOKIE, SECONDS
+from keyhole.service.settings import Settings
+from keyhole.store import Store
+from keyhole.version import __version__
+
+LOG = logging.getLogger("keyhole.service")
+Say = Callable[[str], None]
+
+
+class Warmth:
+    """Whether the learners are warm: compiled and awake. Warming up goes on beside requests."""
+
+    def __init__(self, store: Store, say: Say) -> None:
+        self._store, self._say = store, say
+        self._done = threading.Event()
+        self.stopping = threading.Event()
+
+    def ready(self) -> bool:
+        """Whether requests are taken."""
+        return self._done.is_set() and not self.stopping.is_set()
+
+    def begin(self) -> None:
+        """Warm all learners up, in a thread of its own."""
+        threading.Thread(target=self._all, name="keyhole warm-up", daemon=True).start()
+
+    def _all(self) -> None:
+        names = self._store.names()
+        for number, name in enumerate(names, start=1):
+            if self.stopping.is_set():
+                return
+            self._say(f"warming up {name} ({number} of {len(names)})")
+            self.one(name)
+        self._done.set()
+        self._say("ready")
+
+    def one(self, name: str) -> None:
+        """Warm a learner up; one that cannot be served is said, and the others are served."""
+        try:
+            self._store.warm_up(name)
+        except KeyholeError as error:
+            self._say(f"{name} is not served: {error}")
+        except Exception as error:
+            LOG.exception("warming up")
+            self._say(f"{name} could not be warmed up: {type(error).__name__}: {error}")
+
+
+def create_app(
+    store: Store,
+    settings: Settings | None = None,
+    *,
+    keys: KeyRing | None = None,
+    say: Say = LOG.info,
+    demo: Any = None,
+) -> FastAPI:
+    """The service as an ASGI application.
+
+    Parameters
+    ----------
+    store
+        What it serves. It is closed by whoever opened it.
+    settings
+        How.
+    keys
+        The keys; those in the store's database unless given. A store in PostgreSQL that needs a
+        password needs them given: `KeyRing(url)`.
+    say
+        Told how warming up goes.
+    demo
+        Knows what a simulated patient's values are: see `keyhole.service.demo`.
+    """
+    chosen = settings or Settings()
+    ring = KeyRing(store.url) if keys is None else keys
+    guard, metrics, warmth = Guard(ring, chosen), Metrics(), Warmth(store, say)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = chosen.threads
+        warmth.begin()
+        yield
+        warmth.stopping.set()
+        ring.close()
+
+    app = FastAPI(
+        title="keyhole",
+        version=__version__,
+        description="Learners that buy features, asked and told by ticket.",
+        lifespan=lifespan,
+        dependencies=[Depends(authorise)],
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.store, app.state.settings, app.state.guard = store, chosen, guard
+    app.state.metrics, app.state.demo = metrics, demo
+    app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
+    app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
+    app.include_router(api_learners.router)
+    app.include_router(api_tickets.router)
+    _add_the_rest(app, warmth)
+    _add_pages(app)
+    _add_refusals(app)
+    app.add_middleware(
+        cast(Any, Door), guard=guard, settings=chosen, metrics=metrics, ready=warmth.ready
+    )
+    return app
+
+
+def _add_the_rest(app: FastAPI, warmth: Warmth) -> None:
+    @app.get("/health", tags=["service"])
+    async def health() -> dict[str, bool]:
+        """Whether the process lives."""
+        return {"alive": True}
+
+    @app.get("/ready", tags=["service"], responses={503: {}})
+    async def ready() -> Response:
+        """Whether it takes requests: 503 while it warms up, and while it stops."""
+        return json_reply({"ready": warmth.ready()}, 200 if warmth.ready() else 503)
+
+    @app.get("/metrics", tags=["service"], response_class=Response)
+    def metrics(request: Request) -> Response:
+        """Figures for Prometheus."""
+        state = request.app.state
+        return Response(state.metrics.text(state.store), media_type=CONTENT_TYPE)
+
+    @app.post("/login", tags=["service"], include_in_schema=False)
+    def log_in(
+        request: Request, key: Annotated[str, Form()] = "", next: Annotated[str, Form()] = "/"
+    ) -> Response:
+        """Exchange a key for a cookie, for browsers."""
+        goal = next if _is_path(next) else "/"
+        try:
+            cookie = request.app.state.guard.log_in(key)
+        except NoKeyError:
+            return Response(status_code=303, headers={"location": "/login?wrong=1"})
+        reply = Response(status_code=303, headers={"location": goal})
+        reply.set_cookie(
+            COOKIE,
+            cookie,
+            max_age=int(SECONDS),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return reply
+
+    @app.post("/logout", tags=["service"], include_in_schema=False)
+    def log_out(request: Request) -> Response:
+        """Forget the cookie."""
+        request.app.state.guard.sessions.end(request.cookies.get(COOKIE, ""))
+        reply = Response(status_code=303, headers={"location": "/login"})
+        reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return reply
+
+
+def _add_pages(app: FastAPI) -> None:
+    if importlib.util.find_spec("keyhole.service.pages") is not None:
+        app.include_router(importlib.import_module("keyhole.service.pages").pages_router)
+
+
+def _add_refusals(app: FastAPI) -> None:
+    @app.exception_handler(KeyholeError)
+    async def refused(request: Request, error: KeyholeError) -> Response:
+        return _refused(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        found = error.errors()[0]
+        where = ".".join(str(part) for part in found["loc"])
+        return _refused(DataError(f"{shortened(where)[1:-1]}: {found['msg']}"))
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> Response:
+        words = {404: "there is nothing under this address", 405: "this address takes no such verb"}
+        said = words.get(error.status_code, str(error.detail))
+        kind = HTTPStatus(error.status_code).phrase.replace(" ", "")
+        reply = json_reply({"error": said, "kind": kind}, error.status_code)
+        reply.headers.update(error.headers or {})
+        return reply
+
+    @app.exception_handler(Exception)
+    async def bug(request: Request, error: Exception) -> Response:
+        content = {"error": "something went wrong here; it was logged", "kind": "Bug"}
+        return Response(written(content), UNEXPECTED, media_type="application/json")
+
+
+def _refused(error: KeyholeError) -> Response:
+    status, headers, body = refusal(error)
+    return Response(body, status, headers)
+
+
+def _is_path(text: str) -> bool:
+    """Whether this is an address within this site, and nothing a browser takes for another one."""
+    plain = text.startswith("/") and not text.startswith(("//", "/\\"))
+    return plain and text.isascii() and text.isprintable() and "\\" not in text

@@ -1,0 +1,81 @@
+"""Figures for Prometheus, in its text format."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from typing import Any
+
+from keyhole.store import Store
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Requests by route and status, and how long they took."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, str, int]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        with self._lock:
+            self._requests[method, route, status] += 1
+            self._seconds[route] += seconds  # type: ignore[assignment]
+
+    def text(self, store: Store) -> str:
+        """All figures."""
+        with self._lock:
+            requests, seconds = dict(self._requests), dict(self._seconds)
+        lines = _family("requests_total", "counter", "Requests by route and status.")
+        for (method, route, status), count in sorted(requests.items()):
+            labels = {"method": method, "route": route, "status": str(status)}
+            lines.append(_line("requests_total", labels, count))
+        lines += _family("request_seconds_total", "counter", "Time spent on requests, by route.")
+        lines += [_line("request_seconds_total", {"route": r}, s) for r, s in seconds.items()]
+        return "\n".join([*lines, *_of_learners(store), *_of_the_store(store), ""])
+
+
+def _of_learners(store: Store) -> Iterable[str]:
+    learners = store.learners()
+    families = {
+        "rounds_total": ("counter", "Tickets issued.", "rounds"),
+        "labels_total": ("counter", "Labels told.", "told"),
+        "dropped_total": ("counter", "Tickets dropped.", "dropped"),
+        "waiting_tickets": ("gauge", "Tickets that wait for values.", "waiting"),
+        "filled_tickets": ("gauge", "Tickets that wait for their label.", "filled"),
+        "open_tickets": ("gauge", "Tickets that wait for values or for their label.", "open"),
+        "spent_total": ("counter", "What all tickets cost.", "spent"),
+        "squared_loss_total": ("counter", "Squared errors of predictions served.", "loss"),
+    }
+    for name, (kind, about, field) in families.items():
+        yield from _family(name, kind, about)
+        for info in learners:
+            yield _line(name, {"learner": info.name}, getattr(info, field))
+
+
+def _of_the_store(store: Store) -> Iterable[str]:
+    figures: Mapping[str, Any] = getattr(store, "figures", dict)()
+    for name, value in figures.items():
+        if isinstance(value, int | float):
+            kind = "counter" if name in ("groups", "requests") else "gauge"
+            full = f"store_{name}_total" if kind == "counter" else f"store_{name}"
+            yield from _family(full, kind, f"Of the store: {name.replace('_', ' ')}.")
+            yield _line(full, {}, value)
+
+
+def _family(name: str, kind: str, about: str) -> list[str]:
+    return [f"# HELP keyhole_{name} {about}", f"# TYPE keyhole_{name} {kind}"]
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"keyhole_{name}{{{inside}}} {value!r}" if inside else f"keyhole_{name} {value!r}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r'[\\"\n]', lambda found: {"\n": r"\n"}.get(found[0], "\\" + found[0]), text)

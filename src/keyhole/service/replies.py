@@ -1,0 +1,87 @@
+"""Replies, written as JSON at once: what is sent was typed when it was made."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request, Response
+
+from keyhole.errors import ProblemError, UnknownLearnerError, shortened
+from keyhole.service.guard import Who, known
+from keyhole.service.limits import OpenTickets
+from keyhole.service.models import Refusal
+from keyhole.service.refusals import written
+from keyhole.store import Store, StoredTicket
+from keyhole.store.arguments import checked_name
+
+# What every route may answer besides; for the schema.
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Refusal, "description": words}
+    for status, words in (
+        (400, "Not for this host, or not JSON."),
+        (401, "No valid key."),
+        (403, "The key may not do this."),
+        (404, "There is no such learner or ticket."),
+        (408, "The request took too long to arrive."),
+        (409, "It does not go with what happened before."),
+        (413, "The request is too large."),
+        (422, "Something in the request cannot be used."),
+        (429, "Too many requests, or too many open tickets."),
+        (503, "Not ready, or the store cannot be written: try again."),
+    )
+}
+
+
+class Caller:
+    """Who calls, and what they may: what every route that does something needs."""
+
+    def __init__(
+        self,
+        request: Request,
+        idempotency_key: Annotated[
+            str | None,
+            Header(description="Repeat a request with the same key to get the first reply."),
+        ] = None,
+    ) -> None:
+        self.store: Store = request.app.state.store
+        self.open_tickets: OpenTickets = request.app.state.open_tickets
+        self.who = known(request) or Who()
+        self._key = idempotency_key
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key, of this caller only."""
+        return self.who.scoped(self._key)
+
+    def told(self, tickets: list[StoredTicket], *, whole: bool = False) -> list[dict[str, Any]]:
+        """Tickets as they are sent; that they are open, or no longer, is noted."""
+        self.open_tickets.note(tickets)
+        return [ticket_reply(ticket, whole=whole) for ticket in tickets]
+
+
+Calling = Annotated[Caller, Depends()]
+
+
+def json_reply(content: Any, status: int = 200) -> Response:
+    """A reply."""
+    return Response(written(content), status, media_type="application/json")
+
+
+def ticket_reply(ticket: StoredTicket, *, whole: bool = False) -> dict[str, Any]:
+    """A ticket as it is sent."""
+    reply = ticket.as_dict()
+    if whole:
+        reply["ticket"] = json.loads(ticket.ticket.to_json())
+    return reply
+
+
+def learner_name(name: str) -> str:
+    """The name of a learner in a path; UnknownLearnerError if it cannot be one."""
+    try:
+        return checked_name(name)
+    except ProblemError:
+        raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store") from None
+
+
+LearnerName = Annotated[str, Depends(learner_name)]
