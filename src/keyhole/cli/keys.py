@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyhole.cli.counter import Address
 from keyhole.cli.options import Json
-from keyhole.cli.serve import StoreUrl
 
 if TYPE_CHECKING:
     from contextlib import closing
@@ -31,7 +31,7 @@ def create(
     days: Annotated[
         float | None, typer.Option(help="After how many days it expires.", min=0.0, max=36_500.0)
     ] = None,
-    store: StoreUrl = "keyhole.db",
+    store: Address = "keyhole.db",
     as_json: Json = False,
 ) -> None:
     """Make a key and print it: this once, for nobody can look it up later.
@@ -59,7 +59,7 @@ def create(
 
 
 @app.command("list")
-def list_keys(store: StoreUrl = "keyhole.db", as_json: Json = False) -> None:
+def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
     """List the keys: how they begin, what they may do, and whether they are valid."""
     from datetime import UTC, datetime
 
@@ -90,7 +90,7 @@ def list_keys(store: StoreUrl = "keyhole.db", as_json: Json = False) -> None:
 @app.command("revoke")
 def revoke(
     id: Annotated[str, typer.Argument(help="How the key begins: kh_ and eight letters.")],
-    store: StoreUrl = "keyhole.db",
+    store: Address = "keyhole.db",
 ) -> None:
     """Have a key stop working, at once; a service that runs notices within a second."""
     from keyhole.cli.output import say

@@ -6,20 +6,13 @@ from typing import Annotated
 
 import typer
 
+from keyhole.cli.counter import Address
+
 INTERRUPTED = 130
-StoreUrl = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="KEYHOLE_STORE",
-        help="A file of SQLite, or postgresql://...",
-        metavar="URL",
-    ),
-]
 
 
 def serve(
-    store: StoreUrl = "keyhole.db",
+    store: Address = "keyhole.db",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8321,
     allow_host: Annotated[

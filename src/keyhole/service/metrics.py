@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from threading import Lock
-from typing import Any
 
 from keyhole.store import Store
 
@@ -59,13 +58,15 @@ def _of_learners(store: Store) -> Iterable[str]:
 
 
 def _of_the_store(store: Store) -> Iterable[str]:
-    figures: Mapping[str, Any] = getattr(store, "figures", dict)()
-    for name, value in figures.items():
-        if isinstance(value, int | float):
-            kind = "counter" if name in ("groups", "requests") else "gauge"
-            full = f"store_{name}_total" if kind == "counter" else f"store_{name}"
-            yield from _family(full, kind, f"Of the store: {name.replace('_', ' ')}.")
-            yield _line(full, {}, value)
+    writer = store._writer  # what it counts is not public yet
+    figures = {
+        "store_commits_total": ("counter", "Transactions that were committed.", writer.groups),
+        "store_committed_requests_total": ("counter", "Requests in them.", writer.requests),
+        "store_last_commit_seconds": ("gauge", "The last commit took.", writer.commit_seconds),
+    }
+    for name, (kind, about, value) in figures.items():
+        yield from _family(name, kind, about)
+        yield _line(name, {}, value)
 
 
 def _family(name: str, kind: str, about: str) -> list[str]:
