@@ -78,7 +78,12 @@ def connect(
     """
     client = Client(url, key=key, patience=patience, timeout=timeout)
     path = f"/api/v1/learners/{quote(learner, safe='')}"
-    return RemoteLearner(client, path, problem_from_dict(client.get(f"{path}/problem")), who)
+    try:
+        problem = problem_from_dict(client.get(f"{path}/problem"))
+    except BaseException:
+        client.close()
+        raise
+    return RemoteLearner(client, path, problem, who)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ class Unreliable(http.server.BaseHTTPRequestHandler):
 
     def _pass(self, method: str, lose: bool = False) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {"idempotency-key": self.headers.get("idempotency-key")}
+        passed = ("idempotency-key", "content-type")
+        headers = {name: self.headers.get(name) for name in passed}
         reply = Service(self.target).request(method, self.path, body or None, **headers)
         if lose:
             self.close_connection = True

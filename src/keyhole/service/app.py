@@ -122,8 +122,8 @@ def create_app(
     app.state.metrics, app.state.demo = metrics, demo
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
     app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
-    app.include_router(api_learners.router)
     app.include_router(api_tickets.router)
+    app.include_router(api_learners.router)
     _add_the_rest(app, warmth)
     _add_pages(app)
     _add_refusals(app)

@@ -36,14 +36,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 class Caller:
     """Who calls, and what they may: what every route that does something needs."""
 
-    def __init__(
-        self,
-        request: Request,
-        idempotency_key: Annotated[
-            str | None,
-            Header(description="Repeat a request with the same key to get the first reply."),
-        ] = None,
-    ) -> None:
+    def __init__(self, request: Request, idempotency_key: str | None) -> None:
         self.store: Store = request.app.state.store
         self.open_tickets: OpenTickets = request.app.state.open_tickets
         self.who = known(request) or Who()
@@ -60,7 +53,18 @@ class Caller:
         return [ticket_reply(ticket, whole=whole) for ticket in tickets]
 
 
-Calling = Annotated[Caller, Depends()]
+async def caller_of(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(description="Repeat a request with the same key to get the first reply."),
+    ] = None,
+) -> Caller:
+    """The caller of a request. Async, as `learner_name` is: in a thread it would cost far more."""
+    return Caller(request, idempotency_key)
+
+
+Calling = Annotated[Caller, Depends(caller_of)]
 
 
 def json_reply(content: Any, status: int = 200) -> Response:
@@ -76,7 +80,7 @@ def ticket_reply(ticket: StoredTicket, *, whole: bool = False) -> dict[str, Any]
     return reply
 
 
-def learner_name(name: str) -> str:
+async def learner_name(name: str) -> str:
     """The name of a learner in a path; UnknownLearnerError if it cannot be one."""
     try:
         return checked_name(name)
