@@ -42,7 +42,7 @@ def test_many_at_once_and_page_by_page(service: Service, store: kh.Store) -> Non
     ids = [ticket["id"] for ticket in tickets]
     filled = service.post(f"{CLINIC}/values", {"values": {id: [1.0, None] for id in ids[:4]}})
     assert [ticket["state"] for ticket in filled.json["tickets"]] == ["filled"] * 4
-    told = service.post(f"{CLINIC}/labels", {"labels": {id: 2 for id in ids[:3]}})
+    told = service.post(f"{CLINIC}/labels", {"labels": dict.fromkeys(ids[:3], 2)})
     assert [ticket["label"] for ticket in told.json["tickets"]] == [2.0] * 3
     assert service.post(f"/api/v1/tickets/{ids[4]}/drop").json["state"] == "dropped"
     found, after = [], ""
@@ -110,7 +110,7 @@ def test_making_and_moving_learners(service: Service, tmp_path: Path) -> None:
     assert (other.status, other.kind) == (409, "ConflictError")
     with kh.connect(service.url, "priced") as remote:
         problem = remote.problem
-    prices = {"age": 0, "crp": "0.50"}
+    prices: dict[str, float | str] = {"age": 0, "crp": "0.50"}
     assert problem == kh.Problem(
         3, 1, "4.50", ("age", "crp", "alb"), prices, {"blood": (4, ["crp", "alb"])}
     )
