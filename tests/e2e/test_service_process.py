@@ -199,8 +199,8 @@ def test_keys_from_the_shell(url: str, cli: Cli) -> None:
     [
         (["--host", "0.0.0.0"], "make one with `keyhole keys create --role admin`"),
         (["--allow-host", "a/b"], "--allow-host takes a name"),
-        (["--host", "256.1.1.1"], "cannot listen on 256.1.1.1"),
-        (["--port", "70000"], "70000"),
+        (["--port", "70000"], "'--port': "),
+        (["--rate", "0"], "'--rate': "),
     ],
 )
 def test_what_cannot_be_served_is_one_line(

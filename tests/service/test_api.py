@@ -110,7 +110,7 @@ def test_making_and_moving_learners(service: Service, tmp_path: Path) -> None:
     assert (other.status, other.kind) == (409, "ConflictError")
     with kh.connect(service.url, "priced") as remote:
         problem = remote.problem
-    prices = {"age": 0, "crp": "0.50"}
+    prices: dict[str, float | str] = {"age": 0, "crp": "0.50"}
     assert problem == kh.Problem(
         3, 1, "4.50", ("age", "crp", "alb"), prices, {"blood": (4, ["crp", "alb"])}
     )

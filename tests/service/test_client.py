@@ -36,18 +36,21 @@ CHECKS = [
 def made() -> Iterator[LearnerMaker]:
     """Makes learners over HTTP, always alike."""
     learners: list[kh.RemoteLearner] = []
-    with quick_folder() as folder, kh.Store(folder / "keyhole.db") as store:
-        with serving(store) as service:
+    with (
+        quick_folder() as folder,
+        kh.Store(folder / "keyhole.db") as store,
+        serving(store) as service,
+    ):
 
-            def make(problem: kh.Problem) -> kh.Learner:
-                name = uuid.uuid4().hex
-                store.create(name, problem, "random", seed=3)
-                learners.append(kh.connect(service.url, name))
-                return learners[-1]
+        def make(problem: kh.Problem) -> kh.Learner:
+            name = uuid.uuid4().hex
+            store.create(name, problem, "random", seed=3)
+            learners.append(kh.connect(service.url, name))
+            return learners[-1]
 
-            yield make
-            for learner in learners:
-                learner.close()
+        yield make
+        for learner in learners:
+            learner.close()
 
 
 @pytest.mark.parametrize("check", CHECKS)
