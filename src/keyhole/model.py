@@ -28,6 +28,11 @@ class SparseModel:
     past
         What labels told before add, by name of the input: to the predictions of the learner, not to
         those of `predict`, which knows no labels. Empty if nothing.
+    errors
+        The standard errors of the weights; None where the learner does not know them.
+    shares
+        The share of the rounds so far in which each feature was in the model; None where that was
+        not counted.
 
     Examples
     --------
@@ -43,6 +48,8 @@ class SparseModel:
     intercept: float
     features: Indices
     past: Mapping[str, float] = field(default_factory=dict)
+    errors: Floats | None = None
+    shares: Floats | None = None
 
     def predict(self, rows: ArrayLike) -> Floats:
         """Predictions for rows that hold the values of `names`, in that order."""

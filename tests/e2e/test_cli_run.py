@@ -1,5 +1,6 @@
 """keyhole run: from a file to an answer, in text and JSON, from CSV, Parquet and standard input."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,12 @@ def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> Non
     ledger = kh.play(kh.AutoLearner(problem, seed=5), stream)
     mean, last = (kh.play(make(problem), stream) for make in (kh.RunningMean, kh.LastValue))
     best = kh.hindsight(stream, 3, intercept=True)
+    learner = kh.AutoLearner(problem, seed=5)
+    kh.play(learner, stream)
+    model = learner.model()
+    assert model.errors is not None
+    assert csv["sparse_model"]["errors"] == dict(zip(model.names, model.errors, strict=True))
+    assert set(csv["sparse_model"]["shares"]) == set(model.names)
     assert csv["rounds"] == 900
     assert csv["loss"] == ledger.loss
     assert csv["reads_per_example"] == ledger.mean_reads
@@ -70,6 +77,13 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "\nAdvice\nafter 900 rounds:\n  without crp_mg_l",
     ):
         assert words in done.stdout
+    model = done.stdout.split("The model: days =\n")[1].split("\n\n")[0].splitlines()
+    assert len(model) > 1
+    for line in model[1:]:
+        assert re.fullmatch(
+            r"  +[+-][\d.e+-]+  ± [\d.e+-]+ +× \w+ +in the model \d+% of the time( +among .*)?",
+            line,
+        )
 
 
 def test_without_a_file_the_clinic_is_played(cli: Cli) -> None:

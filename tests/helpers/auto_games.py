@@ -116,4 +116,7 @@ def first_difference(case: Case, bug: str = "") -> str:
         if rows.stop - rows.start == size:
             rules.finish(batch)
         t = rows.stop
+    played = [*rules.in_model.tolist(), rules.counted]
+    if fast._state.played.tolist() != played:
+        return f"in the model for {fast._state.played.tolist()} rounds, by the rules {played}"
     return ""

@@ -130,6 +130,7 @@ class Transcription:
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
         self.t = self.b = self.studied = 0
+        self.in_model, self.counted = np.zeros(self.d, dtype=np.int64), 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
@@ -361,6 +362,14 @@ class Transcription:
             self.memories[0].fade(math.exp(-rows / DOUBT))
         for memory in self.memories:
             memory.add(Z, arrived, y)
+        model = next(
+            vaw
+            for vaw, (kind, m, _) in zip(batch.vaws, self.experts, strict=True)
+            if kind.features == "best" and m == int(late.argmin())
+        )
+        self.counted += rows
+        if model is not None:
+            self.in_model[model.features[:-1]] += rows
         for i in range(self.slots):
             gains = greedy_gains(Z[:, :-1] - Z[:, :-1].mean(axis=0), y - y.mean(), batch.slots[:i])
             loss = -gains if self.bug == BUGS[1] else -gains / rows

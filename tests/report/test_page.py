@@ -215,6 +215,25 @@ def test_advice_is_a_table_with_bars_and_sentences(text: str, run: Run) -> None:
     assert max(ends) == pytest.approx(100.0, abs=0.11)
 
 
+def test_weights_have_errors_and_shares_where_they_are_known(text: str, run: Run) -> None:
+    assert run.errors is not None
+    assert run.shares is not None
+
+    def table(page: str) -> str:
+        return page[page.index("<h2>The model in numbers</h2>") :].split("</section>")[0]
+
+    section = table(text)
+    assert "<th>±</th><th>in the model</th>" in section
+    for j in run.support.tolist():
+        assert f"<td>{run.errors[j]:.2g}</td><td>{run.shares[j]:.0%}</td>" in section
+    rows = [row.count("<td>") for row in section.split("</tr>")[1:-1]]
+    assert set(rows) == {section.split("</tr>")[0].count("<th>")}
+    plain = table(page(replace(run, errors=None, shares=None)))
+    assert "±" not in plain
+    assert "in the model" not in plain.lower()
+    assert {row.count("<td>") for row in plain.split("</tr>")[1:-1]} == {rows[0] - 2}
+
+
 def test_who_does_not_advise_has_no_such_section(run: Run) -> None:
     assert "<h2>Advice</h2>" not in page(replace(run, advice=None))
 

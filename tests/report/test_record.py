@@ -98,6 +98,12 @@ def test_the_summary_is_json(run: Run) -> None:
     assert summary["model"]["weights"] == {
         run.problem.label(int(j)): run.weights[j] for j in run.support
     }
+    for key, numbers in (("errors", run.errors), ("shares", run.shares)):
+        assert numbers is not None
+        known = {run.problem.label(int(j)): numbers[j] for j in run.support}
+        assert summary["model"][key] == known
+        without = json.loads(json.dumps(replace(run, **{key: None}).summary()))  # type: ignore[arg-type]
+        assert without["model"][key] is None
     assert sum(summary["bought"].values()) == int(run.ledger.reads.sum())
     assert summary["baselines"]["last value"]["loss"] == run.baselines[1].loss[-1]
     assert run.best_with_past is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import Recorded
 from keyhole.model import sparse_model
+from keyhole.problem import Floats
 from keyhole.report.run import LAST, MEAN
 
 SHOWN = 12  # features in the list of what was bought
@@ -32,6 +34,8 @@ def facts(done: Recorded) -> dict[str, object]:
         "sparse_model": {
             "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
             "intercept": model.intercept,
+            "errors": _by_name(model.names, model.errors),
+            "shares": _by_name(model.names, model.shares),
         },
         "money": None if done.money is None else done.money.as_json(),
         "sizes": done.before.sizes.as_json(),
@@ -41,6 +45,10 @@ def facts(done: Recorded) -> dict[str, object]:
         "report": done.files.report,
         "save": done.files.save,
     }
+
+
+def _by_name(names: Sequence[str], numbers: Floats | None) -> dict[str, float] | None:
+    return None if numbers is None else dict(zip(names, numbers.tolist(), strict=True))
 
 
 def show(done: Recorded, *, explain: bool) -> None:
@@ -108,12 +116,16 @@ def _model(done: Recorded) -> None:
     order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
     yardstick = run.best if done.money is None else done.money.best
     best = set() if yardstick is None else set(yardstick.support.tolist())
-    rows = [(f"{model.intercept:+.4g}", "", "")]
+    rows = [(f"{model.intercept:+.4g}", "", "", "", "")]
     for i in order.tolist():
         feature = int(model.features[i])
         known = "among the best in hindsight" if feature in best else ""
-        rows.append((f"{model.weights[i]:+.4g}", f"× {model.names[i]}", known))
-    say(*columns(rows, "><<"))
+        doubt = "" if model.errors is None else f"± {model.errors[i]:.2g}"
+        long = "" if model.shares is None else f"in the model {model.shares[i]:.0%} of the time"
+        rows.append((f"{model.weights[i]:+.4g}", doubt, f"× {model.names[i]}", long, known))
+    # What is nowhere known takes no room.
+    there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
+    say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
 
 
 def _reads(done: Recorded) -> None:

@@ -35,7 +35,6 @@ from keyhole.blocks.auto.layer import (
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
-    LONGEST_MEMORY,
     ONLY,
     Batch,
     Clock,
@@ -46,8 +45,9 @@ from keyhole.blocks.auto.state import (
     settings,
     tidy,
 )
-from keyhole.blocks.auto.telling import bought_lines, valued
+from keyhole.blocks.auto.telling import Played, advised, bought_lines, valued
 from keyhole.blocks.auto.till import purse_units, till
+from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.running import spread
 from keyhole.errors import true_or_false
@@ -63,7 +63,7 @@ from keyhole.problem import Floats, Observation, Problem, ProblemError, StateErr
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
-BESIDE = ("studied", "lead", "rate", "purse")  # of the state, saved as parts of their own
+BESIDE = ("studied", "lead", "played", "rate", "purse")  # of the state, saved as parts of their own
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
 
 
@@ -180,13 +180,28 @@ class AutoLearner(LearnerBase):
         """The constant that belongs to `weights`."""
         return self._linear(self._shares(), self._current())[1]
 
+    @property
+    def weight_errors(self) -> Floats:
+        """The standard error of each of `weights`; 0 for features without one."""
+        return self._doubt(self._shares(), self._current())
+
+    @property
+    def model_shares(self) -> Floats | None:
+        """The share of the rounds in which each feature was in `model()`; None before any.
+
+        A round counts when its batch is over. History does not count, nor do rounds from before
+        this was counted, in files of earlier versions.
+        """
+        return model_shares(self._state)
+
     @one_at_a_time
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 
         In proper mode it is the model that is played. `past` is what the last layer adds to
         predictions, whichever they are. With prices it is one that the budget buys, whatever the
-        current batch explores.
+        current batch explores. `errors` are standard errors, and `shares` says in which share of
+        the rounds each feature was among the best k of the memory that led.
         """
         share, batch = self._shares(), self._current()
         if not self.proper:
@@ -197,8 +212,16 @@ class AutoLearner(LearnerBase):
             batch = buying.reopen_bought(*state, buying.affordable(*state, self._till))
         weights, intercept = self._linear(share, batch)
         features = np.flatnonzero(weights)
-        names = tuple(self._name(j) for j in features.tolist())
-        return SparseModel(names, weights[features], intercept, features, past_weights(self._last))
+        names, long = tuple(self._name(j) for j in features.tolist()), self.model_shares
+        return SparseModel(
+            names,
+            weights[features],
+            intercept,
+            features,
+            past_weights(self._last),
+            self._doubt(share, batch)[features],
+            None if long is None else long[features],
+        )
 
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.
@@ -321,44 +344,28 @@ class AutoLearner(LearnerBase):
         found = valued(self._settings, state, self._leader(), self._name, price)
         lines, cost = tuple[Line, ...](), None
         if current is not None and state.label.reads[ONLY] > 0:
-            lines = bought_lines(state, current.content, self.weights, found, self._name, price)
+            played = Played(self.weights, self.weight_errors, self.model_shares)
+            lines = bought_lines(state, current.content, played, found, self._name, price)
         if current is not None and price is not None:
             cost = price(current.content.S)
         names = [expert.name for expert in self._experts]
-        named = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        together = (
-            (found.fewer[0].explained, found.fewer[-1].error) if found.fewer else (None, None)
-        )
-        words = *layer_words(self._last), cost, *together
-        return Explanation(self.round, lines, named, self.bound(), *words)
+        heard = dict(zip(names, shares(state.mixture).tolist(), strict=True))
+        words = *layer_words(self._last), cost, *found.together
+        return Explanation(self.round, lines, heard, self.bound(), *words)
 
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.
 
-        From the sums of the memory that leads now: it changes nothing. What a larger budget would
-        bring cannot be told from what was bought: `kh.budget_curve` and `keyhole advise FILE` tell
-        it from examples that are known in full.
+        From the sums of the memory that leads now: it changes nothing. What more features would
+        bring is bounded as far as what was bought tells: `kh.budget_curve` and `keyhole advise
+        FILE` tell more, from examples that are known in full.
         """
-        state, current, lead = self._state, self._batches.current, self._leader()
-        chosen, kept, fewer, _ = valued(self._settings, state, lead, self._name, self._prices())
-        searching = 0 if current is None else int((~np.isin(current.content.S, chosen)).sum())
-        labels, studied = int(state.label.reads[ONLY]), int(state.studied[ONLY])
-        since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
-        recent = state.mixture.recent[self._settings.experts.judges]
-        behind = float(recent[LONGEST_MEMORY] - recent[lead])
-        oldest = [self.round - ticket.round for ticket in self._desk.open[:1]]
-        return Advice(
-            round=self.round,
-            told=labels - studied,
-            kept=kept,
-            fewer=fewer,
-            searching=searching,
-            leader=memory_span(lead, self.parts.taus),
-            since=max(since - studied, 0),
-            ahead=behind / max(float(recent[lead]), 1e-300) if behind > 0.0 else 0.0,
-            waiting=len(self._desk.open),
-            oldest=sum(oldest),
-        )
+        current, lead = self._batches.current, self._leader()
+        found = valued(self._settings, self._state, lead, self._name, self._prices())
+        reads = None if current is None else current.content.S
+        waiting = [self.round - ticket.round for ticket in self._desk.open]
+        span = memory_span(lead, self.parts.taus)
+        return advised(self._settings, self._state, found, lead, span, self.round, reads, waiting)
 
     def _prices(self) -> Callable[[ArrayLike], float] | None:
         return None if self.problem.prices is None else self.problem.cost
@@ -423,6 +430,8 @@ class AutoLearner(LearnerBase):
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
                 f"{lead} and {since}"
             )
+        if self._state.played.max() > self._state.played[-1] or self._state.played[-1] > labels:
+            raise StateError(f"played must be at most {labels:g} rounds, the last the most")
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
@@ -448,7 +457,7 @@ class AutoLearner(LearnerBase):
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
-        return BESIDE[:2] if self.problem.prices is None else BESIDE
+        return BESIDE[:3] if self.problem.prices is None else BESIDE
 
     def _name(self, j: int) -> str:
         names = self.problem.names
@@ -469,19 +478,14 @@ class AutoLearner(LearnerBase):
 
     def _linear(self, share: Floats, batch: Batch | None) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts of a batch."""
-        weights, constant = np.zeros(self.problem.d), 0.0
+        d = self.problem.d
+        return (np.zeros(d), 0.0) if batch is None else linear(d, batch, share)
+
+    def _doubt(self, share: Floats, batch: Batch | None) -> Floats:
+        """The standard errors of these weights."""
         if batch is None:
-            return weights, constant
-        runs, b = batch.runs, len(batch.S)
-        for e, part in enumerate(share.tolist()):
-            place = runs.place[e, : runs.size[e]]
-            theta = part * runs.theta[e, : runs.size[e]]
-            here = place < b
-            weights[batch.S[place[here]]] += theta[here]
-            constant += float(theta[~here].sum())
-        middle = float(np.nan_to_num(batch.label[ONLY]))
-        centres = np.nan_to_num(batch.centre)
-        return weights, middle + constant - float(weights[batch.S] @ centres)
+            return np.zeros(self.problem.d)
+        return weight_errors(self._settings, self._state, batch, share)
 
     def _current(self) -> Batch | None:
         """The current batch; before the first, who has studied looks ahead at what it would be."""

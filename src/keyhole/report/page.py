@@ -59,6 +59,8 @@ class Weight:
     spread: str
     bought: str
     price: str
+    error: str
+    share: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +307,8 @@ def _weight(run: Run, j: int) -> Weight:
         spread=number(float(run.spread[j])),
         bought=f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
         price=price_of(run, j),
+        error="" if run.errors is None or not run.weights[j] else f"{run.errors[j]:.2g}",
+        share="" if run.shares is None else f"{run.shares[j]:.0%}",
     )
 
 

@@ -19,6 +19,7 @@ from keyhole.memory import fits
 from keyhole.problem import (
     BlockStream,
     DataError,
+    Floats,
     Indices,
     Learner,
     Problem,
@@ -236,6 +237,8 @@ class Recorder:
             curve=about.curve,
             history=about.history,
             advice=_advice(self._learner),
+            errors=_per_feature(self._learner, "weight_errors"),
+            shares=_per_feature(self._learner, "model_shares"),
             spending=money,
         )
 
@@ -303,6 +306,12 @@ def _advice(learner: Learner) -> Advice | None:
     advise = getattr(learner, "advice", None)
     found = advise() if callable(advise) else None
     return found if isinstance(found, Advice) else None
+
+
+def _per_feature(learner: Learner, what: str) -> Floats | None:
+    """A number for each feature that a learner knows, where it does."""
+    found = getattr(learner, what, None)
+    return found if isinstance(found, np.ndarray) else None
 
 
 def _some(ends: Indices, d: int) -> list[int]:

@@ -86,6 +86,9 @@ class Run:
         How many rows the learner studied before the first round; none of them is in the figures.
     advice
         What the learner advises at the end, if it does (`AutoLearner.advice`); None if not.
+    errors, shares
+        Of each feature: the standard error of its weight, and the share of the rounds in which it
+        was in the learner's sparse model; None where the learner does not know.
     spending
         Money: what was spent when, the frontier, the purse; None without prices.
     versions
@@ -117,6 +120,8 @@ class Run:
     curve: BudgetCurve | None = None
     history: int = 0
     advice: Advice | None = None
+    errors: Floats | None = None
+    shares: Floats | None = None
     spending: Spending | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
@@ -183,6 +188,8 @@ class Run:
             "model": {
                 "weights": {label(int(j)): float(self.weights[j]) for j in self.support},
                 "intercept": self.intercept,
+                "errors": self._of_support(self.errors),
+                "shares": self._of_support(self.shares),
             },
             "bought": {
                 label(int(j)): int(self.ledger.reads[j])
@@ -195,6 +202,12 @@ class Run:
             "notes": list(self.notes),
             "versions": dict(self.versions),
         }
+
+    def _of_support(self, numbers: Floats | None) -> dict[str, float] | None:
+        """A number for each feature of the final model, by name."""
+        if numbers is None:
+            return None
+        return {self.problem.label(int(j)): float(numbers[j]) for j in self.support}
 
     def _model(self, best: Hindsight) -> dict[str, object]:
         """A model in hindsight, for the summary."""

@@ -1,4 +1,4 @@
-"""Advice while a learner plays: what each feature is worth, what fewer would do, what changed."""
+"""Advice while a learner plays: what features are worth, what fewer or more do, what changed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from keyhole.blocks.auto.worth import Joint, least_missed, lost_without
 
 SURE = 2.0  # standard errors that make a difference
 CLEAR = 0.5  # what the longest memory must lose more of late to say that something changes
+TOO_LITTLE = 0.0005  # of the variance: 0.0 % as it is printed
+CANNOT_TELL = (
+    "What more features would bring cannot be told from what was read of them: `keyhole advise "
+    "FILE` tells it from examples that are known in full."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,21 @@ class Fewer:
 
 
 @dataclass(frozen=True, slots=True)
+class More:
+    """The best so many of the features that are not kept, and what they would add to the kept ones.
+
+    As shares of the label's variance, `most` at most, to two standard errors, and `least` at least,
+    0 where that may be chance. Two that help only together may add more than `most`.
+    """
+
+    count: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
-    """What to stop buying, what fewer features would do, whether something changed lately.
+    """What to stop buying, what fewer or more features would do, whether something changed lately.
 
     Attributes
     ----------
@@ -72,6 +90,12 @@ class Advice:
         forgets may lead on a steady stream, too, by little: `changed` says whether it is much.
     waiting, oldest
         Open tickets, and how many rounds ago the oldest was asked.
+    more
+        What 1, 2, 4, ... more kept features would add, up to as many as are kept; not where all
+        that can be said is that it is no more than is left. It is about features that enough was
+        read of.
+    untold
+        Of how many features that are not kept too little was read to say.
 
     Examples
     --------
@@ -98,6 +122,8 @@ class Advice:
     ahead: float
     waiting: int
     oldest: int
+    more: tuple[More, ...] = ()
+    untold: int = 0
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -120,8 +146,9 @@ class Advice:
     def sentences(self) -> tuple[str, ...]:
         """What follows from the figures, in words: the budget, changes, labels that are late."""
         if not self.kept:
-            return ("Nothing is known to be useful yet, so no advice.", *self._late())
-        return (*self._budget(), self._change(), *self._late())
+            nothing = "Nothing is known to be useful yet, so no advice."
+            return (nothing, *(self._larger() if self.more else []), *self._late())
+        return (*self._budget(), *self._larger(), self._change(), *self._late())
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for machines."""
@@ -171,6 +198,19 @@ class Advice:
             text.append(f"{more} for each example to look for better ones.")
         return text
 
+    def _larger(self) -> list[str]:
+        """What more features would bring, as far as that can be told."""
+        if not self.more:
+            return [CANNOT_TELL] if self.untold else []
+        said = f"One more kept feature would explain {_between(self.more[0])} more of the variance"
+        if len(self.more) > 1:
+            said += f", {self.more[-1].count} more {_between(self.more[-1])}"
+        text = [f"{said}."]
+        if self.untold:
+            others = f"{_many(self.untold, 'other feature')} too little was read to say what"
+            text.append(f"Of {others} {'it' if self.untold == 1 else 'they'} would add.")
+        return text
+
     def _money_saved(self) -> str:
         """What is saved by leaving out what is idle; nothing is said without prices."""
         after = self.fewer[len(self.idle)].cost
@@ -201,6 +241,11 @@ class Advice:
             f"{missing} missing, the oldest for {_many(self.oldest, 'round')}: nothing is learnt "
             "from those examples until they come."
         ]
+
+
+def _between(more: More) -> str:
+    most = _percent(more.most, 1)
+    return f"at most {most}" if more.least < TOO_LITTLE else f"{_percent(more.least, 1)} to {most}"
 
 
 def _many(number: int, of: str) -> str:

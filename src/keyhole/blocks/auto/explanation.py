@@ -17,9 +17,10 @@ class Line:
     variance that is no longer explained without it, the other ones fitted anew, and `error` the
     standard error of that: the figures of `Advice.kept`. Of any other, both are None, and `most` is
     the share that it would add to those at most (two standard errors); None if too little was read
-    of it to say. `weight` is that which is played, in the user's units, and `reads` counts the
-    feature's values so far. `price` is what it costs alone, fees of panels included; None without
-    prices.
+    of it to say. `weight` is that which is played, in the user's units, `weight_error` its standard
+    error, and `share` the share of the rounds in which the feature was in the model; None where
+    they are not known. `reads` counts the feature's values so far. `price` is what it costs alone,
+    fees of panels included; None without prices.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Line:
     error: float | None = None
     most: float | None = None
     price: float | None = None
+    weight_error: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +111,19 @@ def _doubted(share: float, error: float) -> str:
     return "" if error >= NOTHING_SAID else f"{100.0 * share:.1f} % ± {100.0 * error:.1f} %"
 
 
+def _weight(line: Line) -> str:
+    doubt = "" if line.weight_error is None else f" ± {line.weight_error:.2g}"
+    long = "" if line.share is None else f", in the model {line.share:.0%} of the time"
+    return f"{line.weight:+.4g}{doubt}{long}"
+
+
 def _sentence(line: Line, wide: int) -> str:
     if line.lost is not None and line.error is not None:
         known = _doubted(line.lost, line.error)
         lost = "too few reads to say what is lost without it"
         if known:
             lost = f"{known} of the variance is lost without it"
-        promise = f"weight {line.weight:+.4g}   {lost}"
+        promise = f"weight {_weight(line)}   {lost}"
     elif line.most is not None:
         promise = f"would add at most {100.0 * line.most:.1f} % of the variance"
     else:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose, leader
+from keyhole.blocks.auto.experts import ON_BEST
 from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
@@ -200,8 +201,22 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
             forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
+    _note_model(s, state, batch)
     if s.slots > 0:
         _judge(state, batch, G, c, yy, rows)
+
+
+@inner
+def _note_model(s: Settings, state: State, batch: Batch) -> None:
+    # The model as people are shown it: the best k of the memory that leads, when the batch ends.
+    lead, runs, rows = leader(s.experts.judges, state.mixture.recent), batch.runs, batch.rows[ONLY]
+    for e in range(len(runs.size)):
+        if s.experts.features[e] == ON_BEST and s.experts.memory[e] == lead:
+            for q in range(runs.size[e]):
+                if runs.place[e, q] < len(batch.S):  # not the constant
+                    state.played[batch.S[runs.place[e, q]]] += rows
+            break
+    state.played[s.d] += rows
 
 
 @inner

@@ -126,9 +126,10 @@ class Space(NamedTuple):
 class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
-    `lead`: the memory that leads, and how many labels were told when it took the lead. With prices,
-    `rate`: the gain in mean squared error that one unit of money must bring, and `purse`: the units
-    that are left.
+    `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
+    the rounds in which each feature was in the model, and last all rounds that were counted. With
+    prices, `rate`: the gain in mean squared error that one unit of money must bring, and `purse`:
+    the units that are left.
 
     The last layer stands beside it, because arrays that come along cost time in every call.
     """
@@ -141,6 +142,7 @@ class State(NamedTuple):
     net: Net
     studied: Indices
     lead: Annotated[Indices, Holds(shape=(2,))]
+    played: Indices
     rate: Annotated[Floats, AT_LEAST_0]
     purse: Indices
     space: Space
@@ -205,7 +207,8 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
-    beside = np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    one, two, many = (np.zeros(length, dtype=np.int64) for length in (1, 2, d + 1))
+    beside = one, two, many
     return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
 
 
