@@ -22,7 +22,7 @@ def data(rounds: int) -> tuple[Floats, Floats]:
 
 def test_what_is_served_is_what_the_learner_in_memory_says(tmp_path: Path) -> None:
     X, y = data(60)
-    alone = kh.LEARNERS["fixed"](PROBLEM, seed=0)
+    alone = kh.FixedSubset(PROBLEM)
     path = tmp_path / "keyhole.db"
     late: list[tuple[str, kh.Observation, float]] = []
     with kh.Store(path) as store:

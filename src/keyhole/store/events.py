@@ -41,6 +41,7 @@ def seen(learner: Learner, observation: Observation, coverage: float | None) -> 
     """
     values = [None if math.isnan(value) else value for value in observation.values.tolist()]
     issue = None if coverage is None else getattr(learner, "interval", None)
+    served: dict[str, float | None]
     if issue is None:
         served = {"prediction": float(learner.predict(observation))}
     else:
