@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import checks, datasets, evaluate, multiclass
+from river import checks, evaluate, multiclass
 
 import keyhole as kh
 from keyhole.adapters.river_classifier import KeyholeClassifier
 from keyhole.optional_imports import extra
 
 pd: Any = extra("pandas", "dev")
+datasets: Any = extra("river.datasets", "river")
 metrics: Any = extra("river.metrics", "river")
 MODELS = (KeyholeClassifier(), KeyholeClassifier(sparsity=2, budget=3, seed=5))
 CHECKS = [
@@ -48,7 +49,7 @@ def test_it_learns_within_the_budget() -> None:
     assert model.n_reads == 3 * 1500 == model.spent
     # The drawn probabilities themselves have about 0.40, the share of yes 0.69.
     assert found.get() < 0.50
-    assert set(model.weights) == {name for name in model.weights if name.startswith("f")}
+    assert max(model.weights, key=lambda name: abs(model.weights[name])) == "f1"
 
 
 def test_it_is_the_learner_of_keyhole() -> None:
