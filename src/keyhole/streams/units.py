@@ -36,7 +36,9 @@ def unit_of(cell: str) -> tuple[str, str]:
     >>> unit_of("€ 100"), unit_of("-12,5 %"), unit_of("80 m²"), unit_of("5kg"), unit_of("12A")
     (('€', '100'), ('%', '-12,5'), ('m²', '80'), ('kg', '5'), ('', '12A'))
     """
-    if len(cell) > LONGEST:
+    bare = cell.strip()
+    plain = bare[-1:].isdigit() and (bare[0].isdigit() or bare[0] in "+-.")  # as most cells are
+    if plain or len(cell) > LONGEST:
         return "", cell
     found = re.fullmatch(rf"\s*([+-]?)(\D*?)([{SPACES}]?)([+-]?[0-9][0-9.,' {SPACES}]*)", cell)
     if found and found[2] and found[2].strip() in BEFORE and not (found[1] and found[4][0] in "+-"):
