@@ -21,6 +21,7 @@ WORDS = (
     *("mph", "m/s", "bpm", "mmHg", "mg/dl", "mg/dL", "mmol/l", "mmol/L", "g/dl", "g/dL", "K"),
 )
 AFTER = {*SIGNS, *WORDS}
+PLAIN = re.compile(r"[+-]?[0-9.]+")  # as most cells are
 LONGEST = 60  # characters of a number with its unit; the search takes their cube
 
 
@@ -33,10 +34,10 @@ def grouped_pattern(thousands: str, decimal: str) -> str:
 def unit_of(cell: str) -> tuple[str, str]:
     """The unit beside a number and the number without it; the unit is empty if there is none.
 
-    >>> unit_of("€ 100"), unit_of("-12,5 %"), unit_of("80 m²"), unit_of("5kg"), unit_of("12A")
-    (('€', '100'), ('%', '-12,5'), ('m²', '80'), ('kg', '5'), ('', '12A'))
+    >>> unit_of("€ 100"), unit_of("-12,5 %"), unit_of("80 m2"), unit_of("5kg"), unit_of("12A")
+    (('€', '100'), ('%', '-12,5'), ('m2', '80'), ('kg', '5'), ('', '12A'))
     """
-    if len(cell) > LONGEST:
+    if PLAIN.fullmatch(cell) or len(cell) > LONGEST:
         return "", cell
     found = re.fullmatch(rf"\s*([+-]?)(\D*?)([{SPACES}]?)([+-]?[0-9][0-9.,' {SPACES}]*)", cell)
     if found and found[2] and found[2].strip() in BEFORE and not (found[1] and found[4][0] in "+-"):
