@@ -15,6 +15,7 @@ demo: .venv/ready  ## play the simulated clinic: 42 tests with prices, 30 to spe
 	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests but the slowest, doctests and README examples included
+	$(BIN)/keyhole warm-up --jobs 2
 	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INNER)
 

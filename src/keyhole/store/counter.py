@@ -34,6 +34,7 @@ from keyhole.store.transfer import Parcel, export
 from keyhole.store.verifying import verify
 from keyhole.store.writer import Writer
 from keyhole.ticket import Observation, Ticket
+from keyhole.warming import rehearse
 
 T = TypeVar("T")
 Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
@@ -334,7 +335,7 @@ class Store:
         """
         for each in self.names() if name is None else (name,):
             if each not in self._warm:
-                making.rehearse(self._look(each, making.fresh))
+                rehearse(self._look(each, making.fresh))
                 self._warm.add(each)
 
     def snapshot(self) -> None:

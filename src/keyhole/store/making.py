@@ -1,4 +1,4 @@
-"""New learners: made, let study, written into the store; and rehearsed, so that all is compiled."""
+"""New learners: made, let study, written into the store."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from keyhole.errors import ProblemError, nearest, whole_number
 from keyhole.game.history import study_first
@@ -22,8 +20,6 @@ from keyhole.store.log import Tally
 from keyhole.store.memory import Awake, keep_snapshot
 from keyhole.store.records import Event
 from keyhole.version import __version__
-
-REHEARSED = 24  # rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +96,3 @@ def fresh(learner: Learner) -> Learner:
     from keyhole.store.learner import copied
 
     return copied(learner)
-
-
-def rehearse(learner: Learner) -> None:
-    """Let a learner play rounds with values and labels of no meaning, so that all is compiled."""
-    rng = np.random.default_rng(0)
-    late = []
-    for number in range(REHEARSED):
-        ticket = learner.ask()
-        values = rng.normal(size=len(ticket.features))
-        if number % 5 == 4:
-            values[:1] = np.nan
-        seen = ticket.fill(values)
-        learner.predict(seen)
-        if number % 7 == 6:
-            learner.drop(ticket)
-        elif number % 3 == 2:
-            late.append(seen)
-        else:
-            learner.tell(seen, float(rng.normal()))
-    for seen in late:
-        learner.tell(seen, float(rng.normal()))
-    learner.weights  # noqa: B018
