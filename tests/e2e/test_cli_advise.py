@@ -89,7 +89,9 @@ def test_a_saved_learner_that_advises(
 
     monkeypatch.setattr("keyhole.saving.api.load", lambda path: Wise())
     command.advise(
-        file="state.npz", target=None, most=None, scout=None, seed=0, rounds=None, ignore=None,
+        file=["state.npz"], target=None, most_levels=50, dates=None, thousands=None,
+        encoding=None, header=None, comment=None, quote=None, sheet=None,
+        most=None, scout=None, seed=0, rounds=None, ignore=None,
         categorical=None, separator=None, decimal=".", missing=None, plot=None, prices=None,
         as_json=as_json,
     )  # fmt: skip

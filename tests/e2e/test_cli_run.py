@@ -148,7 +148,7 @@ def test_rows_without_a_target_and_columns_to_ignore(cli: Cli, tmp_path: Path) -
     found = answer(
         cli(
             *("run", tmp_path / "odd.csv", "-t", "y", "--ignore", "id", "--categorical", "kind"),
-            *("--separator", "|", "--decimal", ",", "--json", "-l", "random", "-b", 4),
+            *("--separator", "|", "--decimal", ",", "--json", "-l", "random", "-b", 2),
         )
     )
     assert (found["rounds"], found["rows_without_target"], found["features"]) == (180, 20, 4)
