@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -103,22 +103,21 @@ class Calibration:
         self._trackers = joined(self._trackers, new)
         return len(self._coverages) - 1
 
-    def issue(self, round: int, prediction: float, coverage: float) -> PredictionInterval:
-        """The interval for a ticket that is open; it is kept until its label comes."""
+    def look(self, prediction: float, coverage: float) -> PredictionInterval:
+        """The interval around a prediction that is made now; it is not kept."""
         place = self.track(coverage)
-        notes, edges = self._now()
-        self._issued[round] = Issued(prediction, self.told, notes)
-        low, high = (prediction + edges[place]).tolist()
+        low, high = (prediction + self._now()[1][place]).tolist()
         return PredictionInterval(low, high, float(self._coverages[place]), prediction)
 
+    def issue(self, round: int, prediction: float, coverage: float) -> PredictionInterval:
+        """The interval for a ticket that is open; it is kept until its label comes."""
+        interval = self.look(prediction, coverage)
+        self._issued[round] = Issued(prediction, self.told, self._now()[0])
+        return interval
+
     def error_range(self, coverage: float) -> tuple[float, float]:
-        """By how much the next label may lie below and above its prediction; issues nothing."""
-        share, known = a_coverage(coverage), self
-        if share not in self._coverages:
-            known = copy.deepcopy(self)
-        place = known.track(share)
-        low, high = known._now()[1][place].tolist()
-        return low, high
+        """How far labels lie below and above predictions, by the last 512 errors, all alike."""
+        return range_of(self._in_order(), coverage)
 
     def prediction(self, round: int) -> float | None:
         """What was predicted for an open ticket as its interval was issued, if one was."""
@@ -252,6 +251,22 @@ class Calibration:
             raise StateError(f"calibration.issued: the ticket of round {round} is not open")
 
 
+def range_of(errors: Floats, coverage: float) -> tuple[float, float]:
+    """Between which ends the next error is, in that share of cases, if any order was as likely.
+
+    Infinite where there are too few: each end leaves out (1 - coverage) / 2, with one error more.
+
+    >>> range_of(np.arange(1.0, 40.0), 0.9), range_of(np.arange(5.0), 0.9)
+    ((2.0, 38.0), (-inf, inf))
+    """
+    n, share = len(errors), (1.0 - a_coverage(coverage)) / 2.0
+    out = math.floor(share * (n + 1) + 1e-9)  # errors beyond each end, and the end itself
+    if out < 1:
+        return -math.inf, math.inf
+    in_order = np.sort(errors)
+    return float(in_order[out - 1]), float(in_order[n - out])
+
+
 def _coverages(tree: Any, where: str) -> Floats:
     coverages: Floats = fit(np.empty(0), tree, where, loose=True)
     try:
@@ -276,11 +291,13 @@ def _refuse_odd_counts(trackers: Trackers, where: str) -> None:
 class Calibrated(Protocol):
     """A learner that issues intervals."""
 
-    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+    def interval(
+        self, seen: Observation, coverage: float = 0.9, *, issue: bool = True
+    ) -> PredictionInterval:
         """Where the label will be, in a share `coverage` of rounds."""
 
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
-        """How far the next label lies below and above its prediction, in that share of rounds."""
+        """How far labels lay below and above predictions of late, in that share of rounds."""
 
     def track_coverage(self, coverage: float) -> None:
         """Prepare for intervals of this coverage."""

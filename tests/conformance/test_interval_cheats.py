@@ -15,7 +15,9 @@ from keyhole.testing import intervals as checks
 class LearnsFromQuestions(kh.RunningMean):
     """Counts a round whenever it is asked for an interval."""
 
-    def interval(self, seen: kh.Observation, coverage: float = 0.9) -> kh.PredictionInterval:
+    def interval(
+        self, seen: kh.Observation, coverage: float = 0.9, *, issue: bool = True
+    ) -> kh.PredictionInterval:
         interval = super().interval(seen, coverage)
         self._n += 1
         return interval
@@ -24,7 +26,9 @@ class LearnsFromQuestions(kh.RunningMean):
 class TakesPercent(kh.RunningMean):
     """Believes that 90 is a coverage."""
 
-    def interval(self, seen: kh.Observation, coverage: float = 0.9) -> kh.PredictionInterval:
+    def interval(
+        self, seen: kh.Observation, coverage: float = 0.9, *, issue: bool = True
+    ) -> kh.PredictionInterval:
         percent = coverage == 90
         return super().interval(seen, 0.9 if percent else coverage)
 
@@ -40,7 +44,9 @@ class Forgets(kh.RunningMean):
 class TooShort(kh.RunningMean):
     """Intervals of nine tenths of the width."""
 
-    def interval(self, seen: kh.Observation, coverage: float = 0.9) -> kh.PredictionInterval:
+    def interval(
+        self, seen: kh.Observation, coverage: float = 0.9, *, issue: bool = True
+    ) -> kh.PredictionInterval:
         whole = super().interval(seen, coverage)
         off = 0.05 * whole.width if whole.width < 1e300 else 0.0
         ends = whole.low + off, whole.high - off

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.calibration import RECENT, Calibration
+from keyhole.calibration import RECENT
 from keyhole.game import Observer, PlayedBlock
 from keyhole.model import SparseModel
 from keyhole.problem import Floats, Learner
 
-ENOUGH = 30  # rows, to say anything about a model
+ENOUGH = 30  # rows, to go by a model's own errors
 
 
 class RecentRows(Observer):
@@ -49,12 +49,3 @@ class RecentRows(Observer):
             return np.empty(0)
         errors: Floats = self._y - model.predict(self._X[:, model.features])
         return errors[~np.isnan(errors)]
-
-
-def range_of(errors: Floats, coverage: float) -> tuple[float, float] | None:
-    """How far labels lie below and above, going by these errors; None if they are too few."""
-    if len(errors) < ENOUGH:
-        return None
-    calibration = Calibration()
-    calibration.hear_block(np.zeros(len(errors)), errors)
-    return calibration.error_range(coverage)

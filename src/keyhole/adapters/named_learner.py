@@ -115,12 +115,13 @@ class Player:
         self._last = self._seen(values)
         return float(self.learner.predict(self._last))
 
-    def error_range(self, coverage: float) -> tuple[float, float]:
-        """How far labels lie below and above predictions, in that share of rounds."""
-        if isinstance(self.learner, Calibrated):
-            self.learner.track_coverage(coverage)
-            return self.learner.error_range(coverage)
-        return -math.inf, math.inf
+    def interval(self, values: Floats, coverage: float) -> tuple[float, float]:
+        """Where the label will be, in that share of rounds; for any row, so nothing is issued."""
+        self._last = self._seen(values)
+        if not isinstance(self.learner, Calibrated):
+            return -math.inf, math.inf
+        found = self.learner.interval(self._last, coverage, issue=False)
+        return found.low, found.high
 
     def tell(self, values: Floats, y: float) -> None:
         """Learn the label and close the ticket."""

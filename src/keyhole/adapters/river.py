@@ -172,16 +172,14 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         where the label is in a share `confidence_level` of rows, from the learner's errors so far,
         which are followed more closely from the first such call on.
         """
-        prediction, ends = 0.0, (-math.inf, math.inf)
-        if self._player is not None:
-            values = self._look(x, self._player)
-            self._predicted = x, values
-            prediction = self._player.predict(values)
-            if with_interval:
-                ends = self._player.error_range(self.confidence_level)
+        player = self._player
+        if player is None:
+            return conf.Interval(-math.inf, math.inf) if with_interval else 0.0
+        values = self._look(x, player)
+        self._predicted = x, values
         if with_interval:
-            return conf.Interval(prediction + ends[0], prediction + ends[1])
-        return prediction
+            return conf.Interval(*player.interval(values, self.confidence_level))
+        return player.predict(values)
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn the label of a row. A row that is refused leaves everything as it was."""

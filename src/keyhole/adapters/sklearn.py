@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 import numbers
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.adapters.model_errors import RecentRows, range_of
+from keyhole.adapters.model_errors import ENOUGH, RecentRows
 from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
-from keyhole.calibration import Calibrated
+from keyhole.calibration import Calibrated, range_of
 from keyhole.errors import LARGEST
 from keyhole.game import play
 from keyhole.game.history import study_first
@@ -219,14 +218,13 @@ class KeyholeRegressor(_Regressor):
 
         From the errors of `predict` on the last 512 rows of training, as far as the features it
         needs were bought there; if that was in fewer than 30 rows, from those of the learner. It
-        holds for rows like these, in an order like theirs; with tickets, `learner_.interval` has
-        a guarantee that asks for nothing of the kind.
+        holds for rows like these, in any order; with tickets, `learner_.interval` has a guarantee
+        that asks for nothing of the kind.
         """
         predictions, share = self.predict(X), a_coverage(coverage)
         ends = range_of(self._errors, share)
-        if ends is None:
-            known = isinstance(self.learner_, Calibrated)
-            ends = self.learner_.error_range(share) if known else (-math.inf, math.inf)
+        if len(self._errors) < ENOUGH and isinstance(self.learner_, Calibrated):
+            ends = self.learner_.error_range(share)
         both: Floats = predictions[:, np.newaxis] + np.array(ends)
         return both
 

@@ -171,7 +171,7 @@ def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
     if not all(map(isfinite, ends)):
         raise DataError(
             f"--coverage {coverage:g}: {path} does not know how far its predictions were off; it "
-            "was saved by an older keyhole, or before the first label: play and save it again"
+            "was saved by an older keyhole, or after too few labels: play more and save it again"
         )
     return ends
 

@@ -171,7 +171,9 @@ class LearnerBase(OneAtATime, ABC):
         return cut_off(prediction)
 
     @one_at_a_time
-    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+    def interval(
+        self, seen: Observation, coverage: float = 0.9, *, issue: bool = True
+    ) -> PredictionInterval:
         """Where the label will be, in a share `coverage` of rounds, around what is predicted now.
 
         It is made from the learner's own errors and changes nothing that the learner does. What was
@@ -186,6 +188,9 @@ class LearnerBase(OneAtATime, ABC):
         coverage
             From 0.01 to 0.999; up to 16 different ones. Of two, the interval of the lower one lies
             within the other.
+        issue
+            False only looks: the interval is not kept, and what is judged is what would be issued
+            when the label comes.
 
         Guarantee
         ---------
@@ -205,15 +210,16 @@ class LearnerBase(OneAtATime, ABC):
         (True, True)
         """
         share, prediction = a_coverage(coverage), float(self.predict(seen))
+        if not issue:
+            return self._calibration.look(prediction, share)
         return self._calibration.issue(seen.ticket.round, prediction, share)
 
     @one_at_a_time
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
-        """How far the next label lies below and above its prediction, in that share of rounds.
+        """How far labels lay below and above predictions, in that share of the last 512 rounds.
 
-        For predictions that are made without a ticket, such as those of `model()`. Nothing is
-        issued, so nothing is judged: use `interval` where there is a ticket. Infinite as long as no
-        label was told.
+        For predictions that are made without a ticket, such as those of `model()`, of which no
+        label is told. It holds for rows like those, in any order; infinite while there are too few.
         """
         return self._calibration.error_range(coverage)
 
