@@ -295,6 +295,27 @@ def test_not_ready_before_it_is_warm(store: kh.Store) -> None:
     assert not warmth.ready()
 
 
+def test_a_learner_that_is_damaged_does_not_keep_the_others_back(
+    store: kh.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keyhole.service.app import Warmth
+
+    store.create("broken", kh.Problem(2, 1, 1), learner="fixed")
+    warm_up = store.warm_up
+
+    def fails(name: str | None = None) -> None:
+        if name == "broken":
+            raise kh.StoreDamagedError("event 7 was changed")
+        warm_up(name)
+
+    monkeypatch.setattr(store, "warm_up", fails)
+    said: list[str] = []
+    warmth = Warmth(store, said.append)
+    warmth._all()
+    assert warmth.ready()
+    assert "broken is not served: event 7 was changed" in said
+
+
 def test_what_is_sent_is_json_for_everybody(service: Service, store: kh.Store) -> None:
     store.create("odd", kh.Problem(2, 1, 1, ("年齢", "<b>")), learner="fixed")
     reply = service.get("/api/v1/learners/odd")

@@ -52,14 +52,25 @@ class Warmth:
         threading.Thread(target=self._all, name="keyhole warm-up", daemon=True).start()
 
     def _all(self) -> None:
-        names = self._store.names()
+        names = self._names()
         for number, name in enumerate(names, start=1):
             if self.stopping.is_set():
                 return
             self._say(f"warming up {name} ({number} of {len(names)})")
             self.one(name)
         self._done.set()
-        self._say("ready")
+        if not self.stopping.is_set():
+            self._say("ready")
+
+    def _names(self) -> tuple[str, ...]:
+        """The learners there are, as soon as the store says so."""
+        while not self.stopping.is_set():
+            try:
+                return self._store.names()
+            except KeyholeError as error:
+                self._say(f"the store cannot be read, trying again: {error}")
+                self.stopping.wait(2.0)
+        return ()
 
     def one(self, name: str) -> None:
         """Warm a learner up; one that cannot be served is said, and the others are served."""

@@ -53,7 +53,7 @@ class Demo:
     >>> demo = Demo(store, learner="fixed", played=0)
     >>> [ticket] = store.ask("clinic")
     >>> demo.values(ticket.id)["age_years"], round(demo.label(ticket.id), 1)
-    (77.0, 14.2)
+    (62.0, 13.5)
     >>> store.close()
     >>> folder.cleanup()
     """
