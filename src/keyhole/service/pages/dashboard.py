@@ -1,0 +1,49 @@
+"""The first page: all learners, what waits, how they do, and how the store is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from keyhole.service.pages.access import PageRoute, allow, may, store_of
+from keyhole.service.pages.glance import AGE_WORDS, glance
+from keyhole.service.pages.notebook import notebook
+from keyhole.service.pages.rendering import render
+
+SHOWN = 6  # learners with pictures: those that were used last
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/")
+def dashboard(request: Request) -> Response:
+    """All learners."""
+    allow(request, "read")
+    store, notes, now = store_of(request), notebook(request), time.time()
+    infos = [info for info in store.learners() if may(request, "read", info.name)]
+    glances = [glance(notes, info, now) for info in infos]
+    used = sorted(glances, key=lambda g: g.info.asked_at or g.info.created_at, reverse=True)
+    return render(
+        request,
+        "dashboard.html",
+        glances=glances,
+        shown=used[:SHOWN],
+        hidden=max(len(used) - SHOWN, 0),
+        ages=AGE_WORDS,
+        refused=_facts(getattr(request.app.state, "refused", None)),
+        place=store.url,
+        facts=_facts(getattr(store, "status", None)),
+        ready=store.ready,
+    )
+
+
+def _facts(source: Any) -> dict[str, Any]:
+    """What the service or the store counts, by name; nothing where it does not."""
+    found = source() if callable(source) else source
+    if is_dataclass(found) and not isinstance(found, type):
+        found = asdict(found)
+    return dict(found) if isinstance(found, Mapping) else {}

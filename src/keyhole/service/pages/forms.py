@@ -1,0 +1,47 @@
+"""Forms as they are sent: read whole, whatever is in them is text or a file."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData, UploadFile
+
+from keyhole.errors import DataError
+
+FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
+KEY = re.compile(r"[0-9A-Za-z_-]{8,64}")
+
+
+async def _read(request: Request) -> FormData:
+    return await request.form(max_files=4, max_fields=FIELDS)
+
+
+Form = Annotated[FormData, Depends(_read)]
+
+
+def new_key() -> str:
+    """A new idempotency key, for one form: sent twice, it is answered as it was the first time."""
+    return secrets.token_urlsafe(16)
+
+
+def key_of(form: FormData) -> str:
+    """The idempotency key of a form."""
+    key = text(form, "form")
+    if not KEY.fullmatch(key):
+        raise DataError("this form is incomplete: open the page again and send it from there")
+    return key
+
+
+def text(form: FormData, name: str) -> str:
+    """What is in a field; nothing if it is not there."""
+    value = form.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def upload(form: FormData, name: str) -> UploadFile | None:
+    """The file that was chosen, if any."""
+    value = form.get(name)
+    return value if isinstance(value, UploadFile) and value.filename else None

@@ -1,0 +1,90 @@
+"""The page of one learner: its model, what it buys and why, loss, money, labels, life lines."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from keyhole.service.pages.access import PageRoute, allow, store_of
+from keyhole.service.pages.drawing import grouped
+from keyhole.service.pages.glance import AGE_WORDS, HOUR, POINTS, glance
+from keyhole.service.pages.notebook import notebook
+from keyhole.service.pages.rendering import render
+from keyhole.service.pages.trace import Trace
+from keyhole.store.records import LearnerInfo
+
+FEATURES = 30  # life lines
+ORDER = {"kept": 0, "safety net": 1, "explored": 2}
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture of lines and the table that it is drawn from: rows of x, then a value per line."""
+
+    name: str
+    heading: str
+    words: str
+    columns: tuple[str, ...]
+    rows: list[tuple[float, ...]]
+
+
+@router.get("/learners/{name}")
+def learner(request: Request, name: str) -> Response:
+    """Everything about one learner."""
+    allow(request, "read", name)
+    info, notes = store_of(request).info(name), notebook(request)
+    seen = glance(notes, info, time.time(), FEATURES)
+    charts: list[Chart] = []
+    if seen.insight is not None:
+        with notes.trace(info) as trace:
+            charts = [chart for chart in _charts(info, trace) if len(chart.rows) > 1]
+    return render(
+        request,
+        "learner.html",
+        info=info,
+        seen=seen,
+        charts=charts,
+        lines=_why(seen.insight.explanation if seen.insight else None),
+        advice=seen.insight.advice if seen.insight else None,
+        ages=AGE_WORDS,
+    )
+
+
+def _why(explanation: Any) -> list[Any]:
+    """What is bought now: what is kept first, and the most useful of it."""
+    lines = [] if explanation is None else list(explanation.lines)
+    return sorted(lines, key=lambda line: (ORDER.get(line.why, 3), -line.gain))
+
+
+def _charts(info: LearnerInfo, trace: Trace) -> list[Chart]:
+    told = grouped(trace.told, POINTS)
+    each = "Each point is a mean of many, once there are many."
+    money = "Cost" if info.priced else "Values"
+    return [
+        Chart(
+            "loss",
+            "Loss over time",
+            f"Mean squared error of the predictions that were served, and of the running mean. {each}",
+            ("label", info.name, "running mean"),
+            [(t.first + t.labels - 1, t.loss / t.labels, t.rival / t.labels) for t in told],
+        ),
+        Chart(
+            "money",
+            "Money over time" if info.priced else "Values bought over time",
+            f"{money} per example, and the budget.",
+            ("example", f"{money.lower()} per example", "budget"),
+            [(a.first + a.rounds - 1, a.spent / a.rounds, info.budget) for a in trace.asked],
+        ),
+        Chart(
+            "delay",
+            "How long labels take",
+            f"Hours from the ticket to its label. {each}",
+            ("label", "hours"),
+            [(t.first + t.labels - 1, t.waited / t.labels / HOUR) for t in told],
+        ),
+    ]

@@ -1,0 +1,130 @@
+"""Numbers, money and times in the words of the people who read them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from keyhole.errors import printable
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LONGEST_NAME = 120  # characters of a name that are shown; the whole name is in the tooltip
+SPANS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for people: few digits, thousands apart, a true minus.
+
+    >>> number(14569.2), number(-0.01234567), number(1e9), number(2.5e21), number(None)
+    ('14,569', '−0.01235', '1,000,000,000', '2.5 × 10²¹', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 1e-4:
+        text, _, power = f"{value:.{digits - 1}e}".partition("e")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{text.replace('-', '−')} × 10{str(int(power)).translate(SUPERSCRIPTS)}"
+    text = f"{value:,.0f}" if size >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+    return text.replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """A number with its sign.
+
+    >>> signed(1.5), signed(-2.0), signed(0.0)
+    ('+1.5', '−2', '0')
+    """
+    return f"+{number(value)}" if value > 0 else number(value + 0.0)
+
+
+def plain(value: float) -> str:
+    """A number as a person types it, so that it can be read back.
+
+    >>> plain(61.0), plain(0.30000000000000004), plain(1e20)
+    ('61', '0.3', '1e+20')
+    """
+    return f"{value:.12g}"
+
+
+def money(value: float) -> str:
+    """An amount of money: two decimals unless it is whole, more where it has more.
+
+    >>> money(30.0), money(4.6), money(1234.5), money(0.125)
+    ('30', '4.60', '1,234.50', '0.125')
+    """
+    if value == round(value):
+        text = f"{value:,.0f}"
+    elif abs(value - round(value, 2)) < 1e-9 * max(1.0, abs(value)):
+        text = f"{value:,.2f}"
+    else:
+        text = f"{value:,.9f}".rstrip("0")
+    return text.replace("-", "−")
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.763), percent(0.004), percent(None)
+    ('76 %', '0.4 %', '–')
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    text = f"{100 * share:.1f}" if 0 < abs(share) < 0.01 else f"{100 * share:.0f}"
+    return f"{text.replace('-', '−')} %"
+
+
+def many(count: int, of: str) -> str:
+    """A count of things.
+
+    >>> many(1, "label"), many(1200, "label")
+    ('1 label', '1,200 labels')
+    """
+    return f"{count:,} {of}{'' if count == 1 else 's'}"
+
+
+def lasting(seconds: float | None) -> str:
+    """A length of time, in its largest unit.
+
+    >>> lasting(0.2), lasting(90), lasting(3 * 86400.0), lasting(None)
+    ('less than a second', '1 minute', '3 days', '–')
+    """
+    if seconds is None:
+        return "–"
+    for unit, length in SPANS:
+        if seconds >= length:
+            return many(int(seconds // length), unit)
+    return "less than a second"
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long ago something happened.
+
+    >>> ago(None), ago(datetime.now(UTC))
+    ('never', 'just now')
+    """
+    if moment is None:
+        return "never"
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    return "just now" if seconds < 5 else f"{lasting(seconds)} ago"
+
+
+def clock(moment: datetime) -> str:
+    """A moment, to the minute.
+
+    >>> clock(datetime(2026, 3, 1, 9, 5, tzinfo=UTC))
+    '2026-03-01 09:05 UTC'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def shown(name: object) -> str:
+    r"""A name as it can be shown: no control characters, no change of direction, not too long.
+
+    >>> shown("tsh\u202e"), len(shown("x" * 5000))
+    ('tsh\\u202e', 120)
+    """
+    text = printable(str(name)).encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
