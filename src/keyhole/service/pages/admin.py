@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from keyhole.errors import DataError, KeyholeError, ProblemError
-from keyhole.service.pages.access import PageRoute, allow, store_of
+from keyhole.service.pages.access import PageRoute, allow_all, store_of
 from keyhole.service.pages.forms import Form, key_of, new_key, text
 from keyhole.service.pages.making import CHOICES, wanted
 from keyhole.service.pages.notebook import notebook
@@ -28,13 +28,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/admin")
 def admin(request: Request) -> Response:
     """What an administrator can do."""
-    allow(request, "admin")
+    allow_all(request, "admin")
     return _admin(request)
 
 
 def _admin(request: Request, *, status: int = 200, **said: Any) -> Response:
     """The page; `said` is what a form led to: errors and results, by form."""
-    keys = getattr(request.app.state, "keys", None)
+    keys = _ring(request)
     nothing: dict[str, Any] = {"typed": {}, "wrong": "", "secret": "", "key_wrong": "", "sound": {}}
     return render(
         request,
@@ -50,10 +50,16 @@ def _admin(request: Request, *, status: int = 200, **said: Any) -> Response:
     )
 
 
+@router.get("/admin/{form}")
+def back(request: Request, form: str) -> Response:
+    """The address that a form with errors leaves in the browser."""
+    return go(request, "/admin")
+
+
 @router.post("/admin/learners")
 def create(request: Request, form: Form) -> Response:
     """Make a learner."""
-    who = allow(request, "admin")
+    person = allow_all(request, "admin")
     store, key = store_of(request), key_of(form)
     name = text(form, "name").strip()
     if notebook(request).was_sent(key) and name in store.names():
@@ -68,26 +74,29 @@ def create(request: Request, form: Form) -> Response:
                 seed=new.seed,
                 history=new.history,
                 units=new.units,
-                who=who,
+                who=person.name,
             )
     except KeyholeError as error:
         typed = {field: value for field, value in form.items() if isinstance(value, str)}
         return _admin(request, status=422, wrong=str(error), typed=typed)
     notebook(request).sent(key)
-    return go(request, f"/learners/{quote(new.name, safe='')}")
+    response = go(request, f"/learners/{quote(new.name, safe='')}")
+    if warm_up := getattr(request.app.state, "warm_up", None):
+        response.background = BackgroundTask(warm_up, new.name)
+    return response
 
 
 @router.post("/admin/keys")
 def create_key(request: Request, form: Form) -> Response:
     """Make a key and show it, this once."""
-    allow(request, "admin")
+    allow_all(request, "admin")
     keys, key = _keys(request), key_of(form)
     if notebook(request).was_sent(key):
         lost = "this form was sent before, and its key was shown then: if it is lost, revoke it"
         return _admin(request, status=409, key_wrong=lost)
     days = text(form, "days").strip()
     try:
-        if days and not days.isascii() or days and not days.isdigit():
+        if days and not (days.isascii() and days.isdigit()):
             raise ProblemError(f"days must be a whole number, got {days[:40]!r}")
         roles = [str(role) for role in form.getlist("role")]
         learners = [str(learner) for learner in form.getlist("learner")]
@@ -104,7 +113,7 @@ def create_key(request: Request, form: Form) -> Response:
 @router.get("/admin/keys/{id}/revoke")
 def ask_to_revoke(request: Request, id: str) -> Response:
     """Is this key really to be revoked?"""
-    allow(request, "admin")
+    allow_all(request, "admin")
     found = [key for key in _keys(request).all() if key.id == id]
     if not found:
         raise DataError("there is no such key: it may have been removed")
@@ -114,7 +123,7 @@ def ask_to_revoke(request: Request, id: str) -> Response:
 @router.post("/admin/keys/{id}/revoke")
 def revoke(request: Request, id: str) -> Response:
     """Have a key stop working."""
-    allow(request, "admin")
+    allow_all(request, "admin")
     _keys(request).revoke(id)
     return go(request, "/admin#keys")
 
@@ -122,7 +131,7 @@ def revoke(request: Request, id: str) -> Response:
 @router.post("/admin/backup")
 def backup(request: Request) -> Response:
     """The whole store as a file to keep."""
-    allow(request, "admin")
+    allow_all(request, "admin")
     folder = tempfile.TemporaryDirectory(prefix="keyhole-")
     path = Path(folder.name, "backup.db")
     try:
@@ -143,18 +152,25 @@ def backup(request: Request) -> Response:
 @router.post("/admin/verify")
 def verify(request: Request) -> Response:
     """Replay every log and compare; says what is wrong, learner by learner."""
-    allow(request, "admin")
+    allow_all(request, "admin")
     store, sound = store_of(request), dict[str, str]()
     for name in store.names():
         try:
             sound[name] = f"{store.verify(name)[name]:,} events replayed, all as they happened"
         except KeyholeError as error:
             sound[name] = str(error)
-    return _admin(request, sound=sound or {"": "There are no learners, so there is nothing to check."})
+    return _admin(
+        request, sound=sound or {"": "There are no learners, so there is nothing to check."}
+    )
+
+
+def _ring(request: Request) -> Any:
+    """The keys, if the service has any to give."""
+    return getattr(getattr(request.app.state, "guard", None), "ring", None)
 
 
 def _keys(request: Request) -> Any:
-    keys = getattr(request.app.state, "keys", None)
+    keys = _ring(request)
     if keys is None:
         raise ProblemError("this service has no keys: everybody on this machine may do everything")
     return keys

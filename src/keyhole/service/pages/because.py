@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyhole.model import SparseModel
 from keyhole.service.pages.trace import Trace
-from keyhole.service.pages.words import many, number, shown, signed
+from keyhole.service.pages.words import decimals_for, fixed, many, number, shown
 from keyhole.store.records import StoredTicket
 
 
@@ -31,6 +31,7 @@ class Because:
     usual: float
     parts: tuple[Part, ...]
     rest: float
+    decimals: int | None = None
 
 
 def because(ticket: StoredTicket, model: SparseModel | None, trace: Trace) -> Because | None:
@@ -42,7 +43,9 @@ def because(ticket: StoredTicket, model: SparseModel | None, trace: Trace) -> Be
     if ticket.values is None or ticket.prediction is None:
         return None
     if model is None or not len(model.weights):
-        learnt = f"after {many(trace.labels, 'label')}" if trace.labels else "before the first label"
+        learnt = (
+            f"after {many(trace.labels, 'label')}" if trace.labels else "before the first label"
+        )
         return Because(
             f"The learner relies on no value yet, {learnt}: it goes by the labels it was told.",
             ticket.prediction,
@@ -65,24 +68,30 @@ def because(ticket: StoredTicket, model: SparseModel | None, trace: Trace) -> Be
     units = ticket.units
     parts = tuple(Part(p[0], str(units.get(p[0], "")), *p[1:], abs(p[3]) / largest) for p in found)
     rest = ticket.prediction - usual - sum(part.effect for part in parts)
-    return Because(_sentence(ticket.prediction, usual, parts, rest), usual, parts, rest)
+    decimals = decimals_for(max(abs(ticket.prediction), abs(usual)))
+    words = _sentence(ticket.prediction - usual, usual, parts, rest, decimals)
+    return Because(words, usual, parts, rest, decimals)
 
 
-def _sentence(prediction: float, usual: float, parts: tuple[Part, ...], rest: float) -> str:
-    off = prediction - usual
-    scale = max(abs(prediction), abs(usual), 1e-300)
-    if abs(off) < 0.005 * scale:
-        text = f"About what is usual, {number(usual)}."
-    else:
-        text = f"{number(abs(off))} {'above' if off > 0 else 'below'} the usual {number(usual)}."
-    moved = [part for part in parts if abs(part.effect) > 0.005 * scale][:2]
-    if moved:
-        said = " and ".join(
-            f"{shown(part.name)} {number(part.value)} where {number(part.usual)} is usual "
-            f"({signed(part.effect)})"
-            for part in moved
-        )
-        text += f" Mostly because of {said}."
-    if abs(rest) > max(0.005 * scale, *(abs(part.effect) for part in parts), 0.0):
-        text += f" The rest ({signed(rest)}) comes from other values and from labels told before."
+def _sentence(
+    off: float, usual: float, parts: tuple[Part, ...], rest: float, decimals: int | None
+) -> str:
+    """What moved the prediction most, and what pulled the other way."""
+    moved = [
+        (part.effect, f"{shown(part.name)} {number(part.value)}, usually {number(part.usual)}")
+        for part in parts
+    ]
+    moved.append((rest, "other values and labels told before"))
+    moved.sort(key=lambda one: -abs(one[0]))
+    largest = abs(moved[0][0])
+    along = [one for one in moved if one[0] * off > 0 and abs(one[0]) > 0.1 * largest][:2]
+    against = [one for one in moved if one[0] * off < 0 and abs(one[0]) > 0.3 * largest][:1]
+    size = fixed(abs(off), decimals)
+    if not along or not float(size.replace(",", "") if decimals is not None else 1.0):
+        return f"As usual: {fixed(usual, decimals)}."
+    where = "above" if off > 0 else "below"
+    text = f"{size} {where} the usual {fixed(usual, decimals)}, because of "
+    text += " and ".join(f"{words} ({fixed(by, decimals, sign=True)})" for by, words in along) + "."
+    for by, words in against:
+        text += f" The other way: {words} ({fixed(by, decimals, sign=True)})."
     return text

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from keyhole.errors import ConflictError, DataError, KeyholeError, UnknownTicketError
-from keyhole.service.pages.access import PageRoute, allow, may, store_of
+from keyhole.service.pages.access import ANY, PageRoute, allow, may, note, store_of
 from keyhole.service.pages.because import because
 from keyhole.service.pages.forms import Form, key_of, new_key, text
 from keyhole.service.pages.notebook import notebook
@@ -40,15 +40,17 @@ def _ticket(request: Request, learner: str, id: str) -> StoredTicket:
 @router.get("/counter")
 def choose(request: Request, ticket: str = "") -> Response:
     """Choose a learner, or find a ticket by its id."""
-    allow(request, "read")
+    allow(request, ANY)
     store, error = store_of(request), ""
     if ticket.strip():
         try:
             found = store.ticket(ticket)
+            if not may(request, ANY, found.learner):  # as unknown as one that never was
+                raise UnknownTicketError(f"there is no ticket {found.id} in the store")
             return go(request, _address(found.learner, found.id))
         except UnknownTicketError as unknown:
             error = str(unknown)
-    learners = [info for info in store.learners() if may(request, "read", info.name)]
+    learners = [info for info in store.learners() if may(request, ANY, info.name)]
     values = {"learners": learners, "ticket": ticket, "error": error}
     return render(request, "counter_choose.html", status=404 if error else 200, **values)
 
@@ -56,7 +58,7 @@ def choose(request: Request, ticket: str = "") -> Response:
 @router.get("/counter/{learner}")
 def desk(request: Request, learner: str, after: str = "", saved: int = 0) -> Response:
     """The next example of a learner, and those that are open."""
-    allow(request, "read", learner)
+    allow(request, ANY, learner)
     return _desk(request, learner, after, saved=saved)
 
 
@@ -86,8 +88,11 @@ def _desk(
 @router.post("/counter/{learner}")
 def ask(request: Request, learner: str, form: Form) -> Response:
     """The next example; the same form sent twice gets the same one."""
-    who = allow(request, "ask", learner)
-    [ticket] = store_of(request).ask(learner, who=who, key=key_of(form))
+    person = allow(request, "ask", learner)
+    person.room(request)
+    key = person.scoped(key_of(form))
+    [ticket] = store_of(request).ask(learner, who=person.name, key=key)
+    note(request, ticket)
     age = (datetime.now(UTC) - ticket.asked_at).total_seconds()
     again = "?again=1" if ticket.state != "asked" or age > OLD_FORM else ""
     return go(request, _address(learner, ticket.id) + again)
@@ -96,7 +101,7 @@ def ask(request: Request, learner: str, form: Form) -> Response:
 @router.post("/counter/{learner}/labels")
 def labels(request: Request, learner: str, form: Form) -> Response:
     """Labels for several open tickets; each is kept or refused by itself."""
-    who = allow(request, "tell", learner)
+    person = allow(request, "tell", learner)
     store, wrong, saved = store_of(request), dict[str, Typed](), 0
     for field, value in form.multi_items():
         if not field.startswith("label-") or not isinstance(value, str) or not value.strip():
@@ -105,7 +110,7 @@ def labels(request: Request, learner: str, form: Form) -> Response:
         if given.value is not None:
             try:
                 _ticket(request, learner, id)
-                store.tell(id, given.value, who=who)
+                note(request, store.tell(id, given.value, who=person.name))
                 saved += 1
             except KeyholeError as error:
                 wrong[id] = Typed(value, None, str(error))
@@ -118,27 +123,40 @@ def labels(request: Request, learner: str, form: Form) -> Response:
     return go(request, f"/counter/{quote(learner, safe='')}?saved={saved}{rest}")
 
 
+@router.get("/counter/{learner}/labels")
+def back_to_desk(request: Request, learner: str) -> Response:
+    """The address that labels with errors leave in the browser."""
+    return go(request, f"/counter/{quote(learner, safe='')}")
+
+
 @router.get("/counter/{learner}/{ticket}")
 def example(
     request: Request, learner: str, ticket: str, demo: int = 0, again: int = 0, told: int = 0
 ) -> Response:
     """One example, as far as it has come."""
-    allow(request, "read", learner)
+    allow(request, ANY, learner)
     found = _ticket(request, learner, ticket)
     typed, label = dict[int, Typed](), Typed("")
-    helper = getattr(request.app.state, "demo", None)
-    if demo and helper is not None and found.state == "asked":
-        values = helper.values(found.id)
-        texts = [_known(values, name) for name in found.names]
-        typed = read_values(found, texts)
-    elif demo and helper is not None and found.state == "filled":
-        label = read_number(plain(helper.label(found.id)))
+    known = _simulated(request, found) if demo else None
+    if known is not None and found.state == "asked":
+        typed = read_values(found, [_rounded(known[0].get(name)) for name in found.names])
+    elif known is not None and found.state == "filled":
+        label = read_number(_rounded(known[1]))
     return _example(request, found, typed, label, again=bool(again), told=bool(told))
 
 
-def _known(values: dict[str, float], name: str) -> str:
-    value = values.get(name)
-    return "" if value is None or value != value else plain(float(f"{value:.5g}"))
+def _simulated(request: Request, ticket: StoredTicket) -> tuple[dict[str, float], float] | None:
+    """The values and the label of a simulated example; None of a real one."""
+    demo = getattr(request.app.state, "demo", None)
+    try:
+        return None if demo is None else (demo.values(ticket.id), demo.label(ticket.id))
+    except KeyholeError:
+        return None
+
+
+def _rounded(value: float | None) -> str:
+    """As a laboratory would write it; nothing for what did not arrive."""
+    return "" if value is None or value != value else plain(float(f"{value:.4g}"))
 
 
 def _example(
@@ -174,14 +192,14 @@ def _example(
         told=told,
         error=error,
         form=new_key(),
-        demo=getattr(request.app.state, "demo", None) is not None,
+        demo=_simulated(request, ticket) is not None,
     )
 
 
 @router.post("/counter/{learner}/{ticket}/values")
 def values(request: Request, learner: str, ticket: str, form: Form) -> Response:
     """What came back; empty fields must be confirmed, for there is no way back."""
-    who = allow(request, "tell", learner)
+    person = allow(request, "ask", learner)
     found = _ticket(request, learner, ticket)
     typed = read_values(found, [text(form, f"v{place}") for place in range(len(found.names))])
     wrong = any(each.error for each in typed.values())
@@ -190,7 +208,7 @@ def values(request: Request, learner: str, ticket: str, form: Form) -> Response:
         return _example(request, found, typed, Typed(""), missing=empty and not wrong)
     numbers = {int(j): typed[i].value for i, j in enumerate(found.ticket.features)}
     try:
-        store_of(request).fill(found.id, numbers, who=who)
+        store_of(request).fill(found.id, numbers, who=person.name)
     except (DataError, ConflictError) as error:
         now = _ticket(request, learner, ticket)  # another tab may have been first
         return _example(request, now, typed, Typed(""), error=str(error))
@@ -200,30 +218,37 @@ def values(request: Request, learner: str, ticket: str, form: Form) -> Response:
 @router.post("/counter/{learner}/{ticket}/label")
 def label(request: Request, learner: str, ticket: str, form: Form) -> Response:
     """The label of one example."""
-    who = allow(request, "tell", learner)
+    person = allow(request, "tell", learner)
     found, given = _ticket(request, learner, ticket), read_number(text(form, "label"))
     if given.value is None:
         wrong = given if given.error else Typed(given.text, None, "is empty: type the label")
         return _example(request, found, {}, wrong)
     try:
-        store_of(request).tell(found.id, given.value, who=who)
+        note(request, store_of(request).tell(found.id, given.value, who=person.name))
     except (DataError, ConflictError) as error:
         now = _ticket(request, learner, ticket)
         return _example(request, now, {}, Typed(given.text, None, str(error)), error=str(error))
     return go(request, _address(learner, found.id) + "?told=1")
 
 
+@router.get("/counter/{learner}/{ticket}/values")
+@router.get("/counter/{learner}/{ticket}/label")
+def back(request: Request, learner: str, ticket: str) -> Response:
+    """The address that a form with errors leaves in the browser."""
+    return go(request, _address(learner, ticket))
+
+
 @router.get("/counter/{learner}/{ticket}/drop")
 def ask_to_drop(request: Request, learner: str, ticket: str) -> Response:
     """Is this really to be dropped?"""
-    allow(request, "tell", learner)
+    allow(request, ("ask", "tell"), learner)
     return render(request, "drop.html", ticket=_ticket(request, learner, ticket))
 
 
 @router.post("/counter/{learner}/{ticket}/drop")
 def drop(request: Request, learner: str, ticket: str) -> Response:
     """Close an example whose label will never come."""
-    who = allow(request, "tell", learner)
+    person = allow(request, ("ask", "tell"), learner)
     found = _ticket(request, learner, ticket)
-    store_of(request).drop(found.id, who=who)
+    note(request, store_of(request).drop(found.id, who=person.name))
     return go(request, _address(learner, found.id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -15,8 +16,9 @@ FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
 KEY = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 
-async def _read(request: Request) -> FormData:
-    return await request.form(max_files=4, max_fields=FIELDS)
+async def _read(request: Request) -> AsyncIterator[FormData]:
+    async with request.form(max_files=4, max_fields=FIELDS) as form:  # files are closed at the end
+        yield form
 
 
 Form = Annotated[FormData, Depends(_read)]

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Request, Response
 
 from keyhole.service.pages.access import PageRoute, allow, store_of
 from keyhole.service.pages.drawing import grouped
-from keyhole.service.pages.glance import AGE_WORDS, HOUR, POINTS, glance
+from keyhole.service.pages.glance import AGE_WORDS, POINTS, glance
 from keyhole.service.pages.notebook import notebook
 from keyhole.service.pages.rendering import render
 from keyhole.service.pages.trace import Trace
+from keyhole.service.pages.words import SPANS
 from keyhole.store.records import LearnerInfo
 
 FEATURES = 30  # life lines
@@ -65,11 +66,13 @@ def _charts(info: LearnerInfo, trace: Trace) -> list[Chart]:
     told = grouped(trace.told, POINTS)
     each = "Each point is a mean of many, once there are many."
     money = "Cost" if info.priced else "Values"
+    waits = [t.waited / t.labels for t in told]
+    unit, length = next((s for s in SPANS if max(waits, default=0.0) >= s[1]), SPANS[-1])
     return [
         Chart(
             "loss",
             "Loss over time",
-            f"Mean squared error of the predictions that were served, and of the running mean. {each}",
+            f"Mean squared error of the predictions served, and of the running mean. {each}",
             ("label", info.name, "running mean"),
             [(t.first + t.labels - 1, t.loss / t.labels, t.rival / t.labels) for t in told],
         ),
@@ -83,8 +86,8 @@ def _charts(info: LearnerInfo, trace: Trace) -> list[Chart]:
         Chart(
             "delay",
             "How long labels take",
-            f"Hours from the ticket to its label. {each}",
-            ("label", "hours"),
-            [(t.first + t.labels - 1, t.waited / t.labels / HOUR) for t in told],
+            f"{unit.capitalize()}s from the ticket to its label. {each}",
+            ("label", f"{unit}s"),
+            [(t.first + t.labels - 1, wait / length) for t, wait in zip(told, waits, strict=True)],
         ),
     ]

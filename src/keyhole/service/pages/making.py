@@ -1,4 +1,4 @@
-"""A new learner from what was typed and uploaded: features from a CSV file, prices, sizes, units."""
+"""A new learner from what was typed and uploaded: features, prices, sizes, units."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def _problem(form: FormData, found: Columns, target: str, folder: Path) -> Probl
 
 def _kept(file: UploadFile, path: Path) -> Path:
     if (file.size or 0) > MOST_BYTES:
-        raise DataError(f"the file is larger than {MOST_BYTES // 1_000_000} MB: send some of its rows")
+        raise DataError(
+            f"the file is larger than {MOST_BYTES // 1_000_000} MB: send some of its rows"
+        )
     with path.open("wb") as target:
         shutil.copyfileobj(file.file, target)
     return path

@@ -25,6 +25,11 @@ class Field:
     error: str = ""
     offers: tuple[str, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was typed."""
+        return not self.text.strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -52,6 +57,11 @@ class Order:
     free: tuple[str, ...]
     total: float
     groups: tuple[Group, ...]
+
+    @property
+    def cents(self) -> bool:
+        """Whether some amount is not whole: then all are written with decimals."""
+        return any(item.price != round(item.price) for item in self.items)
 
     @property
     def fields(self) -> list[Field]:

@@ -41,8 +41,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = ("number", "signed", "plain", "money", "percent", "lasting", "ago", "clock", "shown")
-    made.filters.update({name: getattr(words, name) for name in filters})
+    filters = ("number", "signed", "fixed", "plain", "money", "percent", "lasting", "ago", "clock")
+    made.filters.update({name: getattr(words, name) for name in (*filters, "shown")})
     made.filters["path"] = lambda text: quote(str(text), safe="")
     made.globals.update(many=words.many, version=__version__)
     return made
@@ -58,6 +58,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
             root=root,
             here=request.url.path.removeprefix(root),
             who=getattr(request.state, "who", ""),
+            admin=getattr(request.state, "admin", True),
             signed_in=getattr(request.app.state, "guard", None) is not None,
             now=datetime.now(UTC),
             **values,

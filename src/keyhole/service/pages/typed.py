@@ -16,7 +16,7 @@ COMMA = re.compile(rf"[+-]?[0-9]*,[0-9]+{EXPONENT}")
 UNCLEAR = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # a thousand, or three decimals
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}([, '][0-9]{3})+(\.[0-9]+)?")
 GROUPED_BY_POINTS = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+")
-STARTS_WITH_NUMBER = re.compile(r"[<>~]?\s*([+-]?[0-9]+([.,][0-9]+)?)\s*\D.*", re.DOTALL)
+WITH_SIGN_OR_UNIT = re.compile(r"[<>~]?\s*([+-]?[0-9]+([.,][0-9]+)?)(?=$|[\sa-zA-Zµ°%])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _offered(text: str, given: str) -> Typed:
         offer = re.sub("[, ']", "", given)
     elif GROUPED_BY_POINTS.fullmatch(given):
         offer = given.replace(".", "").replace(",", ".")
-    elif found := STARTS_WITH_NUMBER.fullmatch(given):
+    elif found := WITH_SIGN_OR_UNIT.match(given):
         offer = found[1].replace(",", ".")
     else:
         return Typed(text, None, f"must be a number such as 12.5, got {shortened(given)}")

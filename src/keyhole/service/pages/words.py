@@ -40,6 +40,30 @@ def signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value + 0.0)
 
 
+def fixed(value: float, decimals: int | None, sign: bool = False) -> str:
+    """A number with so many decimals, so that a column of them can be added; None: as it comes.
+
+    >>> fixed(0.4488, 2, sign=True), fixed(-0.001, 2, sign=True), fixed(1234.5, 1)
+    ('+0.45', '0.00', '1,234.5')
+    """
+    if decimals is None or not math.isfinite(value):
+        return signed(value) if sign else number(value)
+    rounded = round(value, decimals) + 0.0
+    text = f"{rounded:+,.{decimals}f}" if sign and rounded else f"{rounded:,.{decimals}f}"
+    return text.replace("-", "−")
+
+
+def decimals_for(largest: float) -> int | None:
+    """Decimals that show four digits of the largest number; None if it is too large or too small.
+
+    >>> decimals_for(15.21), decimals_for(0.012), decimals_for(98765.0), decimals_for(1e30)
+    (2, 5, 0, None)
+    """
+    if not 1e-4 <= largest < 1e12:
+        return None
+    return max(0, 3 - math.floor(math.log10(largest)))
+
+
 def plain(value: float) -> str:
     """A number as a person types it, so that it can be read back.
 
@@ -49,13 +73,13 @@ def plain(value: float) -> str:
     return f"{value:.12g}"
 
 
-def money(value: float) -> str:
+def money(value: float, cents: bool = False) -> str:
     """An amount of money: two decimals unless it is whole, more where it has more.
 
-    >>> money(30.0), money(4.6), money(1234.5), money(0.125)
-    ('30', '4.60', '1,234.50', '0.125')
+    >>> money(30.0), money(4.6), money(1234.5), money(0.125), money(5.0, cents=True)
+    ('30', '4.60', '1,234.50', '0.125', '5.00')
     """
-    if value == round(value):
+    if value == round(value) and not cents:
         text = f"{value:,.0f}"
     elif abs(value - round(value, 2)) < 1e-9 * max(1.0, abs(value)):
         text = f"{value:,.2f}"

@@ -14,7 +14,7 @@
   const UNCLEAR = /^[+-]?[1-9][0-9]{0,2},[0-9]{3}$/;
   const GROUPED = /^[+-]?[0-9]{1,3}([, '][0-9]{3})+(\.[0-9]+)?$/;
   const GROUPED_BY_POINTS = /^[+-]?[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$/;
-  const STARTS = /^[<>~]?\s*([+-]?[0-9]+([.,][0-9]+)?)\s*[^0-9]/;
+  const WITH_SIGN_OR_UNIT = /^[<>~]?\s*([+-]?[0-9]+([.,][0-9]+)?)(?=$|[\sa-zA-Zµ°%])/;
 
   function readNumber(text) {
     const given = text.trim().replace(/\u2212/g, "-").replace(/[\u00a0\u202f]/g, " ");
@@ -31,7 +31,7 @@
     let offer = null;
     if (GROUPED.test(given)) offer = given.replace(/[, ']/g, "");
     else if (GROUPED_BY_POINTS.test(given)) offer = given.replace(/\./g, "").replace(",", ".");
-    else if (STARTS.test(given)) offer = STARTS.exec(given)[1].replace(",", ".");
+    else if (WITH_SIGN_OR_UNIT.test(given)) offer = WITH_SIGN_OR_UNIT.exec(given)[1].replace(",", ".");
     if (offer === null) return { value: null, error: "must be a number such as 12.5", offers: [] };
     return { value: null, error: `must be a plain number: do you mean ${offer}?`, offers: [offer] };
   }
@@ -181,13 +181,16 @@
       ];
       const shown = (_, value) => (value === null ? "–" : Number(value.toPrecision(4)).toLocaleString("en"));
       const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-      const high = Math.max(...data.slice(1).flat().filter(Number.isFinite), 0);
+      // A far outlier, such as the first loss, would make a flat line of the rest: it is cut off.
+      const values = data.slice(1).flat().filter(Number.isFinite).sort((a, b) => a - b);
+      const upper = 4 * values[Math.floor((3 * values.length) / 4)];
+      const high = Math.max(upper > 0 ? Math.min(values.at(-1), upper) : values.at(-1), 0);
       const wide = Math.max(56, 16 + 8 * shown(null, high).length);
       const size = { width: place.clientWidth || 300, height: 220 };
       place.textContent = "";
       drawn.push(new window.uPlot({
         ...size,
-        scales: { x: { time: false }, y: { range: (_, low, top) => [Math.min(0, low), top > 0 ? top * 1.05 : 1] } },
+        scales: { x: { time: false }, y: { range: (_, low) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
         axes: [axis, { ...axis, size: wide, values: (_, ticks) => ticks.map((tick) => shown(null, tick)) }],
         series: [{ label: names[0], value: shown }, ...names.slice(1).map((label, i) => ({ label, value: shown, points: { show: rows.length < 3 }, ...pens[i % 2] }))],
         cursor: { drag: { x: false, y: false } },
