@@ -36,6 +36,7 @@ figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m benchmarks.regret.greedy_figures
 	$(BIN)/python -m benchmarks.auto.figures
 	$(BIN)/python -m benchmarks.common.report_picture
+	$(BIN)/python -m benchmarks.common.counter_picture
 
 clean:  ## remove every cache, compiled kernels included
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
