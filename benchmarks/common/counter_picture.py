@@ -22,7 +22,7 @@ from keyhole.service.demo import NAME, Demo
 from keyhole.service.pages import add_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WIDTH, HEIGHT, GAP = 1180, 640, 24
+WIDTH, HEIGHT, GAP = 1180, 690, 24
 PLAYED = 1000  # patients before the one in the picture
 
 

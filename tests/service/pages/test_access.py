@@ -119,6 +119,17 @@ def test_keys_are_made_shown_once_and_revoked(client: httpx.Client, ring: KeyRin
     assert ring.all()[-1].state == "revoked"
 
 
+def test_a_learner_with_more_features_than_the_service_takes_is_refused(
+    client: httpx.Client, store: kh.Store
+) -> None:
+    names = ",".join(f"c{j}" for j in range(2001)).encode()
+    data = {"form": form_key(client.get("/admin")), "name": "wide", "budget": "1", "sparsity": "1"}
+    page = client.post("/admin/learners", data=data, files={"table": ("t.csv", names)})
+    assert page.status_code == 422
+    assert "may have 2,000" in page.text
+    assert "wide" not in store.names()
+
+
 @pytest.mark.parametrize("data", [{"days": "x", "role": "read"}, {"days": "²", "role": "read"}, {}])
 def test_a_key_that_makes_no_sense_is_refused(
     client: httpx.Client, ring: KeyRing, data: dict[str, str]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -232,6 +233,27 @@ def test_pages_allow_no_script_but_their_own_and_are_not_kept(client: httpx.Clie
     assert page.headers["cache-control"] == "no-store"
     assert " style=" not in page.text
     assert " onclick=" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"files": {"v0": ("a.txt", b"1"), "v1": ("b.txt", b"2")}}, 422),
+        ({"data": {f"x{i}": "1" for i in range(25_000)}}, 400),
+        ({"content": b"junk", "headers": {"content-type": "multipart/form-data"}}, 400),
+        ({"content": b"junk", "headers": {"content-type": "multipart/form-data; boundary=x"}}, 400),
+        ({"json": {"v0": 1, "v1": 2}}, 422),
+        ({"data": {"v0": "9" * 100_000, "v1": "\x00"}}, 422),
+    ],
+)
+def test_forms_that_no_page_sends_are_refused_by_a_page(
+    client: httpx.Client, store: kh.Store, sent: dict[str, Any], status: int
+) -> None:
+    place = next_example(client, "ward")
+    page = client.post(f"{place}/values", **sent)
+    assert page.status_code == status
+    assert "<main" in page.text
+    assert store.tickets("ward")[0].state == "asked"
 
 
 class Simulated:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import HTTPException, Request, Response
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from keyhole.errors import KeyholeError
 from keyhole.service.pages.rendering import error_page, go
@@ -26,6 +27,7 @@ REMEDIES = {
     "StoreDamagedError": "Tell whoever runs this service; other learners are served meanwhile.",
 }
 WORDS = {
+    400: "Open the page again and send the form from there.",
     403: "Ask whoever runs this service for a key that may do this.",
     404: "Check the address, or start again from the dashboard.",
     409: "Look at the example as it is now, and go on from there.",

@@ -67,6 +67,7 @@ def create(request: Request, form: Form) -> Response:
     try:
         with tempfile.TemporaryDirectory(prefix="keyhole-") as folder:
             new = wanted(form, Path(folder))
+            _refuse_too_wide(request, new.problem.d)
             store.create(
                 new.name,
                 new.problem,
@@ -84,6 +85,16 @@ def create(request: Request, form: Form) -> Response:
     if warm_up := getattr(request.app.state, "warm_up", None):
         response.background = BackgroundTask(warm_up, new.name)
     return response
+
+
+def _refuse_too_wide(request: Request, d: int) -> None:
+    """ProblemError for more features than the service takes: memory grows with their square."""
+    settings = getattr(request.app.state, "settings", None)
+    if settings is not None and d > settings.features:
+        raise ProblemError(
+            f"the file has {d:,} features, and a learner made here may have {settings.features:,}: "
+            "make it with `keyhole create`"
+        )
 
 
 @router.post("/admin/keys")

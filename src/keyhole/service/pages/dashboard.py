@@ -13,6 +13,8 @@ from keyhole.service.pages.access import ANY, PageRoute, allow, may, store_of
 from keyhole.service.pages.glance import AGE_WORDS, glance
 from keyhole.service.pages.notebook import notebook
 from keyhole.service.pages.rendering import render
+from keyhole.service.pages.words import number
+from keyhole.store import Store
 
 SHOWN = 6  # learners with pictures: those that were used last
 
@@ -36,9 +38,21 @@ def dashboard(request: Request) -> Response:
         ages=AGE_WORDS,
         refused=_facts(getattr(request.app.state, "refused", None)),
         place=store.url,
-        facts=_facts(getattr(store, "figures", None)),
+        facts=_of_the_store(store),
         ready=store.ready,
     )
+
+
+def _of_the_store(store: Store) -> dict[str, str]:
+    """How often the store commits, how much at once, and how long that takes."""
+    writer = store._writer  # what it counts is not public yet
+    if not writer.groups:
+        return {}
+    return {
+        "commits since the start": f"{writer.groups:,}",
+        "requests per commit": number(writer.requests / writer.groups),
+        "the last commit took": f"{number(1e3 * writer.commit_seconds, 3)} ms",
+    }
 
 
 def _facts(source: Any) -> dict[str, Any]:
