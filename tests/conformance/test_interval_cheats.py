@@ -6,8 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.calibration import Calibration
 from keyhole.problem import Floats
+from keyhole.residuals import Residuals
 from keyhole.saving.snapshot import State
 from keyhole.testing import intervals as checks
 
@@ -38,7 +38,7 @@ class Forgets(kh.RunningMean):
 
     def tell(self, seen: kh.Observation, y: float) -> None:
         super().tell(seen, y)
-        self._calibration = Calibration()
+        self._residuals = Residuals()
 
 
 class TooShort(kh.RunningMean):
@@ -58,7 +58,7 @@ class PredictsAgain(kh.RunningMean):
 
     def tell(self, seen: kh.Observation, y: float) -> None:
         if seen.prediction is None:
-            self._calibration.forget(seen.round)
+            self._residuals.forget(seen.round)
         super().tell(seen, y)
 
 
@@ -68,7 +68,7 @@ class StartsAnew(kh.RunningMean):
     @classmethod
     def from_state(cls, state: State) -> Self:
         learner = super().from_state(state)
-        learner._calibration = Calibration()
+        learner._residuals = Residuals()
         return learner
 
 
@@ -76,9 +76,9 @@ class PlaysUnheard(kh.RunningMean):
     """Its blocks do not count."""
 
     def advance(self, X: Any, y: Floats, bought: NDArray[Any] | None = None) -> Floats:
-        heard, self._calibration = self._calibration, Calibration()
+        heard, self._residuals = self._residuals, Residuals()
         predictions = super().advance(X, y, bought)
-        self._calibration = heard
+        self._residuals = heard
         return predictions
 
 
@@ -86,7 +86,7 @@ class KeepsWhatWasDropped(kh.RunningMean):
     """What was issued for a ticket that is dropped stays."""
 
     def drop(self, ticket: kh.Ticket) -> None:
-        self.__dict__.setdefault("_all", []).append(self._calibration._issued.get(ticket.round))
+        self.__dict__.setdefault("_all", []).append(self._residuals._issued.get(ticket.round))
         super().drop(ticket)
 
 

@@ -64,7 +64,7 @@ def test_the_game_itself_does_not_change() -> None:
     assert "interval" not in str(ours)
     states = [dict(learner.state().parts) for learner in (plain, watched)]
     for state in states:
-        del state["calibration"]
+        del state["residuals"]
     assert repr(states[0]) == repr(states[1])
 
 
@@ -98,10 +98,10 @@ def test_ledgers_with_and_without_intervals_add() -> None:
 def test_tracking_goes_on_after_the_game() -> None:
     learner = kh.RunningMean(PROBLEM)
     kh.play(learner, stream(700), coverage=0.9)
-    calibration = learner.calibration()
+    calibration = learner.residuals()
     assert calibration.coverages == (0.9,)
     assert calibration.told == 700
-    assert calibration is not learner.calibration()
+    assert calibration is not learner.residuals()
 
 
 def test_a_learner_without_intervals_gets_them_from_its_errors() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.calibration import RECENT
 from keyhole.game import Observer, PlayedBlock
 from keyhole.model import SparseModel
 from keyhole.problem import Floats, Learner
+from keyhole.residuals import RECENT
 
 ENOUGH = 30  # rows, to go by a model's own errors
 

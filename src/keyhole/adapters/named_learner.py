@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.adapters.price_lists import cut_to_budget, for_names
-from keyhole.calibration import Calibrated
 from keyhole.learners import LEARNERS
 from keyhole.learners.auto import AutoLearner
 from keyhole.price_table import PriceTable
@@ -25,6 +24,7 @@ from keyhole.problem import (
     TicketError,
     plays_blocks,
 )
+from keyhole.residuals import HasIntervals
 from keyhole.saving.api import from_bytes, to_bytes
 
 Names = tuple[Hashable, ...]
@@ -118,7 +118,7 @@ class Player:
     def interval(self, values: Floats, coverage: float) -> tuple[float, float]:
         """Where the label will be, in that share of rounds; for any row, so nothing is issued."""
         self._last = self._seen(values)
-        if not isinstance(self.learner, Calibrated):
+        if not isinstance(self.learner, HasIntervals):
             return -math.inf, math.inf
         found = self.learner.interval(self._last, coverage, issue=False)
         return found.low, found.high

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.adapters.model_errors import ENOUGH, RecentRows
 from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
-from keyhole.calibration import Calibrated, range_of
 from keyhole.errors import LARGEST
 from keyhole.game import play
 from keyhole.game.history import study_first
@@ -32,6 +31,7 @@ from keyhole.problem import (
     ProblemError,
     whole_number,
 )
+from keyhole.residuals import HasIntervals, range_of
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
 
@@ -223,7 +223,7 @@ class KeyholeRegressor(_Regressor):
         """
         predictions, share = self.predict(X), a_coverage(coverage)
         ends = range_of(self._errors, share)
-        if len(self._errors) < ENOUGH and isinstance(self.learner_, Calibrated):
+        if len(self._errors) < ENOUGH and isinstance(self.learner_, HasIntervals):
             ends = self.learner_.error_range(share)
         both: Floats = predictions[:, np.newaxis] + np.array(ends)
         return both

@@ -158,16 +158,16 @@ def _model(
 
 def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
     """How far below and above its predictions labels were, in that share of rounds."""
-    from keyhole.calibration import Calibrated
     from keyhole.learners.yes_no import YesNoLearner
     from keyhole.problem import DataError
+    from keyhole.residuals import HasIntervals
 
     if isinstance(learner, YesNoLearner):
         raise DataError(
             f"--coverage {coverage:g}: {path} predicts probabilities, which say themselves how "
             "sure they are; leave --coverage out"
         )
-    ends = learner.error_range(coverage) if isinstance(learner, Calibrated) else (-inf, inf)
+    ends = learner.error_range(coverage) if isinstance(learner, HasIntervals) else (-inf, inf)
     if not all(map(isfinite, ends)):
         raise DataError(
             f"--coverage {coverage:g}: {path} does not know how far its predictions were off; it "

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.calibration import Calibrated, Calibration
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
 from keyhole.game.history import study_first
@@ -36,6 +35,7 @@ from keyhole.problem import (
     rows_and_labels,
     whole_number,
 )
+from keyhole.residuals import HasIntervals, Residuals
 
 
 def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
@@ -192,7 +192,7 @@ class Game:
         self._round = learner.round  # the last one
         self._checkpoint = next_checkpoint(self._round)
         self._coverage = None if coverage is None else a_coverage(coverage)
-        self._calibration: Calibration | None = None  # from the first round on
+        self._residuals: Residuals | None = None  # from the first round on
 
     def enough(self) -> bool:
         """Whether an observer wants the game to end."""
@@ -267,18 +267,18 @@ class Game:
 
     def _calibrate(self) -> None:
         """Before the first round: the learner's calibration as it is then, or one for it."""
-        if self._coverage is None or self._calibration is not None:
+        if self._coverage is None or self._residuals is not None:
             return
-        if isinstance(self._learner, Calibrated):
+        if isinstance(self._learner, HasIntervals):
             self._learner.track_coverage(self._coverage)
-            self._calibration = self._learner.calibration()
+            self._residuals = self._learner.residuals()
         else:
-            self._calibration = Calibration()
+            self._residuals = Residuals()
 
     def _enter_intervals(self, y_hat: Floats, y: Floats, ends: Floats | None) -> None:
-        if self._coverage is None or self._calibration is None:
+        if self._coverage is None or self._residuals is None:
             return
-        found = self._calibration.play_block(y_hat, y, self._coverage)
+        found = self._residuals.play_block(y_hat, y, self._coverage)
         self.ledger.add_intervals(self._coverage, found, y)
         if ends is not None:
             ends[:] = found

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
-from keyhole.calibration import Calibration
 from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.hearing import WRAPPERS
@@ -34,6 +33,7 @@ from keyhole.problem import (
     refuse_round,
     rows_and_labels,
 )
+from keyhole.residuals import Residuals
 from keyhole.saving.snapshot import State, restore, snapshot
 from keyhole.saving.soundness import prove, prove_tickets
 from keyhole.tickets import Desk
@@ -61,7 +61,7 @@ class LearnerBase(OneAtATime, ABC):
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
     touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
 
-    **Intervals**: nothing to do. Every label that is told reaches a `Calibration` beside the
+    **Intervals**: nothing to do. Every label that is told reaches a `Residuals` beside the
     learner, with the prediction that was made for it, and `interval` is made from that.
 
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
@@ -121,7 +121,7 @@ class LearnerBase(OneAtATime, ABC):
             "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
-        self._desk, self._calibration = Desk(problem), Calibration()
+        self._desk, self._residuals = Desk(problem), Residuals()
 
     @classmethod
     def memory(cls, problem: Problem) -> float:
@@ -211,8 +211,8 @@ class LearnerBase(OneAtATime, ABC):
         """
         share, prediction = a_coverage(coverage), float(self.predict(seen))
         if not issue:
-            return self._calibration.look(prediction, share)
-        return self._calibration.issue(seen.ticket.round, prediction, share)
+            return self._residuals.look(prediction, share)
+        return self._residuals.issue(seen.ticket.round, prediction, share)
 
     @one_at_a_time
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
@@ -221,7 +221,7 @@ class LearnerBase(OneAtATime, ABC):
         For predictions that are made without a ticket, such as those of `model()`, of which no
         label is told. It holds for rows like those, in any order; infinite while there are too few.
         """
-        return self._calibration.error_range(coverage)
+        return self._residuals.error_range(coverage)
 
     @one_at_a_time
     def track_coverage(self, coverage: float) -> None:
@@ -230,12 +230,12 @@ class LearnerBase(OneAtATime, ABC):
         Labels that come from now on are then learnt from one by one, not only the last 512 of them
         when the first interval is asked for.
         """
-        self._calibration.track(coverage)
+        self._residuals.track(coverage)
 
     @one_at_a_time
-    def calibration(self) -> Calibration:
+    def residuals(self) -> Residuals:
         """What intervals are made from, as a copy: the errors so far, never the learner itself."""
-        return copy.deepcopy(self._calibration)
+        return copy.deepcopy(self._residuals)
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
@@ -249,7 +249,7 @@ class LearnerBase(OneAtATime, ABC):
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket."""
         self._desk.drop(ticket)
-        self._calibration.forget(ticket.round)
+        self._residuals.forget(ticket.round)
 
     @one_at_a_time
     def advance(
@@ -283,7 +283,7 @@ class LearnerBase(OneAtATime, ABC):
             else:
                 cut_off_largest_rounds(predictions[told])
             self._desk.skip(played, y[told])
-            self._calibration.hear_block(predictions[told], y[told])
+            self._residuals.hear_block(predictions[told], y[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
@@ -347,7 +347,7 @@ class LearnerBase(OneAtATime, ABC):
     @one_at_a_time
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
-        parts = {**self._parts(), "calibration": self._calibration}
+        parts = {**self._parts(), "residuals": self._residuals}
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
 
     @classmethod
@@ -359,9 +359,9 @@ class LearnerBase(OneAtATime, ABC):
             prove(part, where, sizes)
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
-        if "calibration" in state.parts:  # not in files from before there were intervals
-            learner._calibration = Calibration().with_arrays(state.part("calibration"))
-            learner._calibration.refuse_unless_open({t.round for t in learner._desk.open})
+        if "residuals" in state.parts:  # not in files from before there were intervals
+            learner._residuals = Residuals().with_arrays(state.part("residuals"))
+            learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
         learner._resume()
         return learner
 

@@ -1,4 +1,4 @@
-"""What a learner is told, its calibration hears too, whoever wrote the learner's `tell`."""
+"""What a learner is told, its record of errors hears too, whoever wrote the learner's `tell`."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def noting(predict: Method) -> Method:
 
 
 def hearing(tell: Method) -> Method:
-    """The method, after which the calibration has heard the label; an error changes neither."""
+    """The method, after which the record of errors has heard the label; an error changes neither."""
 
     @functools.wraps(tell)
     def told(self: LearnerBase, seen: Observation, y: float) -> None:
         with self._lock:
-            heard, prediction = self._calibration.told, _as_issued(self, seen)
+            heard, prediction = self._residuals.told, _as_issued(self, seen)
             tell(self, seen, y)
-            if self._calibration.told == heard and prediction is not None:  # no `tell` within it
-                self._calibration.hear(seen.ticket.round, prediction, finite_label(y))
+            if self._residuals.told == heard and prediction is not None:  # no `tell` within it
+                self._residuals.hear(seen.ticket.round, prediction, finite_label(y))
 
     return told
 
 
 def forgetting(drop: Method) -> Method:
-    """The method, after which the calibration has forgotten the ticket."""
+    """The method, after which the record of errors has forgotten the ticket."""
 
     @functools.wraps(drop)
     def dropped(self: LearnerBase, ticket: Ticket) -> None:
         with self._lock:
             drop(self, ticket)
-            self._calibration.forget(ticket.round)
+            self._residuals.forget(ticket.round)
 
     return dropped
 
@@ -66,7 +66,7 @@ def _as_issued(learner: LearnerBase, seen: Observation) -> float | None:
     """What was predicted, or else is predicted now; None for what `tell` is going to refuse."""
     if not isinstance(seen, Observation):
         return None
-    prediction = learner._calibration.prediction(seen.ticket.round)
+    prediction = learner._residuals.prediction(seen.ticket.round)
     if prediction is None:
         prediction = seen.prediction
     if prediction is None:

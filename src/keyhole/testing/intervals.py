@@ -51,7 +51,7 @@ def _round(learner: Any, x: Floats) -> Observation:
 def _parts(learner: Any) -> dict[str, Any]:
     """The state but for the calibration."""
     parts = dict(learner.state().parts)
-    parts.pop("calibration", None)
+    parts.pop("residuals", None)
     return parts
 
 

@@ -39,7 +39,7 @@ def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def forged(state: State, path: tuple[Any, ...], value: Any) -> bytes:
-    tree = copy.deepcopy(dict(state.parts["calibration"]))
+    tree = copy.deepcopy(dict(state.parts["residuals"]))
     inside = tree
     for key in path[:-1]:
         inside = inside[key]
@@ -48,7 +48,7 @@ def forged(state: State, path: tuple[Any, ...], value: Any) -> bytes:
         with np.errstate(invalid="ignore"):
             value = np.full_like(old, np.array(value).astype(old.dtype))
     inside[path[-1]] = value
-    return encode(replace(state, parts={**state.parts, "calibration": tree}), "test")
+    return encode(replace(state, parts={**state.parts, "residuals": tree}), "test")
 
 
 def play_on(learner: Any) -> None:
@@ -65,7 +65,7 @@ def play_on(learner: Any) -> None:
 
 def test_every_number_of_it() -> None:
     state, refused, played = genuine().state(), 0, 0
-    paths = list(leaves(state.parts["calibration"]))
+    paths = list(leaves(state.parts["residuals"]))
     assert len(paths) >= 18
     for path in paths:
         for value in BAD:
@@ -105,7 +105,7 @@ def test_what_cannot_be_is_named(path: tuple[str, ...], value: Any, words: str) 
 
 def test_files_without_one_begin_anew() -> None:
     state = genuine().state()
-    parts = {key: part for key, part in state.parts.items() if key != "calibration"}
+    parts = {key: part for key, part in state.parts.items() if key != "residuals"}
     learner = from_bytes(encode(replace(state, parts=parts), "test"), kh.RunningMean)
-    assert learner.calibration().told == 0
+    assert learner.residuals().told == 0
     play_on(learner)

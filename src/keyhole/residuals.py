@@ -48,7 +48,7 @@ class IssuedTickets(NamedTuple):
     edges: Annotated[Floats, Holds(least=-FARTHEST, infinite=True)]
 
 
-class Calibration:
+class Residuals:
     """Follows the errors of predictions, and issues intervals around the next ones.
 
     A coverage is tracked from the first time it is asked for. It then starts from the last 512
@@ -64,12 +64,12 @@ class Calibration:
 
     Examples
     --------
-    >>> calibration = Calibration()
-    >>> calibration.hear_block(np.zeros(99), np.tile([1.0, -1.0, 0.5], 33))
-    >>> print(calibration.issue(100, 5.0, 0.9))
+    >>> residuals = Residuals()
+    >>> residuals.hear_block(np.zeros(99), np.tile([1.0, -1.0, 0.5], 33))
+    >>> print(residuals.issue(100, 5.0, 0.9))
     5 (90 % between 3.94... and 6.10...)
-    >>> calibration.hear(100, 5.0, 5.5)
-    >>> calibration.coverages, calibration.told
+    >>> residuals.hear(100, 5.0, 5.5)
+    >>> residuals.coverages, residuals.told
     ((0.9,), 100)
     """
 
@@ -193,8 +193,8 @@ class Calibration:
             "longest": self.longest,
             "coverages": self._coverages.copy(),
             "recent": self._in_order(),
-            "trackers": pack(self._trackers, "calibration.trackers"),
-            "issued": pack(self._saved_tickets(), "calibration.issued"),
+            "trackers": pack(self._trackers, "residuals.trackers"),
+            "issued": pack(self._saved_tickets(), "residuals.issued"),
         }
 
     def _saved_tickets(self) -> IssuedTickets:
@@ -214,7 +214,7 @@ class Calibration:
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """A new one with these, or a StateError that names what in them cannot be."""
-        where, new = "calibration", type(self)()
+        where, new = "residuals", type(self)()
         trees = entries(arrays, list(new.arrays()), where)
         new.told = fit(0, trees["told"], f"{where}.told")
         new.longest = fit(0, trees["longest"], f"{where}.longest")
@@ -248,7 +248,7 @@ class Calibration:
     def refuse_unless_open(self, rounds: set[int]) -> None:
         """StateError if something was issued for a ticket that is not open."""
         for round in sorted(self._issued.keys() - rounds)[:1]:
-            raise StateError(f"calibration.issued: the ticket of round {round} is not open")
+            raise StateError(f"residuals.issued: the ticket of round {round} is not open")
 
 
 def range_of(errors: Floats, coverage: float) -> tuple[float, float]:
@@ -288,7 +288,7 @@ def _refuse_odd_counts(trackers: Trackers, where: str) -> None:
 
 
 @runtime_checkable
-class Calibrated(Protocol):
+class HasIntervals(Protocol):
     """A learner that issues intervals."""
 
     def interval(
@@ -302,5 +302,5 @@ class Calibrated(Protocol):
     def track_coverage(self, coverage: float) -> None:
         """Prepare for intervals of this coverage."""
 
-    def calibration(self) -> Calibration:
+    def residuals(self) -> Residuals:
         """What they are made from, as a copy."""
