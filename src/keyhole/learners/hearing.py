@@ -30,7 +30,7 @@ def noting(predict: Method) -> Method:
 
 
 def hearing(tell: Method) -> Method:
-    """The method, after which the record of errors has heard the label; an error changes neither."""
+    """The method, after which the label is in the record of errors; an error changes neither."""
 
     @functools.wraps(tell)
     def told(self: LearnerBase, seen: Observation, y: float) -> None:
