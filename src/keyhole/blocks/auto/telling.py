@@ -11,7 +11,7 @@ from keyhole.blocks.auto.advice import Advice, Fewer, More, Worth, worths
 from keyhole.blocks.auto.beyond import Beyond, at_least, at_most, beyond
 from keyhole.blocks.auto.explanation import Line
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
-from keyhole.blocks.auto.worth import joint_fit
+from keyhole.blocks.auto.worth import joint_fit, often_read
 from keyhole.blocks.fit.forward import select
 from keyhole.blocks.sums.running import centre
 from keyhole.problem import Floats, Indices
@@ -45,7 +45,8 @@ class Valued(NamedTuple):
 def valued(s: Settings, state: State, lead: int, name: Name, cost: Cost | None = None) -> Valued:
     """By the sums of the leading memory, or of the longest while that one has none."""
     source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
-    chosen = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
+    found = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
+    chosen = often_read(state.kept, source, found)
     fit = joint_fit(state.kept, source, chosen, state.peaks, reach(state))
     others = beyond(state.kept, source, chosen, state.peaks, fit)
     names = [name(j) for j in chosen.tolist()]

@@ -80,6 +80,21 @@ def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, rea
     return Joint(weights, errors, R, r, left, noise, chance, 1.0 / rounds, tail, float(label_tail))
 
 
+def often_read(kept: Memories, memory: int, features: Indices) -> Indices:
+    """Those that were read in twice as many rounds as there are of them, and four more.
+
+    With fewer a joint fit says nothing. With prices many seem significant that were bought a few
+    times: the rarest go first.
+    """
+    V = np.asarray(features, dtype=np.int64)
+    while len(V):
+        rounds = effective_rounds(kept, memory, kept.n[memory, V])
+        if rounds.min() >= 2.0 * (len(V) + 2.0):
+            break
+        V = np.delete(V, int(rounds.argmin()))
+    return V
+
+
 def common_reads(n: Floats, V: Indices, others: Floats) -> Floats:
     """How many rounds read a feature of V and one that was read so often, about; not scaled.
 
@@ -112,6 +127,13 @@ def _correlations(
     level, mean = float(c[-1]) / total, G[-1, V] / reads
     S = np.zeros((m + 1, m + 1))
     S[:m, :m] = G[np.ix_(V, V)] / pairs - np.outer(mean, mean)
+    # A correlation beyond 1: these two were read together more often than that, as the members of
+    # a panel are. In every round that read the rarer one, then.
+    size = np.sqrt(np.maximum(np.diag(S)[:m], 0.0))
+    beyond = np.abs(S[:m, :m]) > np.outer(size, size) * (1.0 + TINY)
+    if beyond.any():
+        pairs = np.where(beyond, np.minimum.outer(reads, reads), pairs)
+        S[:m, :m] = G[np.ix_(V, V)] / pairs - np.outer(mean, mean)
     S[m, :m] = S[:m, m] = c[V] / reads - mean * level
     S[m, m] = float(kept.yy[memory]) / total - level * level
     square = np.append(G[V, V] / reads, float(kept.yy[memory]) / total)
