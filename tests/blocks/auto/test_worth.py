@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.auto.advice import worths
-from keyhole.blocks.auto.worth import Joint, joint_fit, least_missed, lost_without
+from keyhole.blocks.auto.worth import Joint, joint_fit, least_missed, lost_without, often_read
 from keyhole.blocks.sums.memories import Memories, memories, remember
 from keyhole.problem import Floats
 
@@ -209,3 +209,30 @@ def test_a_value_far_out_widens_the_error() -> None:
     X[0, 0] = 40.0
     calm = fitted(X, y)._replace(tail=np.zeros(4), label_tail=0.0)
     assert lost_without(fitted(X, y), [0])[1] > 1.5 * lost_without(calm, [0])[1]
+
+
+def test_members_of_a_panel_are_read_together() -> None:
+    """Their correlation is that of the rounds that read both, not one beyond 1."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((N, 4)) + 0.6 * rng.standard_normal((N, 1)) + 1.0
+    y = X @ np.array([1.0, 1.0, 0.5, 0.0]) + rng.standard_normal(N)
+    kept, panel, rest = memories(4, [math.inf]), slice(0, 60), slice(60, N)
+    remember(kept, np.arange(3), X[panel, :3], y[panel])
+    remember(kept, np.array([0, 3]), X[rest][:, [0, 3]], y[rest])
+    fit = joint_fit(kept, 0, np.arange(3), np.abs(X - 1.0).max(axis=0), 9.0)
+    together = np.corrcoef(X[panel, 1], X[panel, 2])[0, 1]
+    assert fit.R[1, 2] == pytest.approx(together, abs=0.05)
+    assert np.isfinite(fit.errors).all()
+    assert (fit.errors < 1.0).all()
+
+
+def test_features_that_were_hardly_read_are_not_fitted() -> None:
+    X, y = rows()
+    kept = memories(4, [math.inf])
+    remember(kept, np.arange(4), X[:11], y[:11])
+    remember(kept, np.arange(3), X[11:13, :3], y[11:13])
+    remember(kept, np.array([0, 1]), X[13:, :2], y[13:])
+    # 4 features want 12 reads: the last has 11. Then 3 want 10: the third has 13.
+    assert often_read(kept, 0, np.arange(4)).tolist() == [0, 1, 2]
+    assert often_read(kept, 0, np.array([3])).tolist() == [3]
+    assert often_read(kept, 0, np.array([], dtype=np.int64)).tolist() == []
