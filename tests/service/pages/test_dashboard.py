@@ -56,6 +56,19 @@ def test_sections_come_in_the_order_in_which_they_are_looked_for(store: kh.Store
         for heading in ("Model", "What is bought now, and why", "Life lines", "Loss over time"):
             assert f"<h2>{heading}</h2>" in page.text
         assert 'data-chart="loss"' in page.text
+        assert "lost without it" in page.text
+
+
+def test_a_prediction_has_its_interval_beside_it(store: kh.Store) -> None:
+    store.create("ward", kh.Problem(4, 1, 2, ("a", "b", "c", "d")), "fixed")
+    with browsing(paged(store)) as client:
+        for told in (0, 10):
+            if told:
+                play(store, "ward", told)
+            [ticket] = store.ask("ward")
+            store.fill(ticket.id, {"a": 1.0})
+            page = client.get(f"/counter/ward/{ticket.id}")
+            assert ("90 % of labels lie within" in page.text) == (told > 0)
 
 
 @pytest.mark.parametrize("path", ["/", "/counter", "/counter/h", "/learners/h"])

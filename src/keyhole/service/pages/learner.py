@@ -59,7 +59,7 @@ def learner(request: Request, name: str) -> Response:
 def _why(explanation: Any) -> list[Any]:
     """What is bought now: what is kept first, and the most useful of it."""
     lines = [] if explanation is None else list(explanation.lines)
-    return sorted(lines, key=lambda line: (ORDER.get(line.why, 3), -line.gain))
+    return sorted(lines, key=lambda line: (ORDER.get(line.why, 3), -(line.lost or 0.0)))
 
 
 def _charts(info: LearnerInfo, trace: Trace) -> list[Chart]:
