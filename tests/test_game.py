@@ -270,7 +270,9 @@ def test_observers_are_told_the_same_of_blocks_and_of_single_rounds(
     X, y = kh.streams.collect(stream)
     assert {len(entry.y) for entry in rows.entries} == {1}
     for diary in (blocks, beside, singles, rows):
-        whole = [np.concatenate(part) for part in zip(*(e[1:] for e in diary.entries), strict=True)]
+        assert {entry.ends for entry in diary.entries} == {None}  # nobody asked for intervals
+        parts = zip(*(entry[1:5] for entry in diary.entries), strict=True)
+        whole = [np.concatenate(part) for part in parts]
         assert diary.entries[0].first_round == 1
         assert whole[0].tobytes() == X.tobytes()
         assert whole[1].tobytes() == y.tobytes()

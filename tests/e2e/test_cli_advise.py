@@ -93,6 +93,7 @@ def test_a_saved_learner_that_advises(
         encoding=None, header=None, comment=None, quote=None, sheet=None,
         most=None, scout=None, seed=0, rounds=None, ignore=None,
         categorical=None, separator=None, decimal=".", missing=None, plot=None, prices=None,
+        positive=None, yes_no=None,
         as_json=as_json,
     )  # fmt: skip
     said = capsys.readouterr().out

@@ -42,7 +42,7 @@ def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         ("rooms,rooms,rent\n1,2,3\n", ["columns 1 and 2", "'rooms'"]),
         (GOOD + "inf,1,900\n", ["line 42", "'rooms'", "infinite"]),
         (GOOD + "3,1,-inf\n", ["line 42", "'rent'", "infinite"]),
-        ("rooms,rent\n2,cheap\n3,dear\n", ["'rent'", "line 2"]),
+        ("rooms,rent\n2,cheap\n3,dear\n4,fair\n", ["'rent'", "3 different texts", "--positive"]),
         ("rooms,rent\n2,\n3,NA\n", ["rent"]),
     ],
     ids=[

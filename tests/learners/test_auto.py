@@ -161,7 +161,9 @@ def test_it_explains_what_it_buys() -> None:
     strongest = kept["test 3"]
     assert strongest.lost is not None
     assert strongest.error is not None
-    assert abs(strongest.lost - share) < 4.0 * strongest.error < 0.1
+    assert abs(strongest.lost - share) < 4.0 * strongest.error
+    # Where all were read in every round, 2 R (1 - R^2) / sqrt(n) = 0.012: not much more than that.
+    assert strongest.error < 0.03
     assert {line.why for line in told.lines} <= {"kept", "safety net", "explored"}
     assert abs(sum(told.shares.values()) - 1.0) < 1e-9
     assert "test 3" in str(told)

@@ -1,5 +1,6 @@
 """Several threads on one learner: calls wait for each other, and no label is lost."""
 
+import inspect
 import sys
 import threading
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def test_a_method_that_does_not_wait_is_caught() -> None:
         pass
 
     method: Any = kh.RunningMean.tell
-    Impatient.tell = method.__wrapped__  # type: ignore[method-assign]
+    Impatient.tell = inspect.unwrap(method)  # type: ignore[method-assign]
     learner = Impatient(kh.Problem(6, 2, 4))
     alone = watched(learner)
     learner.tell(learner.ask().fill([]), 1.0)

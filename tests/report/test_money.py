@@ -146,7 +146,7 @@ def test_prices_stand_beside_what_was_bought(limited: Run) -> None:
     assert "<th>price</th>" in rows
     assert rows.count("<tr>") == rows.count("</tr>")
     widths = {row.count("<td") for row in rows.split("<tr>")[2:]}
-    assert widths == {6}
+    assert widths == {8}
 
 
 def test_the_rate_stands_beside_its_comparator(rated: Run, hostile: kh.streams.ArrayStream) -> None:

@@ -63,7 +63,10 @@ WRAPPERS: Mapping[str, Callable[[Method], Method]] = {
 
 
 def _as_issued(learner: LearnerBase, seen: Observation) -> float | None:
-    """What was predicted, or else is predicted now; None for what `tell` is going to refuse."""
+    """What was predicted, or else is predicted now.
+
+    None for what `tell` is going to refuse, and for predictions that are no plain number.
+    """
     if not isinstance(seen, Observation):
         return None
     prediction = learner._residuals.prediction(seen.ticket.round)
@@ -72,6 +75,6 @@ def _as_issued(learner: LearnerBase, seen: Observation) -> float | None:
     if prediction is None:
         try:
             prediction = float(learner.predict(seen))
-        except KeyholeError:
+        except (KeyholeError, TypeError, ValueError):
             return None
     return prediction if math.isfinite(prediction) else None

@@ -30,7 +30,7 @@ class IntervalTrace(Observer):
     >>> learner = kh.RunningMean(kh.Problem(d=4, k=1, budget=1))
     >>> ledger = kh.play(learner, stream, observers=[trace], coverage=0.9)
     >>> trace.ends, trace.covered.round(2)
-    (array([256, 512, 600]), array([0.9 , 0.89, 0.9 ]))
+    (array([256, 512, 600]), array([0.9 , 0.91, 0.89]))
     >>> trace.points.shape
     (600, 4)
     """

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from keyhole.errors import DataError, TicketError, finite_label
-from keyhole.prediction_interval import PredictionInterval, a_coverage
-from keyhole.problem import Floats, Learner, Problem, ProblemError
+from keyhole.problem import Floats, Learner, Problem
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.store import requests
@@ -26,8 +24,9 @@ class StoredLearner:
 
     `ask`, `tell` and `drop` return when what they did is on disk. `tell` fills the ticket if nobody
     has, and keeps the prediction. What only looks (`predict`, `weights`, `intercept`, and `model`,
-    `explain`, `advice` where the learner has them) is not in the log. A deep copy is a learner in
-    memory that goes its own way; the store knows nothing of it.
+    `explain`, `advice` where the learner has them) is not in the log. Intervals, which are judged
+    later, come with `store.fill`. A deep copy is a learner in memory that goes its own way; the
+    store knows nothing of it.
 
     Examples
     --------
@@ -80,23 +79,6 @@ class StoredLearner:
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
         return self._store._look(self._name, lambda learner: learner.predict(seen))
-
-    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
-        """Where the label will be, in that share of rounds; what came back is kept, as by `fill`.
-
-        Asked again for the same ticket, the first one stands. A ProblemError where the learner
-        makes no intervals.
-        """
-        share = a_coverage(coverage)
-        request = Request(self._name, requests.fill_seen(seen, share), ("interval", seen.round))
-        [ticket] = self._store._answer(request, None)
-        if ticket.coverage is None or ticket.prediction is None:
-            raise ProblemError(
-                f"{self._name!r} makes no intervals, or {ticket.id} was filled without one"
-            )
-        low = -math.inf if ticket.low is None else ticket.low
-        high = math.inf if ticket.high is None else ticket.high
-        return PredictionInterval(low, high, ticket.coverage, ticket.prediction)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""

@@ -224,17 +224,6 @@ def tell_seen(seen: Observation, y: float) -> Deed:
     return deed
 
 
-def fill_seen(seen: Observation, coverage: float) -> Deed:
-    """Keep an observation and issue an interval for it, as `interval` of a learner does."""
-
-    def deed(turn: Turn) -> list[str]:
-        ticket = _by_round(turn, seen.ticket)
-        _keep_values(turn, ticket, seen, coverage)
-        return [ticket.id]
-
-    return deed
-
-
 def drop_ticket(given: Ticket) -> Deed:
     """Drop a ticket, as `Learner.drop` does."""
 
