@@ -25,7 +25,7 @@ from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, requests
 from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
 from keyhole.store.database import open_database
-from keyhole.store.learner import StoredLearner
+from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
 from keyhole.store.records import Event, LearnerInfo, StoredTicket
 from keyhole.store.requests import Request
@@ -117,6 +117,11 @@ class Store:
     def commits(self) -> tuple[int, int]:
         """How many transactions this object has committed, and how many requests were in them."""
         return self._writer.groups, self._writer.requests
+
+    @property
+    def last_commit_seconds(self) -> float:
+        """How long the last of those commits took; 0 before the first."""
+        return self._writer.commit_seconds
 
     # Learners
 
@@ -335,7 +340,7 @@ class Store:
         """
         for each in self.names() if name is None else (name,):
             if each not in self._warm:
-                rehearse(self._look(each, making.fresh))
+                rehearse(self._look(each, copied))
                 self._warm.add(each)
 
     def snapshot(self) -> None:

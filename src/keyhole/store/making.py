@@ -89,10 +89,3 @@ def keep(connection: Connection, new: tuple[Tally, Event], learner: Learner, now
     log.add_learner(connection, row)
     log.add_event(connection, row.id, event)
     keep_snapshot(connection, row.id, Awake(learner, 1, event.digest, 0, 0, now), now)
-
-
-def fresh(learner: Learner) -> Learner:
-    """A copy to rehearse with."""
-    from keyhole.store.learner import copied
-
-    return copied(learner)
