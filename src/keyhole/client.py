@@ -105,6 +105,10 @@ class RemoteLearner:
         self._client, self._path, self._problem, self._who = client, path, problem, who
         self._open: dict[int, Issued] = {}
 
+    def __repr__(self) -> str:
+        p = self.problem
+        return f"<RemoteLearner at {self._path}: d={p.d}, k={p.k}, budget={p.budget:g}>"
+
     @property
     def problem(self) -> Problem:
         """The problem it was made for."""

@@ -15,6 +15,7 @@ from keyhole.blocks.exact.priced import best_for_money
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares
 from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
+from keyhole.display import Cell, counted, few, html_table
 from keyhole.errors import true_or_false
 from keyhole.hindsight_cost import Deal, deal_of
 from keyhole.prices import Money, Prices
@@ -68,6 +69,17 @@ class Hindsight:
     def r2(self) -> float:
         """Share of `empty_loss` that the model explains."""
         return 1 - self.loss.high / self.empty_loss if self.empty_loss > 0 else 0.0
+
+    def __repr__(self) -> str:
+        kept = [f"{self.weights[j]:+.4g} × feature {j}" for j in self.support.tolist()]
+        about = f"loss {self.loss} over {counted(self.rounds, 'round')}, R2 {self.r2:.4g}"
+        return f"<Hindsight of {counted(self.k, 'feature')}: {about}; {few(kept)}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [("loss", str(self.loss)), ("R2", self.r2)]
+        rows.append(("intercept", self.intercept))
+        rows += [(f"weight of feature {j}", float(self.weights[j])) for j in self.support.tolist()]
+        return html_table(f"Best {counted(self.k, 'feature')} in hindsight", rows)
 
 
 def hindsight(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.display import Cell, html_table
 from keyhole.errors import shortened
 from keyhole.prices import exchange_rate
 from keyhole.problem import DataError, Floats, Indices, Problem, Round
@@ -269,6 +270,23 @@ class Ledger:
                 self._pad_ends(first.rounds)
                 self._ends.extend(later._ends)
                 self._pad_ends(self.rounds)
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {self}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [("rounds", self.rounds)]
+        if self.rounds:
+            rows += [
+                ("mean squared loss", self.mean_loss),
+                ("features read per example", f"{self.mean_reads:.1f} of {self.problem.d:,}"),
+                ("saved", f"{self.saved:.0%}"),
+            ]
+        if self.rounds and self.problem.prices is not None:
+            rows.append(("money spent per example", self.spent / self.rounds))
+        if self.bounded:
+            rows.append(("within intervals", f"{self.covered_share:.1%} of {self.coverage:.4g}"))
+        return html_table("Ledger", rows)
 
     def __str__(self) -> str:
         d = self.problem.d

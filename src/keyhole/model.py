@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.display import Cell, html_table
+from keyhole.errors import printable
 from keyhole.problem import DataError, Floats, Indices, Learner
 
 
@@ -76,6 +78,17 @@ class SparseModel:
             X = np.where(np.isnan(X), self.centres, X)
         result: Floats = X @ self.weights + self.intercept
         return result
+
+    def __repr__(self) -> str:
+        return f"<SparseModel: {printable(str(self))}>"
+
+    def _repr_html_(self) -> str:
+        doubt = [""] * len(self.names)
+        if self.errors is not None:
+            doubt = [f"± {error:.2g}" for error in self.errors.tolist()]
+        rows: list[tuple[str, Cell, str]] = [("intercept", self.intercept, "")]
+        rows += zip(self.names, self.weights.tolist(), doubt, strict=True)
+        return html_table("Model", rows, ("feature", "weight", "standard error"))
 
     def __str__(self) -> str:
         terms = [

@@ -12,6 +12,7 @@ from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.display import FEW, Cell, few, html_table
 from keyhole.errors import (
     BudgetError,
     DataError,
@@ -196,8 +197,23 @@ class Problem:
             )
 
     def __repr__(self) -> str:
-        about = f"d={self.d}, k={self.k}, budget={self.budget}, names={self.names}"
+        names = self.names
+        if names is not None and len(names) > FEW:
+            shown = f"({', '.join(map(repr, names[:FEW]))}, ...)"
+        else:
+            shown = repr(names)
+        about = f"d={self.d}, k={self.k}, budget={self.budget}, names={shown}"
         return f"Problem({about})" if self.prices is None else f"Problem({about}, prices=...)"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [
+            ("features", self.d),
+            ("features of a model (k)", self.k),
+            ("budget of one example", self.budget),
+        ]
+        if self.names is not None:
+            rows.append(("names", few(self.names)))
+        return html_table("Problem", rows)
 
     @property
     def limit(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keyhole.display import few, html_table
 from keyhole.errors import (
     LARGEST,
     SMALLEST,
@@ -156,6 +157,17 @@ class Ticket:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ticket:
         return self  # nothing in a ticket can change
 
+    def __repr__(self) -> str:
+        return f"<Ticket of round {self.round:,}: buy {few(self._labels())}, for {self.cost:,.10g}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.features.tolist(), self._labels(), strict=True)
+        title = f"Ticket of round {self.round:,}, for {self.cost:,.10g}"
+        return html_table(title, rows, ("feature", "name"))
+
+    def _labels(self) -> tuple[str, ...]:
+        return self.names or tuple(f"feature {j}" for j in self.features.tolist())
+
     @property
     def items(self) -> tuple[str, ...]:
         """What to order: items of a price list, or the features themselves where there is none."""
@@ -297,6 +309,14 @@ class Observation:
         if np.count_nonzero(too_small):
             object.__setattr__(self, "values", np.where(too_small, 0.0, self.values))
         self.values.flags.writeable = False
+
+    def __repr__(self) -> str:
+        pairs = zip(self.ticket._labels(), self.values.tolist(), strict=True)
+        return f"<Observation of round {self.round:,}: {few([f'{n}={v:.6g}' for n, v in pairs])}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.ticket._labels(), self.values.tolist(), strict=True)
+        return html_table(f"Observation of round {self.round:,}", rows, ("feature", "value"))
 
     @property
     def round(self) -> int:

@@ -56,6 +56,14 @@ else:
         """A regressor of scikit-learn."""
 
 
+def names_out(estimator: Any, input_features: Any) -> NDArray[np.object_]:
+    """The names of the features that a fitted estimator predicts from."""
+    _validation.check_is_fitted(estimator)
+    names = np.asarray(_validation._check_feature_names_in(estimator, input_features), dtype=object)
+    used: NDArray[np.object_] = names[estimator.support_]
+    return used
+
+
 class KeyholeRegressor(_Regressor):
     """A sparse linear regression that learns from at most `budget` features of every row.
 
@@ -116,15 +124,13 @@ class KeyholeRegressor(_Regressor):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
-    Guarantee
-    ---------
+    Notes
+    -----
     What is learnt depends on bought values only: the referee of `keyhole.play` audits every block.
     The validation of scikit-learn, however, looks at all of X for NaN before the game begins. The
     support has at most `sparsity` features, except for the baselines "random" (`budget`),
     "full" (all) and "online-lasso" (any number).
 
-    Deviations
-    ----------
     Both limits are cut to what X allows, so that a grid may hold any values: budget to
     n_features_in_, then sparsity to budget; with prices, sparsity to what the budget can buy. There
     are no sample weights. NaN in X is refused, as scikit-learn expects it; values that may be
@@ -227,6 +233,14 @@ class KeyholeRegressor(_Regressor):
             ends = self.learner_.error_range(share)
         both: Floats = predictions[:, np.newaxis] + np.array(ends)
         return both
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the features that `predict` uses: `support_`, by name.
+
+        They are those of the columns of X where it had names, else `input_features`, else x0, x1,
+        and so on, as in feature selectors of scikit-learn.
+        """
+        return names_out(self, input_features)
 
     def _check_parameters(self) -> None:
         learner_row(self.learner)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.adapters.sklearn import KeyholeRegressor
+from keyhole.adapters.sklearn import KeyholeRegressor, names_out
 from keyhole.errors import shortened
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.model import SparseModel
@@ -74,12 +74,10 @@ class KeyholeClassifier(_Classifier):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
-    Guarantee
-    ---------
+    Notes
+    -----
     What is learnt depends on bought values only, as in `KeyholeRegressor`.
 
-    Deviations
-    ----------
     Two classes and no more: for several use `sklearn.multiclass.OneVsRestClassifier`, which fits
     one for each class; each of them buys for itself. There are no sample or class weights.
     Probabilities are calibrated for the learner's own predictions, which may be a mixture of
@@ -122,6 +120,10 @@ class KeyholeClassifier(_Classifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the features that predictions use, as in `KeyholeRegressor`."""
+        return names_out(self, input_features)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keyhole.display import counted, html_table
 from keyhole.problem import Interval, Problem
 
 WIDTH = 96
@@ -102,6 +103,16 @@ class Diagnosis:
     guarantees: tuple[Guarantee, ...]
     recommendation: Recommendation
     proper: Recommendation | None
+
+    def __repr__(self) -> str:
+        rows, found = counted(self.rounds, "row"), counted(len(self.findings), "finding")
+        return f"<Diagnosis of {rows}: {found}, use {self.recommendation.code}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(finding.what, finding.do) for finding in self.findings]
+        rows.append((self.recommendation.why, f"Use {self.recommendation.code}"))
+        title = f"Does this stream fit? {counted(self.rounds, 'row')}, {self.problem.d:,} features"
+        return html_table(title, rows, ("finding", "what to do"))
 
     def __str__(self) -> str:
         return "\n".join([*self._head(), *self._to_do(), *self._outlook(), *self._theory()])

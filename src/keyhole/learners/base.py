@@ -18,6 +18,7 @@ from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.hearing import WRAPPERS
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
+from keyhole.learners.shown import learner_table, shown_learner
 from keyhole.learners.studying import study
 from keyhole.memory import refuse_beyond_memory
 from keyhole.prediction_interval import PredictionInterval, a_coverage
@@ -122,6 +123,12 @@ class LearnerBase(OneAtATime, ABC):
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals()
+
+    def __repr__(self) -> str:
+        return shown_learner(type(self).__name__, self, self.seed, len(self._desk.open))
+
+    def _repr_html_(self) -> str:
+        return learner_table(type(self).__name__, self)
 
     @classmethod
     def memory(cls, problem: Problem) -> float:

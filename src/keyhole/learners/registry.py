@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from keyhole.display import html_table
 from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.saving.snapshot import StatefulLearner
 
@@ -315,7 +316,19 @@ _ROWS = (
     ),
 )
 
-LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
+
+class Learners(dict[str, LearnerRow]):
+    """The learners by name, shown as a list of names."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} learners: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, row.group, row.summary) for name, row in self.items()]
+        return html_table("Learners", rows, ("name", "group", "what it is"))
+
+
+LEARNERS = Learners({row.name: row for row in _ROWS})
 
 # Those that keep nothing for every pair of features, for streams of very many of them.
 SLIM = (

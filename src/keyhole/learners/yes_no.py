@@ -25,6 +25,7 @@ from keyhole.learners.linear_scores import (
 )
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import learner_class
+from keyhole.learners.shown import learner_table
 from keyhole.learners.studying import kept_per_row
 from keyhole.problem import (
     BlockStream,
@@ -139,6 +140,12 @@ class YesNoLearner(OneAtATime):
         if name in OFFERED:
             return getattr(self._inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<YesNoLearner around {self._inner!r}>"
+
+    def _repr_html_(self) -> str:
+        return learner_table(f"YesNoLearner around {type(self._inner).__name__}", self)
 
     @one_at_a_time
     def calibration(self) -> Calibration:

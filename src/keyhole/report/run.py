@@ -12,6 +12,8 @@ import numpy as np
 from keyhole.advice import BudgetCurve
 from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import Diagnosis
+from keyhole.display import Cell, html_table
+from keyhole.errors import printable
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
@@ -132,6 +134,20 @@ class Run:
     probabilities: ProbabilityScores | None = None
     intervals: IntervalTrace | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.learner} on {printable(self.title)}: {self.ledger}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, Cell]] = [
+            ("target", self.target),
+            ("rounds", self.ledger.rounds),
+            ("mean squared loss", self.ledger.mean_loss),
+            (self.yardstick, self.best.loss.high / max(self.best.rounds, 1)),
+            ("R2", self.r2),
+            ("features read per example", f"{self.ledger.mean_reads:.1f} of {self.problem.d:,}"),
+        ]
+        return html_table(f"{self.learner} on {self.title}", rows)
 
     @property
     def weights(self) -> Floats:

@@ -101,6 +101,10 @@ class StoredLearner:
         """The id in the store of a ticket of this learner."""
         return self._store._reader.id_of(self._name, ticket.round)
 
+    def __repr__(self) -> str:
+        p = self._problem
+        return f"<StoredLearner {self._name!r}: d={p.d}, k={p.k}, budget={p.budget:g}>"
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in LOOKS or not self._store._look(self._name, lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")

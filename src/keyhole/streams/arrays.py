@@ -17,6 +17,7 @@ from keyhole.problem import (
     refuse_unless_stream,
     whole_number,
 )
+from keyhole.streams.shown import shown_stream, stream_table
 
 Block = tuple[NDArray[np.floating], Floats]
 
@@ -69,6 +70,12 @@ class ArrayStream:
         self.names = feature_names(names, self.d)
         self.rounds: int | None = len(rows)
 
+    def __repr__(self) -> str:
+        return shown_stream(self)
+
+    def _repr_html_(self) -> str:
+        return stream_table(self)
+
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
@@ -105,6 +112,12 @@ class GeneratedStream:
         self.rounds = rounds
         self.names = feature_names(names, self.d)
         self._chunks = chunks
+
+    def __repr__(self) -> str:
+        return shown_stream(self)
+
+    def _repr_html_(self) -> str:
+        return stream_table(self)
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self._chunks())

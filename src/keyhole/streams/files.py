@@ -17,6 +17,7 @@ from keyhole.streams.csv_text import Withdrawn
 from keyhole.streams.opening import Opened, open_table
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
+from keyhole.streams.shown import shown_stream, stream_table
 from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
 from keyhole.streams.tables import Batch, Table, wanted_rows
 
@@ -83,6 +84,12 @@ class FileStream:
         single = kinds <= set(SINGLE) and bool(kinds & {"float", "halffloat"})
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self._largest = np.finfo(np.float32).max if single else np.float64(LARGEST)
+
+    def __repr__(self) -> str:
+        return shown_stream(self)
+
+    def _repr_html_(self) -> str:
+        return stream_table(self)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:

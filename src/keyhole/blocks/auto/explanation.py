@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from keyhole.display import counted, few, html_table
+
 WORTH_SAYING = 0.02  # of the squared error; less may be chance
 NOTHING_SAID = 0.5  # an error of which two are all there is
 
@@ -69,6 +71,18 @@ class Explanation:
     explained: float | None = None
     explained_error: float | None = None
 
+    def __repr__(self) -> str:
+        kept = [line.name for line in sorted(self.lines, key=_rank) if line.why == "kept"]
+        return f"<Explanation after {counted(self.round, 'round')}: kept are {few(kept)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (line.name, line.why, _weight(line), line.reads, _promise(line))
+            for line in sorted(self.lines, key=_rank)
+        ]
+        head = ("feature", "why", "weight", "reads", "what it is worth")
+        return html_table(f"Bought after {counted(self.round, 'round')}", rows, head)
+
     def __str__(self) -> str:
         if not self.lines:
             return "nothing was asked yet, so nothing is bought"
@@ -117,17 +131,20 @@ def _weight(line: Line) -> str:
     return f"{line.weight:+.4g}{doubt}{long}"
 
 
-def _sentence(line: Line, wide: int) -> str:
+def _promise(line: Line) -> str:
     if line.lost is not None and line.error is not None:
         known = _doubted(line.lost, line.error)
-        lost = "too few reads to say what is lost without it"
         if known:
-            lost = f"{known} of the variance is lost without it"
-        promise = f"weight {_weight(line)}   {lost}"
-    elif line.most is not None:
-        promise = f"would add at most {100.0 * line.most:.1f} % of the variance"
-    else:
-        promise = "too few reads to say what it would add"
+            return f"{known} of the variance is lost without it"
+        return "too few reads to say what is lost without it"
+    if line.most is not None:
+        return f"would add at most {100.0 * line.most:.1f} % of the variance"
+    return "too few reads to say what it would add"
+
+
+def _sentence(line: Line, wide: int) -> str:
+    weight = "" if line.lost is None or line.error is None else f"weight {_weight(line)}   "
+    promise = f"{weight}{_promise(line)}"
     about = f"  {line.why:<11} {line.name:<{wide}}    {promise}   {line.reads} reads"
     if line.price is None:
         return about
