@@ -82,6 +82,8 @@ __all__ = [
     "whole_number",
 ]
 
+SHOWN = 64  # names in the text of a problem
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Problem:
@@ -196,8 +198,15 @@ class Problem:
             )
 
     def __repr__(self) -> str:
-        about = f"d={self.d}, k={self.k}, budget={self.budget}, names={self.names}"
+        if self.names is None or self.d <= SHOWN:
+            names = repr(self.names)
+        else:
+            names = f"({', '.join(map(repr, self.names[:SHOWN]))}, ... {self.d:,} in all)"
+        about = f"d={self.d}, k={self.k}, budget={self.budget}, names={names}"
         return f"Problem({about})" if self.prices is None else f"Problem({about}, prices=...)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Problem:
+        return self  # nothing in a problem can change
 
     @property
     def limit(self) -> int:
