@@ -1,4 +1,4 @@
-"""How often each feature was read, now and at checkpoints, without a copy of all counts for each."""
+"""How often each feature was read, now and at checkpoints, without all counts for each of them."""
 
 from __future__ import annotations
 

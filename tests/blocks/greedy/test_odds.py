@@ -1,4 +1,4 @@
-"""Draws over many experts: by the probabilities that are said, the same whenever the tree was built."""
+"""Draws over many experts: by the probabilities that are said, and the same whenever built."""
 
 import itertools
 import math

@@ -29,8 +29,8 @@ from keyhole.blocks.fit.ensemble import guess, guess_part, learn_part
 from keyhole.blocks.fit.market import cost_of
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
-from keyhole.blocks.greedy.odds import renew
 from keyhole.blocks.greedy.minibatch import first_oversized
+from keyhole.blocks.greedy.odds import renew
 from keyhole.blocks.jit.decorators import inner, kernel, part
 from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
