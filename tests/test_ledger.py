@@ -1,6 +1,7 @@
 """The ledger: sums that add, checkpoints, and block entries equal to single ones to the bit."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.problem import DataError, Problem, Round
+from keyhole.read_counts import ReadCounts
 
 PROBLEM = Problem(d=6, k=1, budget=3)
 
@@ -156,3 +158,43 @@ def test_sums_of_ledgers_add_seconds_and_keep_what_both_kept() -> None:
         assert both.seconds == 2.5
         assert both.keep_predictions == all(keeps)
         assert len(both.predictions) == (4 if all(keeps) else 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=8), st.integers(0, 99))
+def test_checkpoints_have_the_reads_of_their_time(steps: list[tuple[int, bool]], seed: int) -> None:
+    """Kept as differences, few or many of them, they are what copies would be."""
+    rng, counts = np.random.default_rng(seed), ReadCounts(20)
+    marks, copies = [], []
+    for many, marked in steps:
+        counts.add(rng.integers(0, 20, many).astype(np.int32))
+        if marked:
+            marks.append(counts.mark())
+            copies.append(counts.now.copy())
+    assert [counts.at(mark).tolist() for mark in marks] == [copy.tolist() for copy in copies]
+    later = ReadCounts(20)
+    later.add(rng.integers(0, 20, 5))
+    mark = later.mark()
+    later.add(rng.integers(0, 20, 30))
+    both, moved = counts.then(later)
+    assert both.at(moved + mark).tolist() == (counts.now + later.at(mark)).tolist()
+    assert both.at(both.mark()).tolist() == both.now.tolist()
+    assert both.total == counts.total + later.total == both.now.sum()
+
+
+def test_books_of_very_many_features_grow_with_what_is_read() -> None:
+    d, rounds, budget = 300_000, 200, 4
+    ledger, rng = Ledger(Problem(d, 1, budget)), np.random.default_rng(0)
+    weights = np.zeros(d)
+    ledger.mark(weights)
+    tracemalloc.start()
+    try:
+        for t in range(1, rounds + 1):
+            ledger.add(Round(t, np.sort(rng.choice(1_000, budget, replace=False)), 0.0, 0.0))
+            ledger.mark(weights)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    # Of each checkpoint four features and their counts, 12 bytes each, and a few objects.
+    assert kept < rounds * 2_000
+    assert kept < 8 * d  # broken twin: less than one copy of all counts, let alone one each
+    assert ledger.checkpoints[150].reads.sum() == 150 * budget

@@ -12,7 +12,8 @@ import keyhole as kh
 from keyhole import memory
 from keyhole.blocks.sums.gram import Gram
 from keyhole.learners.base import LearnerBase
-from keyhole.learners.registry import SLIM
+from keyhole.learners.registry import SLIM, make_learner
+from keyhole.saving.api import to_bytes
 
 WIDE = 20_000
 
@@ -28,9 +29,37 @@ def pairs_of(name: str) -> float:
     return cls.BYTES_PER_PAIR
 
 
-def test_those_said_to_be_slim_are_all_that_keep_no_pairs() -> None:
-    slim = {name for name in kh.LEARNERS if not pairs_of(name)}
-    assert slim == {*SLIM, "zero", "subset-experts"}  # of no use, or of few features
+@pytest.mark.parametrize("name", kh.LEARNERS)
+def test_rows_say_how_memory_grows(name: str) -> None:
+    """By what the class says of a million features, and by what a small learner saves."""
+    row, d = kh.LEARNERS[name], 10**6
+    cls = row.cls
+    assert issubclass(cls, LearnerBase)
+    if row.memory == "O(d^k)":
+        with pytest.raises(kh.ProblemError, match=r"subsets .* needs O\(d\): .*dual-averaging"):
+            row(kh.Problem(d, 2, 8), seed=0)
+        return
+    needed = cls.memory(kh.Problem(d, 2, 8))
+    sizes = [len(to_bytes(_briefly_played(name, d))) for d in (100, 400)]
+    growth = (sizes[1] - sizes[0]) / 8.0  # in numbers: a header of some size is in both
+    if row.memory == "O(d^2)":
+        assert needed >= 8.0 * d**2
+        assert growth >= (400**2 - 100**2) / 2  # one triangle at least
+    elif row.memory == "O(d)":
+        assert needed == 0.0
+        assert 300 <= growth <= 300 * 16
+    else:
+        assert needed < 1e4
+        assert abs(growth) <= 30
+
+
+def _briefly_played(name: str, d: int) -> kh.Learner:
+    learner = make_learner(name, kh.Problem(d, 2, 8), seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        ticket = learner.ask()
+        learner.tell(ticket.fill(rng.standard_normal(len(ticket.features))), 1.0)
+    return learner
 
 
 @pytest.mark.parametrize("name", [name for name in kh.LEARNERS if pairs_of(name)])

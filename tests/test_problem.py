@@ -1,6 +1,8 @@
 """Problem, Interval and Round: eager checks with messages that name argument, value and remedy."""
 
+import copy
 import math
+import pickle
 import re
 from typing import Any
 
@@ -9,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.problem import Interval, KeyholeError, Problem, ProblemError, Round
+from keyhole import errors
+from keyhole.problem import (
+    Interval,
+    KeyholeError,
+    Problem,
+    ProblemError,
+    Round,
+    feature_names,
+)
+from keyhole.streams import ArrayStream
 
 
 @given(d=st.integers(-2, 6), k=st.integers(-2, 6), budget=st.integers(-2, 6))
@@ -76,3 +87,43 @@ def test_an_interval_is_in_order(low: float, high: float) -> None:
 
 def test_round_loss() -> None:
     assert Round(1, np.array([0]), y=1.0, y_hat=-1.0).loss == 4.0
+
+
+def test_names_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a million features take a while: no copy of a problem looks at them again."""
+    names = tuple(f"gene {j}" for j in range(500))
+    problem = Problem(500, 2, 8, names)
+    assert problem.names == names
+
+    def refuse(names: tuple[str, ...]) -> None:
+        raise AssertionError("looked through again")
+
+    monkeypatch.setattr(errors, "_refuse_odd_names", refuse)
+    with pytest.raises(AssertionError):  # so would this, were it called
+        Problem(500, 2, 8, names)
+    for other in (
+        problem.replace(k=3),
+        problem.whole(),
+        copy.deepcopy(problem),
+        Problem(500, 1, 4, problem.names),
+        ArrayStream(np.zeros((1, 500)), np.zeros(1), problem.names),
+    ):
+        assert other.names is problem.names
+
+
+def test_names_can_be_copied_and_sent() -> None:
+    names = feature_names(["b", "a"], 2)
+    assert names is not None
+    assert names.places == {"b": 0, "a": 1}
+    sent = pickle.loads(pickle.dumps(names))
+    assert (sent, type(sent), sent.places) == (("b", "a"), type(names), names.places)
+    assert len(pickle.dumps(names)) < 100  # without what can be worked out again
+    assert copy.deepcopy(names) is names
+    with pytest.raises(ProblemError, match="3 features, 2 names"):
+        Problem(3, 1, 1, names)
+
+
+def test_the_text_of_a_problem_is_not_a_list_of_a_million_names() -> None:
+    few, many = (Problem(d, 1, 1, [f"g{j}" for j in range(d)]) for d in (64, 100_000))
+    assert repr(few).endswith("'g63'))")
+    assert repr(many).endswith("'g5', ...))")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from benchmarks.common.room import Part, parts_parser, run_parts
 from benchmarks.common.timing import REPEATS
 from benchmarks.common.versions import installed
-from benchmarks.speed import growth, hindsight, imports, play, products, records, tables
+from benchmarks.speed import growth, hindsight, imports, play, products, records, tables, wide
 
 
 def parts(options: argparse.Namespace) -> dict[str, Part]:
@@ -55,6 +55,17 @@ def parts(options: argparse.Namespace) -> dict[str, Part]:
             ),
             tables.table_products,
         ),
+        "net": Part(
+            lambda ask: ask(wide.run_net, [(d,) for d in wide.FEATURES], timed=True),
+            tables.table_net,
+        ),
+        "slim": Part(
+            lambda ask: ask(
+                wide.run_slim, [(name, d) for name in wide.PLAYERS for d in wide.FEATURES],
+                timed=True,
+            ),
+            tables.table_slim,
+        ),
     }  # fmt: skip
     if (river := installed("river")) and installed("pandas"):
         rows = [(*size, seconds, river) for size in records.SIZES if size[0] <= largest]
@@ -68,7 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for and print it."""
     parser = parts_parser("speed", __doc__)
     parser.add_argument("--seconds", type=float, default=0.7, help="for each way, about")
-    parser.add_argument("--largest", type=int, default=5000, help="most features, 30 at least")
+    parser.add_argument(
+        "--largest",
+        type=int,
+        default=5000,
+        help="most features, 30 at least; net and slim have a million",
+    )
     options = parser.parse_args(arguments)
     if options.seconds <= 0 or options.largest < 30:
         parser.error("--seconds must be above 0 and --largest at least 30")

@@ -96,3 +96,22 @@ def table_records(rows: list[Row]) -> str:
         lines.append([f"{row['d']}, {row['budget']}", *cells])
     head = ["records per second: d, budget", "keyhole, rows", "river, rows", "keyhole, frames"]
     return markdown([*head, "river, frames"], lines)
+
+
+def table_net(rows: list[Row]) -> str:
+    """Median and worst of a batch of the safety net, in microseconds."""
+    lines = []
+    for row in rows:
+        steps = (f"{t['median']:.0f} ({t['worst']:.0f})" for t in row["microseconds"].values())
+        lines.append([str(row["d"]), *steps, str(row["built"]), f"{row['bytes a feature']:.2f}"])
+    head = ["d", *(f"{way}, µs" for way in rows[0]["microseconds"])]
+    return markdown([*head, "trees built", "bytes a feature"], lines)
+
+
+def table_slim(rows: list[Row]) -> str:
+    """Median and worst of a round, in milliseconds, and what is saved."""
+    lines = []
+    for row in rows:
+        took = f"{row['milliseconds']['median']:.2f} ({row['milliseconds']['worst']:.2f})"
+        lines.append([row["learner"], str(row["d"]), took, f"{row['bytes']:.1f}"])
+    return markdown(["learner", "d", "ms a round", "bytes a feature"], lines)

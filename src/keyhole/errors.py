@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import operator
 import re
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e150  # of values and labels, in size: the square of anything larger may overflow
 SMALLEST = 1e-150  # values and labels below this in size count as 0: their squares would underflow
+MANY_NAMES = 5_000
 REAL, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 # What a terminal obeys: C0, DEL and C1; marks, separators and overrides of the writing direction.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -180,30 +182,65 @@ def one_of(name: str, value: object, known: Iterable[str]) -> str:
 
 
 def nearest(name: object, names: Sequence[str]) -> str:
-    """The hint ' (did you mean ...?)' for a misspelt name, or an empty string."""
-    close = difflib.get_close_matches(str(name), names, n=1)
+    """The hint ' (did you mean ...?)' for a misspelt name, or an empty string.
+
+    Of more than MANY_NAMES only those that begin alike are compared: all would take minutes.
+
+    >>> nearest("crp_gm", ["age", "crp_mg"]), nearest("g77777x", [f"g{j}" for j in range(100_000)])
+    (" (did you mean 'crp_mg'?)", " (did you mean 'g77777'?)")
+    """
+    given = str(name)
+    if len(names) > MANY_NAMES:
+        start = given[: -(-len(given) // 2)]
+        names = [other for other in names if other.startswith(start)][:MANY_NAMES]
+    close = difflib.get_close_matches(given, names, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def feature_names(names: Sequence[str] | None, d: int) -> tuple[str, ...] | None:
+class FeatureNames(tuple[str, ...]):
+    """Different, non-empty names: those of a million features are not looked through again.
+
+    A tuple in everything; `feature_names` makes them.
+    """
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """The number of each feature, by its name."""
+        return {name: j for j, name in enumerate(self)}
+
+    def __deepcopy__(self, memo: dict[int, object]) -> FeatureNames:
+        return self  # nothing in it can change
+
+    def __getstate__(self) -> None:
+        return None  # `places` can be found again
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> FeatureNames | None:
     """`names` as a tuple of d different non-empty strings, or a ProblemError."""
     if names is None:
         return None
     if isinstance(names, str):
         raise ProblemError(f"names must be a sequence of {d} strings, got the string {names!r}")
-    result = tuple(names)
-    if len(result) != d:
+    known = names if type(names) is FeatureNames else FeatureNames(names)
+    if len(known) != d:
         raise ProblemError(
-            f"names must have one entry per feature: {d} features, {len(result)} names"
+            f"names must have one entry per feature: {d} features, {len(known)} names"
         )
+    if known is not names:
+        _refuse_odd_names(known)
+    return known
+
+
+def _refuse_odd_names(names: FeatureNames) -> None:
+    if set(map(type, names)) == {str} and len({*names, ""}) == len(names) + 1:
+        return
     seen: set[str] = set()
-    for name in result:
+    for name in names:
         if not isinstance(name, str) or not name:
             raise ProblemError(f"names must be non-empty strings, got {name!r}")
         if name in seen:
             raise ProblemError(f"names must be different from each other, {name!r} comes twice")
         seen.add(name)
-    return result
 
 
 def real_numbers(name: str, values: ArrayLike) -> NDArray[np.floating]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from keyhole.display import Cell, html_table
 from keyhole.errors import shortened
 from keyhole.prices import exchange_rate
 from keyhole.problem import DataError, Floats, Indices, Problem, Round
+from keyhole.read_counts import ReadCounts
 
 CHECKPOINTS_PER_DOUBLING = 8
 
@@ -32,12 +33,18 @@ def next_checkpoint(round: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The ledger as it stood after one round."""
+    """The ledger as it stood after one round; `mark` is where `counts` has the reads."""
 
     round: int
     loss: float
-    reads: Indices
     support: tuple[int, ...]
+    counts: ReadCounts = field(repr=False, compare=False)
+    mark: int = field(repr=False, compare=False)
+
+    @property
+    def reads(self) -> Indices:
+        """How often each feature was bought up to then."""
+        return self.counts.at(self.mark)
 
 
 class Ledger:
@@ -78,7 +85,7 @@ class Ledger:
         self.loss = 0.0
         self.seconds = 0.0
         self.most_reads = 0
-        self.reads: Indices = np.zeros(problem.d, dtype=np.int64)
+        self._counts = ReadCounts(problem.d)
         self.checkpoints: list[Checkpoint] = []
         self._spent = self._most_spent = 0  # in the smallest unit of the prices
         items = 0 if problem.prices is None else len(problem.prices.items)
@@ -88,6 +95,11 @@ class Ledger:
         self.bounded = self.covered = 0
         self.width = 0.0
         self._ends = array("d")  # low, high, low, high, ...
+
+    @property
+    def reads(self) -> Indices:
+        """How often each feature was bought."""
+        return self._counts.now
 
     @property
     def last_round(self) -> int:
@@ -102,13 +114,13 @@ class Ledger:
     @property
     def mean_reads(self) -> float:
         """Features read per example."""
-        return int(self.reads.sum()) / self.rounds if self.rounds else math.nan
+        return self._counts.total / self.rounds if self.rounds else math.nan
 
     @property
     def spent(self) -> float:
         """What all examples cost together; without prices, how many features were read."""
         prices = self.problem.prices
-        return float(self.reads.sum()) if prices is None else prices.money(self._spent)
+        return float(self._counts.total) if prices is None else prices.money(self._spent)
 
     @property
     def most_spent(self) -> float:
@@ -172,7 +184,7 @@ class Ledger:
         self._follow(played.round)
         self.rounds += 1
         self.loss += played.loss
-        self.reads[played.features] += 1
+        self._counts.add(played.features)
         self.most_reads = max(self.most_reads, len(played.features))
         if self.problem.prices is not None:
             ordered = self.problem.prices.ordered(played.features[np.newaxis])
@@ -195,7 +207,7 @@ class Ledger:
         # cumsum adds one after the other, as single rounds do; np.sum would add in pairs.
         self.loss = float(np.cumsum(np.concatenate([[self.loss], (y - y_hat) ** 2]))[-1])
         real = bought >= 0
-        self.reads += np.bincount(bought[real], minlength=self.problem.d)
+        self._counts.add(bought[real])
         self.most_reads = max(self.most_reads, int(real.sum(axis=1).max(initial=0)))
         if self.problem.prices is not None:
             ordered = self.problem.prices.ordered(bought)
@@ -224,7 +236,10 @@ class Ledger:
     def mark(self, weights: Floats) -> None:
         """Set a checkpoint after the last round, with the support of the given weights."""
         support = tuple(np.flatnonzero(weights).tolist())
-        self.checkpoints.append(Checkpoint(self.last_round, self.loss, self.reads.copy(), support))
+        counts = self._counts
+        self.checkpoints.append(
+            Checkpoint(self.last_round, self.loss, support, counts, counts.mark())
+        )
 
     def __add__(self, later: Ledger) -> Ledger:
         """The books of two consecutive parts of a game as one; an empty part changes nothing."""
@@ -243,13 +258,17 @@ class Ledger:
         both.loss = self.loss + later.loss
         both.seconds = self.seconds + later.seconds
         both.most_reads = max(self.most_reads, later.most_reads)
-        both.reads = self.reads + later.reads
+        counts, moved = self._counts.then(later._counts)
+        both._counts = counts
         both._spent = self._spent + later._spent
         both._most_spent = max(self._most_spent, later._most_spent)
         both._orders = self._orders + later._orders
-        both.checkpoints = self.checkpoints + [
-            Checkpoint(c.round, self.loss + c.loss, self.reads + c.reads, c.support)
-            for c in later.checkpoints
+        both.checkpoints = [
+            *(replace(c, counts=counts) for c in self.checkpoints),
+            *(
+                replace(c, loss=self.loss + c.loss, counts=counts, mark=moved + c.mark)
+                for c in later.checkpoints
+            ),
         ]
         if both.keep_predictions:
             both._predictions = self._predictions + later._predictions

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.errors import (
     LARGEST,
     SMALLEST,
+    FeatureNames,
     ProblemError,
     nearest,
     positive_number,
@@ -314,10 +315,11 @@ def _is_several(features: object) -> bool:
 
 def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, str], int]:
     """What makes a feature's number of its name or number, or a ProblemError."""
-    places = {name: j for j, name in enumerate(names or ())}
+    known = names if isinstance(names, FeatureNames) else FeatureNames(names or ())
 
     def find(feature: object, where: str) -> int:
         if isinstance(feature, str):
+            places = known.places
             if feature not in places:
                 hint = nearest(feature, names or ()) or (
                     ": features have no names" if not names else ""

@@ -215,6 +215,9 @@ class Problem:
             rows.append(("names", few(self.names)))
         return html_table("Problem", rows)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Problem:
+        return self  # nothing in a problem can change
+
     @property
     def limit(self) -> int:
         """The budget in whole units of the prices; without prices, a number of features."""

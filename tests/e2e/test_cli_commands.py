@@ -112,5 +112,6 @@ def test_theory(cli: Cli) -> None:
 def test_learners(cli: Cli) -> None:
     found = answer(cli("learners", "--json"))
     assert {row["name"] for row in found["learners"]} == set(kh.LEARNERS)
+    assert all(row["memory"] == kh.LEARNERS[row["name"]].memory for row in found["learners"])
     assert all(row["what"] for row in found["learners"])
     assert "online-greedy" in cli("learners").stdout

@@ -40,6 +40,7 @@ BUGS = (
     "errors in place of labels",
     "the last layer learns within a batch",
 )
+MANY_BUG = "many features: the rate is not rounded"
 STUDY_BUGS = (
     "history is charged to the experts",
     "after history, all batches look out",
@@ -247,6 +248,8 @@ class Transcription:
         for i in range(n):
             seen = self.largest[i] ** 2 / (f0 + (1.0 - f0) / d) + self.s[i]
             eta = math.sqrt(math.log(d) / seen) if seen > 0.0 else 1.0
+            if d > 1024 and self.bug != MANY_BUG:
+                eta = 2.0 ** (math.floor(4.0 * math.log2(eta) + 0.5) / 4.0)
             p[i] = np.exp(-eta * (self.L[i] - self.L[i].min()))
             p[i] /= p[i].sum()
             u = uniforms(self.seed, number, 1, purpose=2 * i)[0]

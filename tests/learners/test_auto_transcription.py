@@ -8,7 +8,7 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_games import Case, first_difference
-from tests.helpers.auto_transcription import BUGS, STUDY_BUGS
+from tests.helpers.auto_transcription import BUGS, MANY_BUG, STUDY_BUGS
 
 USUAL = kh.AutoParts()
 OTHER = kh.AutoParts(
@@ -65,6 +65,7 @@ CASES = {
     "after history that misleads": Case((20, 2, 10), 320, "switch", history=160),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
+MANY = Case((1_030, 2, 24), 50, parts=replace(USUAL, slots=8, net=12, shortest=2, longest=4))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -92,3 +93,12 @@ def test_a_mistake_about_history_is_noticed(bug: str) -> None:
         "after history that misleads",
     )
     assert any(first_difference(CASES[name], bug) != "" for name in names)
+
+
+def test_many_features_keep_to_the_rules() -> None:
+    """Beyond 1024 features the net's learning rate is rounded, and draws are made by a tree."""
+    assert first_difference(MANY) == ""
+
+
+def test_a_mistake_about_many_features_is_noticed() -> None:
+    assert first_difference(MANY, MANY_BUG) != ""

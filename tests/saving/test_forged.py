@@ -7,6 +7,7 @@ import io
 import operator
 import os
 import stat
+import tracemalloc
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -210,3 +211,28 @@ def test_a_file_and_its_folder_are_both_on_disk_when_save_returns(
     monkeypatch.setattr(os, "fsync", noted)
     kh.save(waiting(), tmp_path / "a.npz")
     assert synced == [False, True]  # the bytes first, then the name
+
+
+def test_a_member_that_is_not_where_it_is_said_to_be_is_refused() -> None:
+    state = State("X", kh.Problem(8, 2, 5), 0, {}, {"a": np.arange(100.0)})
+    content = bytearray(encode(state, "1"))
+    assert decode(bytes(content)).parts["a"].tolist() == list(range(100))
+    for change in (content.index(b"PK\x03\x04", 4), content.index(b"PK\x03\x04", 4) + 27):
+        other = content.copy()
+        other[change] = 0xFF  # no header there; a name of 65,000 letters
+        other[-64:] = hashlib.sha256(other[:-64]).hexdigest().encode()
+        with pytest.raises(kh.StateError, match=r"a\.npy is not there"):
+            decode(bytes(other))
+
+
+def test_large_states_are_not_copied_again_and_again() -> None:
+    state = State("X", kh.Problem(8, 2, 5), 0, {}, {"a": np.zeros(10**6), "b": np.zeros(10**6)})
+    content, size = encode(state, "1"), 16e6
+    for work, most in ((lambda: encode(state, "1"), 1.7), (lambda: decode(content), 1.1)):
+        tracemalloc.start()
+        try:
+            kept = work()
+            assert tracemalloc.get_traced_memory()[1] < most * size
+        finally:
+            tracemalloc.stop()
+        del kept

@@ -177,3 +177,28 @@ def test_arrays_of_other_lengths_only_where_that_is_loose() -> None:
     for wrong in (1.0, True, None, "1"):
         with pytest.raises(kh.StateError, match=r"^it must be a int"):
             fit(1, wrong, "it")
+
+
+@pytest.mark.parametrize("loose", [False, True])
+def test_names_of_features_are_saved_as_a_tuple(loose: bool) -> None:
+    """A learner may keep those of its problem, which are a little more than one."""
+    names = kh.Problem(2, 1, 1, ["a", "b"]).names
+    tree = pack(names, "names")
+    assert tree == pack(("a", "b"), "names")
+    again = fit(names, tree, "names", loose=loose)
+    assert (again, type(again)) == (("a", "b"), tuple)  # not looked through: it may be forged
+    with pytest.raises(kh.StateError):
+        fit(names, pack(["a", "b"], "names"), "names", loose=loose)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_members_are_what_numpy_writes(order: Any) -> None:
+    array = np.array(np.arange(120.0).reshape(10, 12), order=order)
+    for kept in (array, array[::2], array[:0, ::2]):
+        written = io.BytesIO()
+        np.lib.format.write_array(written, kept, allow_pickle=False)
+        content = encode(state_of(it=kept), "1")
+        if "it.npy" in members_of(content):
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
+                assert file.read("it.npy") == written.getvalue()
+        assert decode(content).parts["it"].tolist() == kept.tolist()

@@ -10,7 +10,9 @@ def learners(as_json: Json = False) -> None:
 
     All but `zero` and the printed ones predict within the range of the labels seen so far. The
     second column says what a learner does with prices: it buys by price; it reads any features, as
-    many as the budget buys whichever they are; it reads nothing, or everything; or it refuses.
+    many as the budget buys whichever they are; it reads nothing, or everything; or it refuses. The
+    third says how the memory it needs grows with the number d of features: those with O(d) are for
+    10,000 features and more.
 
     \b
     Example:
@@ -19,8 +21,9 @@ def learners(as_json: Json = False) -> None:
     from keyhole.cli.output import columns, emit, say
     from keyhole.learners.registry import LEARNERS
 
-    rows = [(name, row.prices, row.summary) for name, row in LEARNERS.items()]
+    rows = [(name, row.prices, row.memory, row.summary) for name, row in LEARNERS.items()]
     if as_json:
-        emit({"learners": [{"name": a, "prices": b, "what": c} for a, b, c in rows]})
+        keys = ("name", "prices", "memory", "what")
+        emit({"learners": [dict(zip(keys, row, strict=True)) for row in rows]})
     else:
-        say(*columns(rows, "<<<", indent=0))
+        say(*columns(rows, "<<<<", indent=0))

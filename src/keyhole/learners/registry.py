@@ -16,6 +16,7 @@ from keyhole.saving.snapshot import StatefulLearner
 
 Group = Literal["recommended", "paper", "literature", "baseline", "reference"]
 Treatment = Literal["by price", "any reads", "reads nothing", "reads all", "refuses"]
+Memory = Literal["O(1)", "O(budget^2)", "O(d)", "O(d^2)", "O(d^k)"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,9 @@ class LearnerRow:
         What it does with the prices of a problem: buys by score and price, within the money; reads
         any `problem.reads` features, for it knows no prices; reads nothing, or everything, so that
         they change nothing; or refuses.
+    memory
+        How what it keeps grows. Those with O(d^2) and O(d^k) are for thousands of features at most,
+        or for tens; what does not fit they refuse before they allocate it.
     learns_by
         The round by which it has half the loss of the running mean on `testing.easy_stream`, and
         conformance checks that: twice what the worst of 16 seeds took. None: it claims nothing.
@@ -62,6 +66,7 @@ class LearnerRow:
     has_intercept: bool = True
     compared: bool = False
     prices: Treatment = "any reads"
+    memory: Memory = "O(d^2)"
     learns_by: int | None = None
 
     @property
@@ -99,6 +104,7 @@ _ROWS = (
         "baseline",
         has_intercept=False,
         prices="reads nothing",
+        memory="O(1)",
     ),
     LearnerRow(
         "mean",
@@ -106,6 +112,7 @@ _ROWS = (
         "Reads nothing and predicts the mean of the labels so far: what any learner should beat.",
         "baseline",
         prices="reads nothing",
+        memory="O(1)",
     ),
     LearnerRow(
         "last-value",
@@ -113,6 +120,7 @@ _ROWS = (
         "Reads nothing and predicts the label told last: hard to beat where labels change slowly.",
         "baseline",
         prices="reads nothing",
+        memory="O(1)",
     ),
     LearnerRow(
         "fixed",
@@ -121,6 +129,7 @@ _ROWS = (
         "baseline",
         settings=CLIPPED,
         prices="by price",
+        memory="O(budget^2)",
     ),
     LearnerRow(
         "random",
@@ -130,6 +139,7 @@ _ROWS = (
         settings=CLIPPED,
         compared=True,
         prices="by price",
+        memory="O(budget^2)",
     ),
     LearnerRow(
         "full",
@@ -196,6 +206,7 @@ _ROWS = (
         "literature",
         settings=CLIPPED,
         has_intercept=False,
+        memory="O(d)",
         learns_by=128,
     ),
     LearnerRow(
@@ -205,6 +216,7 @@ _ROWS = (
         "literature",
         settings=CLIPPED,
         has_intercept=False,
+        memory="O(d)",
         learns_by=256,
     ),
     LearnerRow(
@@ -214,6 +226,7 @@ _ROWS = (
         "literature",
         settings={"hybrid": True, "clip": True},
         has_intercept=False,
+        memory="O(d)",
         learns_by=256,
     ),
     LearnerRow(
@@ -223,6 +236,7 @@ _ROWS = (
         "literature",
         settings=CLIPPED,
         has_intercept=False,
+        memory="O(d)",
         learns_by=1024,
     ),
     LearnerRow(
@@ -232,6 +246,7 @@ _ROWS = (
         "literature",
         settings={"data_dependent": True, "clip": True},
         has_intercept=False,
+        memory="O(d)",
         learns_by=1024,
     ),
     LearnerRow(
@@ -241,6 +256,7 @@ _ROWS = (
         "literature",
         settings=CLIPPED,
         has_intercept=False,
+        memory="O(d)",
         learns_by=1024,
     ),
     LearnerRow(
@@ -250,6 +266,7 @@ _ROWS = (
         "literature",
         settings={"data_dependent": True, "clip": True},
         has_intercept=False,
+        memory="O(d)",
         learns_by=512,
     ),
     LearnerRow(
@@ -259,6 +276,7 @@ _ROWS = (
         "literature",
         settings=CLIPPED,
         has_intercept=False,
+        memory="O(d^k)",
         learns_by=512,
     ),
     LearnerRow(
@@ -330,11 +348,8 @@ class Learners(dict[str, LearnerRow]):
 
 LEARNERS = Learners({row.name: row for row in _ROWS})
 
-# Those that keep nothing for every pair of features, for streams of very many of them.
-SLIM = (
-    *("mean", "last-value", "dual-averaging", "iht", "iht-hybrid"),
-    *("aerr", "ddaerr", "aelr", "ddaelr"),
-)
+# Those that choose among very many features, with a few numbers for each.
+SLIM = tuple(row.name for row in _ROWS if row.memory == "O(d)")
 
 # Classes that are made around another learner, and by no name; with the module of each.
 AROUND = {"YesNoLearner": "yes_no"}

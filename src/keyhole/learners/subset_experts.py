@@ -15,6 +15,7 @@ from keyhole.blocks.literature import subset_experts as kernels
 from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase, at_least
+from keyhole.learners.registry import SLIM
 from keyhole.problem import (
     Floats,
     Indices,
@@ -121,7 +122,8 @@ class SubsetExpertsLearner(LearnerBase):
         if n > MOST:
             raise ProblemError(
                 f"d = {d}, k = {k} have {n:,} subsets and each would be an expert; at most "
-                f"{MOST:,} will do: use fewer features, a smaller k, or another learner"
+                f"{MOST:,} will do: use fewer features, a smaller k, or by name a learner that "
+                f"needs O(d): {', '.join(SLIM)}"
             )
         self.radius = positive_number("radius", radius)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)

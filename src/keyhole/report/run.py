@@ -217,17 +217,19 @@ class Run:
                 "errors": self._of_support(self.errors),
                 "shares": self._of_support(self.shares),
             },
-            "bought": {
-                label(int(j)): int(self.ledger.reads[j])
-                for j in np.argsort(-self.ledger.reads, kind="stable")
-                if self.ledger.reads[j]
-            },
+            "bought": self._bought(),
             "baselines": {b.name: {"loss": float(b.loss[-1])} for b in self.baselines},
             "advice": None if self.advice is None else self.advice.as_json(),
             "rounds_per_second": self.rounds_per_second,
             "notes": list(self.notes),
             "versions": dict(self.versions),
         }
+
+    def _bought(self) -> dict[str, int]:
+        """How often each feature was bought, those that were, most often first."""
+        reads = self.ledger.reads
+        order = np.argsort(-reads, kind="stable")[: np.count_nonzero(reads)].tolist()
+        return {self.problem.label(j): int(reads[j]) for j in order}
 
     def _probabilities(self) -> dict[str, object]:
         """Scores of probabilities, for the summary, where predictions are some."""

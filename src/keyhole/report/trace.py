@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from keyhole.game import Observer, PlayedBlock
 from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices, Learner
+from keyhole.read_counts import Counted, FewCounts
+
+_NO_MODEL: tuple[Indices, Floats] = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 def bin_ends(rounds: int, bins: int) -> Indices:
@@ -31,7 +34,7 @@ class Trace(Observer):
     may be shorter than the others.
 
     Sums: `reads` by feature and bin, `total` loss, money. Samples at the ends of bins: `loss`,
-    `models`, `spent`.
+    `models`, `spent`. Of a bin, only features that were read or have a weight are kept.
 
     Parameters
     ----------
@@ -62,9 +65,11 @@ class Trace(Observer):
         self.width = 1
         self.rounds = 0
         self.total = 0.0
-        self._full = 0  # bins that are
-        self._reads: Indices = np.zeros((d, bins), dtype=np.int64)
-        self._models: Floats = np.zeros((d, bins))
+        self._d = d
+        # Of the bins that are full, and below of the one that is not.
+        self._reads: list[Counted] = []
+        self._models: list[tuple[Indices, Floats]] = []
+        self._now, self._last = FewCounts(d), _NO_MODEL
         self._loss: Floats = np.zeros(bins)
         self._prices, self._units = prices, 0  # of money so far, exact
         self._spent: Floats = np.zeros(bins)
@@ -72,7 +77,7 @@ class Trace(Observer):
     @property
     def room(self) -> int:
         """How many rounds the current bin still takes."""
-        return self.width * (self._full + 1) - self.rounds
+        return self.width * (len(self._reads) + 1) - self.rounds
 
     @property
     def ends(self) -> Indices:
@@ -82,12 +87,21 @@ class Trace(Observer):
     @property
     def reads(self) -> Indices:
         """How often each feature was bought, by feature and bin."""
-        return self._reads[:, : len(self.ends)]
+        # A row for each bin, so that pages of memory in which nothing was read are never touched.
+        reads = np.zeros((len(self.ends), self._d), dtype=np.int64)
+        for row, (features, counts) in zip(
+            reads, [*self._reads, self._now.counted()], strict=False
+        ):
+            row[features] = counts
+        return reads.T
 
     @property
     def models(self) -> Floats:
         """The learner's weights at the end of each bin, by feature and bin."""
-        return self._models[:, : len(self.ends)]
+        models = np.zeros((len(self.ends), self._d))
+        for row, (features, weights) in zip(models, [*self._models, self._last], strict=False):
+            row[features] = weights
+        return models.T
 
     @property
     def loss(self) -> Floats:
@@ -106,14 +120,16 @@ class Trace(Observer):
 
         Weights may be dear to work out: they are asked for at the end of a bin only.
         """
-        self._reads[:, self._full] += np.bincount(features, minlength=len(self._reads))
+        self._now.add(features)
         # One after the other, as the ledger adds: both then say the same to the last digit.
         self.total = float(np.cumsum(np.concatenate([[self.total], losses]))[-1])
         self.rounds += len(losses)
         if self.room == 0:
             self._sample(weights())
-            self._full += 1
-            if self._full == len(self._loss):
+            self._reads.append(self._now.counted())
+            self._models.append(self._last)
+            self._now, self._last = FewCounts(self._d), _NO_MODEL
+            if len(self._reads) == len(self._loss):
                 self._fold()
 
     def close(self, weights: Floats) -> None:
@@ -133,17 +149,24 @@ class Trace(Observer):
         self.close(learner.weights)
 
     def _sample(self, weights: Floats) -> None:
-        self._models[:, self._full] = weights
-        self._loss[self._full] = self.total
+        support, full = np.flatnonzero(weights), len(self._reads)
+        self._last = support, weights[support]
+        self._loss[full] = self.total
         if self._prices is not None:
-            self._spent[self._full] = self._prices.money(self._units)
+            self._spent[full] = self._prices.money(self._units)
 
     def _fold(self) -> None:
         half = len(self._loss) // 2
-        self._reads[:, :half] = self._reads[:, ::2] + self._reads[:, 1::2]
-        self._models[:, :half] = self._models[:, 1::2]
+        pairs = zip(self._reads[::2], self._reads[1::2], strict=True)
+        self._reads = [_together(a, b) for a, b in pairs]
+        self._models = self._models[1::2]
         self._loss[:half] = self._loss[1::2]
         self._spent[:half] = self._spent[1::2]
-        self._reads[:, half:] = 0
         self.width *= 2
-        self._full = half
+
+
+def _together(a: Counted, b: Counted) -> Counted:
+    features, place = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
+    counts = np.zeros(len(features), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([a[1], b[1]]))
+    return features, counts

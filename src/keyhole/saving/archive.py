@@ -11,9 +11,10 @@ import hashlib
 import io
 import json
 import math
+import struct
 import zipfile
 from dataclasses import asdict
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from keyhole.saving.serialize import Tree
 from keyhole.saving.snapshot import State
 
 FORMAT = 2  # of the files written here; all up to this one can be read
+HEADER = 1 << 16  # bytes that the header of an array has at most
 SMALL = 64  # arrays of at most this many numbers are in the header
 
 _SEAL = b"keyhole state, SHA-256 "
@@ -56,24 +58,33 @@ def encode(state: State, version: str) -> bytes:
         archive.writestr(zipfile.ZipInfo("header.json"), text.encode())
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+                _write_array(member, array)
         archive.comment = _SEAL + b"-" * 64
-    data = buffer.getvalue()[:-64]
-    return data + hashlib.sha256(data).hexdigest().encode()
+    with buffer.getbuffer() as view:  # in place: a state may be hundreds of megabytes
+        view[-64:] = hashlib.sha256(view[:-64]).hexdigest().encode()
+    return buffer.getvalue()
+
+
+def _write_array(member: IO[bytes], array: NDArray[Any]) -> None:
+    """What `np.save` writes, without a copy of the array in pieces."""
+    header = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(member, header)
+    flat = np.ascontiguousarray(array.T if header["fortran_order"] else array)
+    member.write(flat.reshape(-1).view(np.uint8).data)
 
 
 def decode(data: bytes) -> State:
     """The state that `encode` was given, or a StateError."""
-    if not data[:-64].endswith(_SEAL):
+    if data[-64 - len(_SEAL) : -64] != _SEAL:
         if data[:4] == b"PK\x03\x04":
             raise StateError("not a file of keyhole.save, or one that was cut off")
         raise StateError("not a file of keyhole.save")
-    if hashlib.sha256(data[:-64]).hexdigest().encode() != data[-64:]:
+    if hashlib.sha256(memoryview(data)[:-64]).hexdigest().encode() != data[-64:]:
         raise StateError("the file is damaged: its checksum is wrong")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {name: archive.read(name) for name in _stored(archive, len(data))}
-        header = json.loads(members["header.json"])
+            members = {info.filename: _held(data, info) for info in _stored(archive, len(data))}
+        header = json.loads(bytes(members["header.json"]))
         _refuse_format(header)
         problem = _problem(**header["problem"])
         return State(
@@ -110,8 +121,8 @@ def _refuse_format(header: dict[str, Any]) -> None:
         )
 
 
-def _stored(archive: zipfile.ZipFile, size: int) -> list[str]:
-    """The names of the members, if they are what a file of this size can hold.
+def _stored(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
+    """The members, if they are what a file of this size can hold.
 
     A compressed one may be a bomb, and so may many that share the same bytes.
     """
@@ -121,7 +132,17 @@ def _stored(archive: zipfile.ZipFile, size: int) -> list[str]:
     names = [info.filename for info in infos]
     if len(set(names)) < len(names) or sum(info.file_size for info in infos) > size:
         raise StateError("the file is not what keyhole.save writes: its members overlap")
-    return names
+    return infos
+
+
+def _held(data: bytes, info: zipfile.ZipInfo) -> memoryview:
+    """The bytes of a stored member where they are: the checksum of all bytes vouches for them."""
+    start = info.header_offset
+    name, extra = struct.unpack("<HH", data[start + 26 : start + 30])
+    begin = start + 30 + name + extra
+    if data[start : start + 4] != b"PK\x03\x04" or begin + info.file_size > len(data):
+        raise StateError(f"the file is not what keyhole.save writes: {info.filename} is not there")
+    return memoryview(data)[begin : begin + info.file_size]
 
 
 def _text(value: object) -> str:
@@ -142,13 +163,13 @@ def _plain(tree: Tree, where: str, arrays: dict[str, NDArray[Any]]) -> Any:
         return tree
     dtype = tree.dtype.newbyteorder("<").str
     if tree.size > SMALL or not tree.flags.c_contiguous:
-        arrays[f"{where}.npy"] = tree.astype(dtype)
+        arrays[f"{where}.npy"] = tree.astype(dtype, copy=False)
         return {"is": "array", "at": f"{where}.npy"}
     values = [v if math.isfinite(v) else repr(v) for v in tree.ravel().tolist()]
     return {"is": "array", "dtype": dtype, "shape": list(tree.shape), "of": values}
 
 
-def _tree(plain: Any, members: dict[str, bytes]) -> Tree:
+def _tree(plain: Any, members: dict[str, memoryview]) -> Tree:
     """What `_plain` was given."""
     if isinstance(plain, list):
         return [_tree(value, members) for value in plain]
@@ -164,9 +185,9 @@ def _tree(plain: Any, members: dict[str, bytes]) -> Tree:
     return {key: _tree(value, members) for key, value in plain.items()}
 
 
-def _member(data: bytes) -> NDArray[Any]:
+def _member(data: memoryview) -> NDArray[Any]:
     """The array of an .npy member; nothing is allocated that the member does not hold."""
-    file = io.BytesIO(data)
+    file = io.BytesIO(data[:HEADER])
     version = np.lib.format.read_magic(file)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,

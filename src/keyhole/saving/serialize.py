@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.errors import FeatureNames
 from keyhole.fields import constants
 from keyhole.problem import KeyholeError, StateError
 from keyhole.saving.open_tickets import Written, pack_tickets, unpack_tickets
@@ -24,6 +25,7 @@ Tree = Any  # None, bool, int, float, str, array; a list of trees; a dict from s
 Kind = type[Any]
 
 _PLAIN = (bool, int, float, str)
+_TUPLES = (tuple, FeatureNames)
 
 
 @runtime_checkable
@@ -62,7 +64,7 @@ def pack(thing: Any, where: str) -> Tree:
         return thing.arrays()
     if type(thing) is list:
         return [pack(value, f"{where}[{i}]") for i, value in enumerate(thing)]
-    if type(thing) is tuple:
+    if type(thing) in _TUPLES:
         return {"is": "tuple", "of": pack(list(thing), where)}
     if isinstance(thing, Mapping):
         return {"is": "dict", "of": pack([[key, value] for key, value in thing.items()], where)}
@@ -118,7 +120,7 @@ def fit(
         if type(tree) is not type(like):
             raise refusal(f"a {type(like).__name__}", tree, where)
         return tree
-    if type(like) in (list, tuple, dict):
+    if type(like) in (list, dict, *_TUPLES):
         return _fit_collection(like, tree, where, loose, kinds)
     if hasattr(type(like), "SAVED"):
         trees = entries(tree, [key_of(a) for a in saved_names(like)], where)
@@ -210,7 +212,7 @@ def _fit_array(like: NDArray[Any], tree: Tree, where: str, loose: bool) -> NDArr
 def _fit_collection(like: Any, tree: Tree, where: str, loose: bool, kinds: Sequence[Kind]) -> Any:
     if loose:
         found = unpack(tree, where, kinds)
-        if type(found) is not type(like):
+        if not isinstance(like, type(found)):
             raise refusal(f"a {type(like).__name__}", tree, where)
         return found
     if isinstance(like, dict):
@@ -222,7 +224,8 @@ def _fit_collection(like: Any, tree: Tree, where: str, loose: bool, kinds: Seque
     if not isinstance(values, list) or len(values) != len(like):
         raise refusal(f"{len(like)} values", tree, where)
     pairs = zip(like, values, strict=True)
-    return type(like)(fit(a, b, f"{where}[{i}]", kinds=kinds) for i, (a, b) in enumerate(pairs))
+    kind = list if isinstance(like, list) else tuple
+    return kind(fit(a, b, f"{where}[{i}]", kinds=kinds) for i, (a, b) in enumerate(pairs))
 
 
 def _fit_arrays(like: KeepsArrays, tree: Tree, where: str) -> KeepsArrays:

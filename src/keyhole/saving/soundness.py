@@ -159,14 +159,17 @@ class _Column:
 
     def _prove_numbers(self, rule: Holds) -> None:
         if self.dtype.kind == "f":
-            odd = np.isnan(self.flat) & (not rule.nan) | np.isinf(self.flat) & (not rule.infinite)
-            self._refuse(odd, "finite")
+            if not np.isfinite(self.flat).all():
+                nan, infinite = np.isnan(self.flat), np.isinf(self.flat)
+                self._refuse(nan & (not rule.nan) | infinite & (not rule.infinite), "finite")
             if rule.least is not None:
-                bounds = np.resize(rule.least, len(self.flat))
+                several = isinstance(rule.least, tuple)
+                bounds = np.resize(rule.least, len(self.flat)) if several else rule.least
                 self._refuse(self.flat < bounds, f"at least {rule.least}")
             return
         least = int(rule.least) if isinstance(rule.least, int | float) else 0
-        self._refuse((self.flat < least) | (self.flat > MANY), f"from {least} to 2^53")
+        if self.flat.min() < least or self.flat.max() > MANY:
+            self._refuse((self.flat < least) | (self.flat > MANY), f"from {least} to 2^53")
 
     def _prove_among(self, name: str) -> None:
         """By pairs (part, number): the part's own list must have it."""

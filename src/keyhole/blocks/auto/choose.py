@@ -31,12 +31,8 @@ from keyhole.blocks.draw.sorting import largest
 from keyhole.blocks.fit.ensemble import Start, start
 from keyhole.blocks.fit.forward import Room, Selection, select_into
 from keyhole.blocks.fit.optimism import sampled_gains
-from keyhole.blocks.greedy.experts_kernels import (
-    draw_experts,
-    draw_shared,
-    probabilities,
-    shared_weights,
-)
+from keyhole.blocks.greedy.experts_kernels import draw_shared, shared_weights
+from keyhole.blocks.greedy.odds import chance, draw_by
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import Memories
 from keyhole.blocks.sums.running import centre, spread
@@ -106,16 +102,15 @@ def _keep(s: Settings, state: State, most: int) -> None:
 @inner
 def _cast_net(s: Settings, state: State, batch: Batch, number: int) -> tuple[Indices, int]:
     # The features the net reads, kept ones among them; and how many different ones it plays.
-    space, net = state.space, state.net
+    net = state.net
     eta = np.empty(s.slots)
     f0 = _filled(s, s.slots)
     spread = 1.0 / (f0 + (1.0 - f0) / s.d)
     for i in range(s.slots):
         seen = spread * net.largest[i] * net.largest[i] + net.squares[i]
         eta[i] = math.sqrt(math.log(s.d) / seen) if seen > 0.0 else 1.0
-    probabilities(net.L, eta, space.p)
-    draw_experts(s.seed, number, space.p, batch.slots)
-    return draw_shared(s.seed, number, s.d, batch.slots, s.net, space.draw)
+    draw_by(s.seed, number, net.L, eta, state.space.odds, batch.slots)
+    return draw_shared(s.seed, number, s.d, batch.slots, s.net)
 
 
 @inner
@@ -231,11 +226,11 @@ def _begin(state: State, batch: Batch) -> None:
 def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -> None:
     # What a loss counts: kept features are read for certain (1), those of the net as in
     # `SharedReads`, explored ones by a rule with unknown chances (0).
-    space = state.space
+    L, odds = state.net.L, state.space.odds
     p, weight = np.empty((s.slots, len(net))), np.empty((s.slots, len(net)))
     for i in range(s.slots):
         for a in range(len(net)):
-            p[i, a] = space.p[i, net[a]]
+            p[i, a] = chance(odds, L, i, net[a])
     place = np.empty(s.slots, dtype=np.int64)
     for i in range(s.slots):
         place[i] = _place(net, batch.slots[i])
@@ -243,7 +238,7 @@ def _weigh(s: Settings, state: State, batch: Batch, net: Indices, played: int) -
     for a in range(len(batch.S)):
         in_net = _place(net, batch.S[a])
         for i in range(s.slots):
-            batch.p[i, a] = space.p[i, batch.S[a]]
+            batch.p[i, a] = chance(odds, L, i, batch.S[a])
             batch.weight[i, a] = 1.0 if batch.why[a] == KEPT else 0.0
             if batch.why[a] == NET:
                 batch.weight[i, a] = weight[i, in_net]

@@ -30,6 +30,7 @@ from keyhole.blocks.fit.market import cost_of
 from keyhole.blocks.fit.set_function import sweep
 from keyhole.blocks.greedy.experts_kernels import feed
 from keyhole.blocks.greedy.minibatch import first_oversized
+from keyhole.blocks.greedy.odds import renew
 from keyhole.blocks.jit.decorators import inner, kernel, part
 from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
@@ -234,6 +235,7 @@ def _judge(state: State, batch: Batch, G: Floats, c: Floats, yy: float, rows: in
             gains[i, a] = -gains[i, a] / rows
     net = state.net
     feed(batch.S, batch.p, batch.weight, gains, net.L, net.squares, net.largest)
+    renew(state.space.odds, net.L, batch.S, batch.weight)
 
 
 @kernel

@@ -16,8 +16,8 @@ from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
 from keyhole.blocks.auto.layer import Layer, layer
 from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
-from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
+from keyhole.blocks.greedy.odds import Odds, odds
 from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
@@ -102,7 +102,7 @@ class Net(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Room to work in; nothing here outlives a call.
+    """Room to work in. Nothing here outlives a call but `odds`, which follow from the net's sums.
 
     `picked[m]` features, `chosen[m]` in order, are what memory m finds significant; `r`, `D`,
     `noise`, `gains` are those of `Selection`. `why`: KEPT, NET, EXPLORED or UNREAD, by feature.
@@ -118,8 +118,7 @@ class Space(NamedTuple):
     ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
     why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
     score: Floats
-    p: Floats  # slots x d
-    draw: Indices  # for `draw.keyed.subset`
+    odds: Odds  # of the net
     square: Floats  # places x places
 
 
@@ -199,8 +198,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
         np.empty(d, dtype=np.bool_),
         np.empty(d, dtype=np.int8),
         np.empty(d),
-        np.empty((s.slots, d)),
-        workspace(d).copy(),
+        odds(s.slots, d),
         np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))

@@ -103,6 +103,17 @@ def _fill(seed: Seed, round: int, purpose: int, first: int, out: Indices) -> Non
         out[4 * b + 3] = w3
 
 
+@inner
+def _below(word: np.uint64, left: np.uint64) -> int:
+    # Lemire: the upper half of word * left is uniform below `left` once the few words with a small
+    # lower half are skipped (-1 here). `word % left` would favour small numbers.
+    product = word * left
+    low = product & _LOW
+    if low < left and low < (_SPAN - left) % left:
+        return -1
+    return int(np.int64(product >> _HALF))
+
+
 @kernel
 def subset(
     seed: Seed, round: int, purpose: int, n: int, out: NDArray[np.signedinteger], space: Indices
@@ -124,14 +135,10 @@ def subset(
         for number in drawn:
             if i == m:
                 break
-            # Lemire: the upper half of word * left is uniform below `left` once the few words
-            # with a small lower half are skipped. `word % left` would favour small numbers.
-            word, left = np.uint64(number), np.uint64(n - i)
-            product = word * left
-            low = product & _LOW
-            if low < left and low < (_SPAN - left) % left:
+            more = _below(np.uint64(number), np.uint64(n - i))
+            if more < 0:
                 continue
-            j = i + np.int64(product >> _HALF)
+            j = i + more
             out[i] = permutation[j]
             permutation[j] = permutation[i]  # place i is never looked at again: half a swap will do
             i += 1
@@ -157,6 +164,50 @@ def complement(
     places into features: O(len(out) + len(support)).
     """
     subset(seed, round, purpose, d - len(support), out, space)
+    _step_over(support, out)
+
+
+@kernel
+def few_outside(
+    seed: Seed, round: int, purpose: int, d: int, support: Indices, out: Indices
+) -> None:
+    """What `complement` draws, without working space for d features: for a few of very many.
+
+    The permutation is the identity but for the places that were written to, which are looked up in
+    the list of them: O(len(out)^2). Where that is more than d, there is working space after all.
+    """
+    m, n, i, word = len(out), d - len(support), 0, 0
+    if m * m > d:
+        complement(seed, round, purpose, d, support, out, scratch(d))
+        return
+    written, held = np.empty(m + 1, dtype=np.int64), np.empty(m + 1, dtype=np.int64)
+    four = np.empty(4, dtype=np.int64)
+    while i < m:
+        if word % 4 == 0:
+            _fill(seed, round, purpose, word // 4, four)
+        more = _below(np.uint64(four[word % 4]), np.uint64(n - i))
+        word += 1
+        if more < 0:
+            continue
+        out[i] = _held(written, held, i, i + more)
+        written[i], held[i] = i + more, _held(written, held, i, i)
+        i += 1
+    sort(out, n, written, held)
+    _step_over(support, out)
+
+
+@inner
+def _held(written: Indices, held: Indices, steps: int, place: int) -> int:
+    # What a permutation has at a place after these steps: the last that was written there.
+    for i in range(steps - 1, -1, -1):
+        if written[i] == place:
+            return int(held[i])
+    return place
+
+
+@inner
+def _step_over(support: NDArray[np.signedinteger], out: NDArray[np.signedinteger]) -> None:
+    # From places in the list of the features outside the support to these features.
     skipped = 0
     for i in range(len(out)):
         while skipped < len(support) and support[skipped] <= out[i] + skipped:

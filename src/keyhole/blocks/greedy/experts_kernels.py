@@ -11,8 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.keyed import Seed, categorical, complement, uniform
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.draw.keyed import Seed, categorical, complement, few_outside, uniform
+from keyhole.blocks.draw.sorting import merge
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, Indices
 
 
@@ -61,23 +62,33 @@ def draw_own_subsets(
             member[i, e] = True
 
 
+@inner
+def _different(j: Indices) -> Indices:
+    # Ascending, each once.
+    V, many = np.empty(len(j), dtype=np.int64), 0
+    for e in j:
+        place = many
+        while place > 0 and V[place - 1] >= e:
+            place -= 1
+        if place == many or V[place] != e:
+            for q in range(many, place, -1):
+                V[q] = V[q - 1]
+            V[place] = e
+            many += 1
+    return V[:many]
+
+
 @kernel
-def draw_shared(
-    seed: Seed, round: int, d: int, j: Indices, budget: int, space: Indices
-) -> tuple[Indices, int]:
+def draw_shared(seed: Seed, round: int, d: int, j: Indices, budget: int) -> tuple[Indices, int]:
     """All that is read, ascending: the distinct j_i, filled to the budget uniformly (purpose 2 n).
 
     Returns it with the number of distinct j_i.
     """
-    mark = np.zeros(d, dtype=np.bool_)
-    for e in j:
-        mark[e] = True
-    V = np.flatnonzero(mark)
-    rest = np.empty(budget - len(V), dtype=np.int64)
-    complement(seed, round, 2 * len(j), d, V, rest, space)
-    for e in rest:
-        mark[e] = True
-    return np.flatnonzero(mark), len(V)
+    V = _different(j)
+    rest, S = np.empty(budget - len(V), dtype=np.int64), np.empty(budget, dtype=np.int64)
+    few_outside(seed, round, 2 * len(j), d, V, rest)
+    merge(V, rest, S)
+    return S, len(V)
 
 
 @kernel

@@ -197,7 +197,7 @@ class SharedReads:
         key = np.uint64(seed)
         j = np.empty(self.n, dtype=np.int64)
         kernels.draw_experts(key, round, p, j)
-        S, played = kernels.draw_shared(key, round, self.d, j, self.budget, workspace(self.d))
+        S, played = kernels.draw_shared(key, round, self.d, j, self.budget)
         p_S, weight = p.take(S, axis=1), np.empty((self.n, len(S)))
         f0, f = self._filled(self.n), self._filled(played)
         kernels.shared_weights(p_S, np.searchsorted(S, j), f0, f, weight)
