@@ -14,9 +14,9 @@ def diagnose(
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Look at a whole file: what to mend, what to expect, which guarantees apply, what to use.
+    """Check a whole file: what to fix, what to expect, which guarantees hold, what to use.
 
-    With --prices, --budget is money. What the theory says counts features: it is told as many as
+    With --prices, --budget is money. The theory counts features, so it is given the number that
     the budget buys at the mean price.
 
     \b

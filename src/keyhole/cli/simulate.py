@@ -47,15 +47,26 @@ class SimulateOptions:
     features: Annotated[
         int,
         typer.Option(
-            "--features", "-d", min=1, metavar="D", help="Not for the clinic, nor with prices."
+            "--features",
+            "-d",
+            min=1,
+            metavar="D",
+            help="Number of features; fixed for the clinic and for streams with prices.",
         ),
     ] = 64
     sparsity: Annotated[
-        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
+        int,
+        typer.Option(
+            "--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."
+        ),
     ] = 4
-    rows: Annotated[int, typer.Option("--rows", "-n", min=1, metavar="N")] = 10_000
-    noise_sd: Annotated[float | None, typer.Option(min=0.0, help="Of the labels.")] = None
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+    rows: Annotated[
+        int, typer.Option("--rows", "-n", min=1, metavar="N", help="Number of rows.")
+    ] = 10_000
+    noise_sd: Annotated[
+        float | None, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
 
 
 @options.flat
@@ -63,24 +74,26 @@ def simulate(
     *,
     out: Annotated[
         str,
-        typer.Option("--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for output."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help=".csv, .parquet or .arrow; - for standard output."
+        ),
     ],
     what: SimulateOptions,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="What to call the label.")] = "y",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the label column.")] = "y",
     prices: Annotated[
         str | None,
         typer.Option(
             "--prices",
             metavar="FILE.csv",
-            help="Write what the features cost too: of the clinic, and of " + ", ".join(PRICED),
+            help="Also write the price list; for clinic, " + ", ".join(PRICED) + ".",
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a simulated stream to a file, and say what is true in it.
+    """Write a simulated stream to a file, and print the true model behind it.
 
-    The clinic has a price list, and so have indep, dear, proxy, panel, heavy and free50, which are
-    made to compare learners that spend money (`kh.streams.PRICED_SUITE`).
+    The clinic has a price list. So do indep, dear, proxy, panel, heavy and free50, the streams for
+    comparing learners that spend money (`kh.streams.PRICED_SUITE`).
 
     \b
     Examples:
