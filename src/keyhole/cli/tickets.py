@@ -26,7 +26,7 @@ def tickets(
             "--state",
             "-s",
             metavar="STATE",
-            help="asked, filled, told, dropped; open: asked or filled; closed: told or dropped; all.",
+            help="asked, filled, told, dropped; open: asked, filled; closed: told, dropped; all.",
         ),
     ] = "open",
     older_than: Annotated[
