@@ -28,6 +28,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 napoleon_google_docstring = False
 napoleon_custom_sections = ["Guarantee", "Deviations"]
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

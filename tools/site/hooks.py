@@ -36,7 +36,8 @@ def plain(line: str) -> str:
     """
     if line.lstrip().startswith((">>>", "...", "..")):
         return line
-    parts = re.split(r"(`[^`]*`)", line)
+    line = re.sub(r"`(\w+)`(?=\w)", r"`\1`\\ ", line)  # `fit`s: markup has to end before a letter
+    parts = re.split(r"(`[^`]*`(?:\\ )?)", line)
     return "".join(part if part.startswith("`") else _escaped(part) for part in parts)
 
 
@@ -61,8 +62,14 @@ def _as_plain_text(
             lines[number] = plain(line)
 
 
+def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator for its metadata routing."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", _fill_in)
+    app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _as_plain_text, priority=400)  # before napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
