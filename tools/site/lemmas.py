@@ -25,7 +25,7 @@ def _section(file: Path) -> str:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
     title = file.stem.removeprefix("test_").replace("_", " ")
-    lines = [f"### {title}", doc, f"`{file.relative_to(ROOT).as_posix()}` checks:"]
+    lines = [f"## {title}", doc, f"`{file.relative_to(ROOT).as_posix()}` checks:"]
     return "\n\n".join([*lines, "\n".join(f"- {test}" for test in tests)])
 
 
