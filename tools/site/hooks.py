@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from tools.site import commands, http_api, learner_table, lemmas, rooms_map
+from tools.site import accessible, commands, http_api, learner_table, lemmas, rooms_map
 
 GENERATORS: dict[str, Callable[[], str]] = {
     "commands": commands.markdown,
@@ -67,9 +68,15 @@ def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) ->
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+def _mend(app: Any, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        accessible.mend(Path(app.outdir))
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", _fill_in)
+    app.connect("build-finished", _mend)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _as_plain_text, priority=400)  # before napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
