@@ -39,7 +39,7 @@ test-lowest: .venv/ready  ## a cross-section of the tests with the lowest versio
 	$(LOWEST)/python -m pytest -W default $(SMOKE)
 
 docs: .venv/ready  ## the documentation as a site: build/docs/index.html; warnings and broken links are errors
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
 	$(BIN)/python -m tools.site.links build/docs
 
 check: .venv/ready  ## formatting, lint, types, import layers

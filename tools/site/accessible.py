@@ -14,10 +14,16 @@ RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"<pre>"), '<pre tabindex="0">'),
     (re.compile(r'<table class="docutils'), '<table tabindex="0" class="docutils'),
     (re.compile(r'<p class="caption" role="heading">'), '<p class="caption">'),
-    (re.compile(r'<aside class="sidebar-drawer">'), '<aside class="sidebar-drawer" aria-label="Site">'),
+    (
+        re.compile(r'<aside class="sidebar-drawer">'),
+        '<aside class="sidebar-drawer" aria-label="Site">',
+    ),
     (re.compile(r'<aside class="toc-drawer'), '<aside aria-label="On this page" class="toc-drawer'),
     # Tables that need no header have an empty one in Markdown.
-    (re.compile(r'<thead>\s*<tr[^>]*>(?:\s*<th class="head"><p></p></th>)+\s*</tr>\s*</thead>'), ""),
+    (
+        re.compile(r'<thead>\s*<tr[^>]*>(?:\s*<th class="head"><p></p></th>)+\s*</tr>\s*</thead>'),
+        "",
+    ),
     (re.compile(r'<th class="head"><p></p></th>'), "<td></td>"),
 )
 SIGNATURE = re.compile(r"<dl>\s*((?:<dd><em class=\"sig-param\">.*?</dd>\s*)+)</dl>", re.DOTALL)

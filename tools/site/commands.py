@@ -21,7 +21,10 @@ def markdown() -> str:
 def _sections(command: Any, path: str, parent: Any) -> Iterator[str]:
     """The section of a command, then those of its subcommands."""
     context = command.context_class(
-        command, info_name=path.rpartition(" ")[2], parent=parent, terminal_width=WIDTH,
+        command,
+        info_name=path.rpartition(" ")[2],
+        parent=parent,
+        terminal_width=WIDTH,
         max_content_width=WIDTH,
     )
     yield f"## `{path}`\n\n```text\n{command.get_help(context).rstrip()}\n```"

@@ -63,6 +63,12 @@ def _as_plain_text(
             lines[number] = plain(line)
 
 
+def _short_types(app: Any, what: str, name: str, obj: Any, options: Any, *signature: Any) -> Any:
+    """Aliases of types by their own names: ArrayLike, Floats, Money."""
+    alias = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    return tuple(None if part is None else alias.sub(r"\1", part) for part in signature)
+
+
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator for its metadata routing."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
@@ -78,5 +84,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("source-read", _fill_in)
     app.connect("build-finished", _mend)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-signature", _short_types)
     app.connect("autodoc-process-docstring", _as_plain_text, priority=400)  # before napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -68,7 +68,9 @@ def _bodies(call: Mapping[str, Any]) -> Iterator[str]:
             continue  # told once for all calls
         content = reply.get("content", {})
         kinds = ", ".join(f"{_type(c.get('schema', {}))} ({k})" for k, c in content.items())
-        yield f"Reply {status}: {reply['description'].rstrip('.')}" + (f": {kinds}" if kinds else "")
+        yield f"Reply {status}: {reply['description'].rstrip('.')}" + (
+            f": {kinds}" if kinds else ""
+        )
 
 
 def _objects(found: Mapping[str, Any]) -> Iterator[str]:

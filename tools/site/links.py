@@ -1,6 +1,6 @@
 """Checks the finished site: links and anchors within it exist, nothing is loaded from elsewhere.
 
-    python -m tools.site.links build/docs
+python -m tools.site.links build/docs
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws the figure of paper/paper.md from the table of ranks in docs/benchmarks.md.
 
-    python -m tools.site.paper_figure
+python -m tools.site.paper_figure
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ PAGE, PICTURE = ROOT / "docs" / "benchmarks.md", ROOT / "paper" / "ranks.png"
 def ranks(text: str) -> list[tuple[str, bool, float]]:
     """Name, whether it is in bold (keyhole's own), and the mean rank over all settings.
 
-    >>> ranks("## Ranks\\n\\n|  | all settings |\\n| --- | --- |\\n| **auto** | 1.4 |\\n| iht | 12.4 |\\n")
+    >>> head = "## Ranks\\n\\n|  | all settings |\\n| --- | --- |\\n"
+    >>> ranks(head + "| **auto** | 1.4 |\\n| iht | 12.4 |\\n")
     [('auto', True, 1.4), ('iht', False, 12.4)]
     """
     lines = text.partition("## Ranks")[2].partition("\n## ")[0].splitlines()
