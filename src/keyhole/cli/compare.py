@@ -124,7 +124,7 @@ def compare(
     priced = money.shop.prices is not None
     budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None
     if budgets and size.budget is not None:
-        raise ProblemError(f"--budget {size.budget:g} and --budgets: say all of them in --budgets")
+        raise ProblemError(f"use --budget {size.budget:g} or --budgets, not both")
     if several.plot is not None:
         sweep.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading, money.shop)

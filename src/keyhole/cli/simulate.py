@@ -141,7 +141,7 @@ def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
     from keyhole.problem import DataError, Problem, ProblemError
 
     if path == out:
-        raise DataError(f"--prices {path} and --out {out}: they are two files")
+        raise DataError(f"--prices {path} and --out {out} must be different files")
     if what.kind == Kind.clinic:
         stream = streams.clinic(1).stream
         problem = Problem(stream.d, 1, 10**6, stream.names, streams.clinic_prices())
@@ -184,11 +184,11 @@ def _make(what: SimulateOptions) -> Simulated:
     d, k, n = what.features, what.sparsity, what.rows
     noise: dict[str, Any] = {} if what.noise_sd is None else {"noise_sd": what.noise_sd}
     if noise and kind in (Kind.clinic, Kind.needle):
-        raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+        raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
     hard = max(1, n // 4)
     if kind in PRICED:
         if noise:
-            raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+            raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
         case = streams.priced_suite(kind.value, n, seed=seed)
         return streams.Simulated(case.stream, case.truth)
     makers = {
