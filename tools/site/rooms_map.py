@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 
@@ -44,7 +45,7 @@ def imports() -> dict[str, frozenset[str]]:
 
     graph = grimp.build_graph("keyhole", cache_dir=None)
     rooms = {name for layer in layers() for name in layer}
-    found: dict[str, set[str]] = {name: set() for name in rooms}
+    found: dict[str, set[str]] = {name: set() for name in sorted(rooms)}
     for module in graph.modules:
         for other in graph.find_modules_directly_imported_by(module):
             a, b = _room(module), _room(other)
@@ -54,26 +55,25 @@ def imports() -> dict[str, frozenset[str]]:
 
 
 def reduced() -> list[tuple[str, str]]:
-    """The imports that do not follow from others, by name."""
-    graph = imports()
+    """Imports from which all others follow: a line goes if its end can be reached without it."""
+    left = {name: set(others) for name, others in imports().items()}
+    for a, others in imports().items():
+        for b in sorted(others):
+            left[a].discard(b)
+            if b not in _reached(left, a):
+                left[a].add(b)
+    return sorted((a, b) for a, others in left.items() for b in others)
 
-    @cache
-    def below(name: str) -> frozenset[str]:
-        """Everything a room imports, directly or not; rooms that import each other stop here."""
-        reached, waiting = set(), list(graph[name])
-        while waiting:
-            other = waiting.pop()
-            if other not in reached:
-                reached.add(other)
-                waiting += graph[other]
-        return frozenset(reached)
 
-    return sorted(
-        (a, b)
-        for a, others in graph.items()
-        for b in others
-        if not any(b in below(c) and c not in below(b) for c in others if c != b)
-    )
+def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    """Everything that a room imports, directly or not."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
 
 
 def svg() -> str:
