@@ -30,6 +30,7 @@ napoleon_custom_sections = ["Guarantee", "Deviations"]
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 default_role = "code"
+smartquotes = False  # what stands in quotes is often code
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -28,15 +28,14 @@ def markdown() -> str:
 def _refusals(found: Mapping[str, Any]) -> Iterator[str]:
     """Every status from 400 on, with what it means in any call."""
     calls = [call for methods in found["paths"].values() for call in methods.values()]
-    meanings = {
-        (status, reply["description"])
-        for call in calls
-        for status, reply in call["responses"].items()
-        if status >= "4"
-    }
+    meanings: dict[str, str] = {}
+    for call in calls:
+        for status, reply in call["responses"].items():
+            if status >= "4" and len(reply["description"]) > len(meanings.get(status, "")):
+                meanings[status] = reply["description"]
     yield "## Refusals"
     yield "Every call may be refused, with a [Refusal](#refusal) that says why."
-    yield _table(("status", "what it means"), sorted(meanings))
+    yield _table(("status", "what it means"), sorted(meanings.items()))
 
 
 def _calls(found: Mapping[str, Any]) -> Iterator[str]:

@@ -24,7 +24,7 @@ def _section(file: Path) -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
-    title = file.stem.removeprefix("test_").replace("_", " ")
+    title = file.stem.removeprefix("test_").replace("_", " ").capitalize()
     lines = [f"## {title}", doc, f"`{file.relative_to(ROOT).as_posix()}` checks:"]
     return "\n\n".join([*lines, "\n".join(f"- {test}" for test in tests)])
 
