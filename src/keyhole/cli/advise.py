@@ -54,11 +54,12 @@ def advise(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Recommend how many features to buy, from what 1, 2, 3, ... features explain.
+    """Recommend how many features to buy.
 
-    Needs a file with every value known. Features are chosen and fitted on some rows and tested on
-    others. A model of k features reads k features; a learner must also find out which ones, so its
-    budget is larger. With --prices it recommends how much to spend per example instead.
+    Shows what 1, 2, 3, ... features explain. Needs a file with every value known. Features are
+    chosen and fitted on some rows and tested on others. A model of k features reads k features; a
+    learner must also find out which ones, so its budget is larger. With --prices it recommends how
+    much to spend per example instead.
 
     Given a learner saved by `keyhole run --save` (STATE.npz), it prints that learner's own advice.
 

@@ -86,12 +86,12 @@ def compare(
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Play several learners on one file with the same budget, several seeds each.
+    """Compare learners on one file with the same budget.
 
-    Regret is the loss beyond that of the best model of --sparsity features and an intercept that
-    saw everything. Normalised, 0 is as good as that model and 1 as good as the best constant. ± is
-    the standard error over the seeds. `full` reads every feature whatever the budget: it shows
-    what a limited budget costs.
+    Each learner plays with several seeds. Regret is the loss beyond that of the best model of
+    --sparsity features and an intercept that saw everything. Normalised, 0 is as good as that model
+    and 1 as good as the best constant. ± is the standard error over the seeds. `full` reads every
+    feature whatever the budget: it shows what a limited budget costs.
 
     With --budgets, the table shows the mean loss of each learner at each budget; --plot draws it.
     With --history, learners that can study old rows do so before every game.

@@ -68,11 +68,11 @@ def create(
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Create a learner in the store, to ask what to buy and to tell labels.
+    """Create a learner in the store.
 
-    The store is a file, created if it does not exist. The commands ask, fill, tell, drop, tickets,
-    status, verify and backup work on it, from any shell, at any time. Set KEYHOLE_STORE to avoid
-    repeating --store.
+    Ask it what to buy, and tell it the labels. The store is a file, created if it does not exist.
+    The commands ask, fill, tell, drop, tickets, status, verify and backup work on it, from any
+    shell, at any time. Set KEYHOLE_STORE to avoid repeating --store.
 
     \b
     Examples:

@@ -14,7 +14,9 @@ def diagnose(
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Check a whole file: what to fix, what to expect, which guarantees hold, what to use.
+    """Check a file: what to fix, what to expect, what to use.
+
+    Reads the whole file, and says which of the paper's guarantees hold for it.
 
     With --prices, --budget is money. The theory counts features, so it is given the number that
     the budget buys at the mean price.

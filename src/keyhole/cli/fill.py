@@ -35,7 +35,7 @@ def fill(
     counter: CounterOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Give the values that came back for a ticket, and get the prediction.
+    """Give the values of a ticket, and get the prediction.
 
     Values you leave out count as not arrived, which is fine. Values cannot be changed once a
     prediction was made from them; giving the same ones again is harmless. A file has a column

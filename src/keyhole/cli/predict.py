@@ -49,12 +49,13 @@ def predict(
     shop: options.PriceOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Predict the rows of a file, reading only the columns that the model uses.
+    """Predict the rows of a file with a saved learner.
 
-    A missing value is replaced by the mean the learner saw, and a category unknown from training
-    adds nothing; the command reports how many rows are affected. If the learner knows no mean, the
-    prediction is empty. For a yes/no learner the column is `probability`, the probability of a yes.
-    With --prices, or for a learner played with prices, it reports what the model's columns cost.
+    Reads only the columns that its model uses. A missing value is replaced by the mean the learner
+    saw, and a category unknown from training adds nothing; the command reports how many rows are
+    affected. If the learner knows no mean, the prediction is empty. For a yes/no learner the column
+    is `probability`, the probability of a yes. With --prices, or for a learner played with prices,
+    it reports what the model's columns cost.
 
     With --coverage 0.9, the columns low and high hold 90 % of the labels, provided the model errs
     on these rows as the learner did in its last rounds. All intervals have the same width.

@@ -60,13 +60,14 @@ def run(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Play a file, buying a few features per row, and report loss, cost and model.
+    """Play a file, buying a few features per row.
 
-    Rows are played in the order of the file: predict, then learn from the label. Without --budget
-    and --sparsity, sizes are chosen from the first rows or from the history (`keyhole advise` shows
-    the whole curve). With --history, the learner first learns from old rows, which are neither paid
-    for nor counted. A yes/no target (two texts, true and false, 0 and 1) is predicted as a
-    probability. Ctrl-C ends the game early and summarises what was played; a second Ctrl-C quits.
+    Reports loss, cost and model. Rows are played in order: predict, then learn from the label.
+    Without --budget and --sparsity, sizes are chosen from the first rows or from the history
+    (`keyhole advise` shows the whole curve). With --history, the learner first learns from old
+    rows, which are neither paid for nor counted. A yes/no target (two texts, true and false, 0 and
+    1) is predicted as a probability. Ctrl-C ends the game early and summarises what was played; a
+    second Ctrl-C quits.
 
     With --coverage 0.9, every prediction comes with an interval, and 90 % of the labels lie inside
     theirs. The summary and the report show how wide the intervals were.

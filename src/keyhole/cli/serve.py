@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Serve the learners of a store over HTTP, with pages for people.
 
-    Clients on this machine need no key. Before other machines can reach the service, create a key:
+    Without keys, only this machine can use the service. Before others can reach it, create a key:
     `keyhole keys create`. SIGTERM or Ctrl-C stops it; every answer given is on disk by then.
 
     \b

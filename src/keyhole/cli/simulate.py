@@ -90,10 +90,11 @@ def simulate(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a simulated stream to a file, and print the true model behind it.
+    """Write a simulated stream to a file.
 
-    The clinic has a price list. So do indep, dear, proxy, panel, heavy and free50, the streams for
-    comparing learners that spend money (`kh.streams.PRICED_SUITE`).
+    Prints the true model behind it. The clinic has a price list. So do indep, dear, proxy, panel,
+    heavy and free50, the streams for comparing learners that spend money
+    (`kh.streams.PRICED_SUITE`).
 
     \b
     Examples:

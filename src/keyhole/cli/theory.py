@@ -56,10 +56,10 @@ class TheoryOptions:
 
 @options.flat
 def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
-    """Print the paper's constants and bounds, each with its label and formula.
+    """Print the paper's constants and bounds.
 
-    Where a bound is O(...), C is a placeholder: compare such bounds with each other, and do not
-    read them as promises.
+    Each comes with its label and formula. Where a bound is O(...), C is a placeholder: compare such
+    bounds with each other, and do not read them as promises.
 
     \b
     Examples:

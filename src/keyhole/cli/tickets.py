@@ -48,7 +48,7 @@ def tickets(
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """List tickets, oldest first; the open ones, unless --state says otherwise.
+    """List tickets, oldest first; by default the open ones.
 
     \b
     Examples:
