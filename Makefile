@@ -6,7 +6,14 @@ BIN := .venv/bin
 # Tests of inner kernels, which have no way in from Python once they are compiled.
 INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_parts.py tests/blocks/draw/test_by_value.py
 
-.PHONY: demo test test-slow check bench mutants figures clean distclean help
+LOWEST := .venv-lowest/bin
+# A cross-section for the lowest versions: nouns, readers, programs, adapters, service, report, command line.
+SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py tests/test_theory.py \
+  tests/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
+  tests/adapters/test_sklearn.py tests/adapters/test_river.py tests/service/test_client.py tests/service/test_api.py \
+  tests/report/test_page.py tests/report/test_plots.py tests/e2e/test_cli_conventions.py
+
+.PHONY: demo test test-slow test-lowest docs check bench mutants figures clean distclean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -22,6 +29,18 @@ test: .venv/ready  ## all tests but the slowest, doctests and README examples in
 test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
 	$(BIN)/python -m pytest -m slow --numprocesses auto --maxprocesses 4 --dist load tests
 	$(BIN)/python -m tools.slow_tests --passed
+
+test-lowest: .venv/ready  ## a cross-section of the tests with the lowest version of every dependency
+	rm -rf .venv-lowest build/lowest.txt
+	mkdir -p build
+	$(BIN)/python -m tools.lowest > build/lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST)/python -m pip install --quiet '.[all]' httpx hypothesis polars pytest --constraint build/lowest.txt
+	$(LOWEST)/python -m pytest -W default $(SMOKE)
+
+docs: .venv/ready  ## the documentation as a site: build/docs/index.html; warnings and broken links are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
+	$(BIN)/python -m tools.site.links build/docs
 
 check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/ruff format --check .
@@ -42,13 +61,15 @@ figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m benchmarks.auto.figures
 	$(BIN)/python -m benchmarks.common.report_picture
 	$(BIN)/python -m benchmarks.common.counter_picture
+	$(BIN)/python -m tools.site.gallery
+	$(BIN)/python -m tools.site.paper_figure
 
 clean:  ## remove every cache, compiled kernels included
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean  ## remove .venv too
-	rm -rf .venv
+distclean: clean  ## remove .venv and what was built too
+	rm -rf .venv .venv-lowest build
 
 .venv/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "keyhole needs Python 3.11 or newer on PATH" >&2; exit 1; }

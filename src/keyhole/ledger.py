@@ -77,7 +77,7 @@ class Ledger:
 
     def __init__(self, problem: Problem, *, keep_predictions: bool = True) -> None:
         if not isinstance(problem, Problem):
-            raise DataError(f"a ledger is of a Problem, got {shortened(problem)}")
+            raise DataError(f"a Ledger needs a Problem, got {shortened(problem)}")
         self.problem = problem
         self.keep_predictions = keep_predictions
         self.first_round = 1

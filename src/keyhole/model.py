@@ -20,7 +20,7 @@ class SparseModel:
     Parameters
     ----------
     names
-        Of the features with a weight; `x0`, `x1`, ... where the problem has no names.
+        Names of the features with a weight; `x0`, `x1`, ... if the problem has no names.
     weights
         In the same order.
     intercept

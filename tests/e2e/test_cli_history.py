@@ -88,7 +88,7 @@ def test_sizes_come_from_the_history(cli: Cli, folder: Path) -> None:
         (["--history", "short.csv"], "--history: short.csv has no column for .*'age_years'"),
         (["--history", "unlabelled.csv"], "--history: unlabelled.csv has no column 'days'"),
         (["--history", "nowhere.csv"], "--history: .*nowhere.csv"),
-        (["--half-life", "30"], "--half-life 30 is about --history, and none was named"),
+        (["--half-life", "30"], "--half-life 30 needs --history FILE"),
         (["--history", "old.csv", "--half-life", "0"], "half_life must be"),
         (["--history", "old.csv", "-l", "iht"], "HardThresholdingLearner cannot study .* auto"),
         (["--history", "old.csv", "-l", "mean", "--half-life", "9"], "half_life: RunningMean"),

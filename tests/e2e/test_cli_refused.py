@@ -111,7 +111,7 @@ def test_what_is_missing_is_asked_for(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "flats.csv"
     path.write_text(GOOD)
     refused(cli("run", path), "--target")
-    refused(cli("run", "--target", "rent"), "--target rent", "none was named")
+    refused(cli("run", "--target", "rent"), "--target rent", "needs a file")
     refused(cli("run", tmp_path / "flat.csv", "-t", "rent"), "no file", "'flats.csv'")
     refused(cli("frobnicate"), "frobnicate")
     refused(cli("simulate"), "--out")

@@ -51,7 +51,7 @@ class Player:
     sparsity, budget
         As in `Problem`, cut to the number of names where there are fewer.
     seed
-        Of all draws.
+        Random seed.
     prices
         By name; None: a value costs 1. Then sparsity is cut to what the budget can buy.
     worth

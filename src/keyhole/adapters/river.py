@@ -60,7 +60,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
     learner
         A name in `keyhole.LEARNERS`.
     seed
-        Of all draws.
+        Random seed.
     prices
         What the value of a name costs: by name, a `keyhole.PriceTable`, or the path of a price list
         (`keyhole.read_prices`). 0 is free. A row with a name that has no price is refused; prices

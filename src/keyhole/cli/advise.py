@@ -21,7 +21,11 @@ class CurveOptions:
     most: Annotated[
         int | None,
         typer.Option(
-            "--most", min=1, metavar="N", show_default="24", help="Largest number of features."
+            "--most",
+            min=1,
+            metavar="N",
+            show_default="24",
+            help="Largest number of features to try.",
         ),
     ] = None
     scout: Annotated[
@@ -31,10 +35,10 @@ class CurveOptions:
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Look at a random share of the rows only, at all of their values.",
+            help="Use only a random share of the rows, with all their values.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of --scout.")] = 0
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for --scout.")] = 0
 
 
 @options.flat
@@ -46,18 +50,18 @@ def advise(
     reading: options.ReadOptions,
     plot: Annotated[
         str | None,
-        typer.Option("--plot", metavar="FILE.png", help="Draw the curve too: .png, .svg or .pdf."),
+        typer.Option("--plot", metavar="FILE.png", help="Also plot the curve: .png, .svg or .pdf."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say how many features to buy: what 1, 2, 3, ... features explain of the label, with errors.
+    """Recommend how many features to buy.
 
-    With --prices: how much to spend; what 0, 10, 20, ... per example explain.
+    Shows what 1, 2, 3, ... features explain. Needs a file with every value known. Features are
+    chosen and fitted on some rows and tested on others. A model of k features reads k features; a
+    learner must also find out which ones, so its budget is larger. With --prices it recommends how
+    much to spend per example instead.
 
-    From a file with everything known. Features are chosen and fitted on some rows and tested on
-    others. A model of k features reads k features; a learner has to find out which, and reads more:
-    that is the budget. With STATE.npz, a learner that `keyhole run --save` wrote, it says what the
-    learner advises.
+    Given a learner saved by `keyhole run --save` (STATE.npz), it prints that learner's own advice.
 
     \b
     Examples:

@@ -74,13 +74,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def keyhole(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Learn from examples when every feature of every example costs something to read.
 
-    Results go to standard output, progress to standard error if that is a terminal. Exit codes:
-    0 fine, 2 what was given cannot be used, 130 interrupted, 1 a bug.
+    Results go to standard output; progress goes to standard error if that is a terminal. Exit
+    codes: 0 success, 2 unusable input, 130 interrupted, 1 a bug.
 
     \b
     Examples:
@@ -89,7 +92,7 @@ def keyhole(
       keyhole run flats.csv --target rent --prices prices.csv --budget 40    for money
       keyhole advise flats.csv --target rent             how many features to buy
       keyhole compare flats.csv --target rent --learner auto --learner random
-      keyhole create clinic --features features.csv --budget 8    a counter to ask and tell
+      keyhole create clinic --features features.csv --budget 8    a learner you ask and tell
       keyhole serve --demo                               the clinic as a service, with pages
       keyhole COMMAND --help
     """

@@ -17,7 +17,10 @@ def ask(
     *,
     learner: Name,
     many: Annotated[
-        int, typer.Option("--many", "-n", min=1, metavar="N", help="So many tickets at once.")
+        int,
+        typer.Option(
+            "--many", "-n", min=1, metavar="N", help="Number of tickets to issue at once."
+        ),
     ] = 1,
     out: Annotated[
         str | None,
@@ -25,7 +28,7 @@ def ask(
             "--out",
             "-o",
             metavar="FILE.csv",
-            help="Write the tickets as a table to be filled in; - for standard output.",
+            help="Write the tickets as a table to fill in; - for standard output.",
         ),
     ] = None,
     expires: Annotated[
@@ -33,33 +36,36 @@ def ask(
         typer.Option(
             "--expires",
             metavar="TIME",
-            help="Mark the tickets as expired after that, such as 14d. Late labels still count.",
+            help="Mark the tickets as expired after this time, as in 14d. Late labels still count.",
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
-            "--without", metavar="FEATURE", help="Cannot be had this time; may be repeated."
+            "--without",
+            metavar="FEATURE",
+            help="Feature that is not available this time; repeat for more.",
         ),
     ] = None,
     known: Annotated[
         list[str] | None,
         typer.Option(
-            "--known", metavar="FEATURE=VALUE", help="Is in hand already; may be repeated."
+            "--known", metavar="FEATURE=VALUE", help="Value that is known already; repeat for more."
         ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", "-b", metavar="N", help="What this example may cost."),
+        typer.Option("--budget", "-b", metavar="N", help="Budget for this example only."),
     ] = None,
     counter: CounterOptions,
     as_json: options.Json = False,
 ) -> None:
     """Ask a learner what to buy for the next example, or for many.
 
-    Each example gets a ticket; write its id on the form. `keyhole fill` takes what came back and
-    answers with the prediction, `keyhole tell` takes the label, whenever that is known.
-    --without, --known and --budget are for this example only, and for learners that take them.
+    Each example gets a ticket; write its id on the form. Give the values that come back to
+    `keyhole fill`, which answers with the prediction, and the label, whenever it is known, to
+    `keyhole tell`. --without, --known and --budget apply to this call only; not every learner
+    supports them.
 
     \b
     Examples:

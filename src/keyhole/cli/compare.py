@@ -28,8 +28,8 @@ class SweepOptions:
         typer.Option(
             "--budgets",
             metavar="LIST",
-            help="Several budgets instead of one: 4,8,12 or, from 4 to 16 by 4, 4-16:4; with "
-            "--prices money: 10,20,37.50.",
+            help="Several budgets instead of one: 4,8,12, or 4-16:4 for 4 to 16 in steps of 4. "
+            "With --prices: money, as in 10,20,37.50.",
         ),
     ] = None
     plot: Annotated[
@@ -37,7 +37,7 @@ class SweepOptions:
         typer.Option(
             "--plot",
             metavar="FILE.png",
-            help="Draw loss against budget too; also .svg and .pdf.",
+            help="Also plot loss against budget: .png, .svg or .pdf.",
         ),
     ] = None
 
@@ -48,10 +48,16 @@ class GameOptions:
 
     seeds: Annotated[
         int,
-        typer.Option("--seeds", min=1, metavar="N", help="Games of each learner with each budget."),
+        typer.Option(
+            "--seeds",
+            min=1,
+            metavar="N",
+            help="Games per learner and budget, each with its own seed.",
+        ),
     ] = 3
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: one for each core.")
+        int,
+        typer.Option("--jobs", "-j", metavar="N", help="Number of processes; -1: one per core."),
     ] = -1
     audit: options.Audit = 0.0
 
@@ -67,7 +73,7 @@ def compare(
             "--learners",
             "-l",
             metavar="NAME,...",
-            help="May be repeated; `keyhole learners` lists them.",
+            help="Which learners; repeat for more. `keyhole learners` lists them.",
             show_default=_Compared(),
             autocompletion=options.complete_learner,
         ),
@@ -80,18 +86,22 @@ def compare(
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Play several learners on one file with the same budget, several seeds each.
+    """Compare learners on one file with the same budget.
 
-    Regret is against the best model of --sparsity features that saw everything, with an intercept;
-    normalised, 0 is as good as that model and 1 as the best constant. ± is the standard error over
-    the seeds. `full` reads every feature whatever the budget: it shows what looking costs.
-    With --budgets: the mean loss of each learner with each budget, and --plot draws it.
-    With --history: in every game, old rows are studied first by those learners that can.
-    With --prices, --budget and --budgets are money, and regret is against the best model for the
-    same money; learners that know no prices read as many features as it pays for whichever they
-    are, and those that cannot play so are left out unless they are named. --worth and --purse, as
-    in `keyhole run`, are for auto.
-    Ctrl-C ends it and shows the games that were finished.
+    Each learner plays with several seeds. Regret is the loss beyond that of the best model of
+    --sparsity features and an intercept that saw everything. Normalised, 0 is as good as that model
+    and 1 as good as the best constant. ± is the standard error over the seeds. `full` reads every
+    feature whatever the budget: it shows what a limited budget costs.
+
+    With --budgets, the table shows the mean loss of each learner at each budget; --plot draws it.
+    With --history, learners that can study old rows do so before every game.
+
+    With --prices, --budget and --budgets are money, and regret is measured against the best model
+    for the same money. Learners that ignore prices read as many features as the budget always
+    covers; learners that refuse prices are left out unless you name them. --worth and --purse work
+    as in `keyhole run`, for auto.
+
+    Ctrl-C stops and shows the games finished so far.
 
     \b
     Examples:
@@ -114,7 +124,7 @@ def compare(
     priced = money.shop.prices is not None
     budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None
     if budgets and size.budget is not None:
-        raise ProblemError(f"--budget {size.budget:g} and --budgets: say all of them in --budgets")
+        raise ProblemError(f"use --budget {size.budget:g} or --budgets, not both")
     if several.plot is not None:
         sweep.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading, money.shop)

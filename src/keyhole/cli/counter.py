@@ -22,10 +22,10 @@ Address = Annotated[
         "--store",
         envvar="KEYHOLE_STORE",
         metavar="FILE",
-        help="Where the learners are kept: a file, or postgresql://...",
+        help="The store: a file, or postgresql://...",
     ),
 ]
-Name = Annotated[str, typer.Argument(metavar="LEARNER", help="Its name in the store.")]
+Name = Annotated[str, typer.Argument(metavar="LEARNER", help="Name of the learner in the store.")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +36,18 @@ class CounterOptions:
     who: Annotated[
         str | None,
         typer.Option(
-            "--who", metavar="TEXT", help="Kept with it.", show_default="the name you logged in as"
+            "--who",
+            metavar="TEXT",
+            help="Who did it, for the log.",
+            show_default="the name you logged in as",
         ),
     ] = None
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", metavar="TEXT", help="The same key again gives the first reply: for scripts."
+            "--key",
+            metavar="TEXT",
+            help="Idempotency key: a repeated call with the same key gets the first reply.",
         ),
     ] = None
 

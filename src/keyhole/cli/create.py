@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 @options.flat
 def create(
     *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new learner.")],
     budget: Annotated[
         float,
         typer.Option(
             "--budget",
             "-b",
             metavar="N",
-            help="Features that may be read of one example; with --prices money: 40 or 12.50.",
+            help="Number of features to read per example; with --prices money, as in 40 or 12.50.",
         ),
     ],
     features: Annotated[
@@ -31,8 +31,8 @@ def create(
         typer.Option(
             "--features",
             metavar="FILE.csv",
-            help="One name per line, or columns feature and unit, or a table whose header names "
-            "them.",
+            help="Names of the features: one per line, columns feature and unit, or the header of "
+            "a table.",
             show_default="the columns of --history",
         ),
     ] = None,
@@ -44,14 +44,14 @@ def create(
             min=1,
             metavar="K",
             show_default="4, or what the budget buys",
-            help="Features of the models to compare with.",
+            help="Number of features in the model to compare with.",
         ),
     ] = None,
     shop: options.PriceOptions,
     history: options.HistoryOptions,
     target: Annotated[
         str | None,
-        typer.Option("--target", "-t", metavar="COLUMN", help="The label in --history."),
+        typer.Option("--target", "-t", metavar="COLUMN", help="Label column of --history."),
     ] = None,
     learner: Annotated[
         str,
@@ -60,7 +60,7 @@ def create(
             "-l",
             metavar="NAME",
             autocompletion=options.complete_learner,
-            help="See `keyhole learners`.",
+            help="Which learner; `keyhole learners` lists them.",
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
@@ -68,11 +68,11 @@ def create(
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Make a learner in the store, to be asked what to buy and told what came of it.
+    """Create a learner in the store.
 
-    The store is a file, made if it is not there; the commands ask, fill, tell, drop, tickets,
-    status, verify and backup work on it, in any shell, at any time. Set KEYHOLE_STORE once to leave
-    --store out.
+    Ask it what to buy, and tell it the labels. The store is a file, created if it does not exist.
+    The commands ask, fill, tell, drop, tickets, status, verify and backup work on it, from any
+    shell, at any time. Set KEYHOLE_STORE to avoid repeating --store.
 
     \b
     Examples:
@@ -88,11 +88,11 @@ def create(
 
     source = features or history.history
     if source is None:
-        raise DataError("which features are there? Say --features FILE.csv")
+        raise DataError("name the features with --features FILE.csv")
     if history.history is not None and target is None:
-        raise DataError(f"which column of {history.history} is the label? Say --target COLUMN")
+        raise DataError(f"which column of {history.history} is the label? Use --target COLUMN")
     if history.history is None and history.half_life is not None:
-        raise DataError("--half-life is about --history, and none was named")
+        raise DataError("--half-life needs --history")
     names, units = read_features(source, target, csv.separator)
     problem = _problem(names, budget, sparsity, shop)
     old = None

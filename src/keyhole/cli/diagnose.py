@@ -14,9 +14,11 @@ def diagnose(
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Look at a whole file: what to mend, what to expect, which guarantees apply, what to use.
+    """Check a file: what to fix, what to expect, what to use.
 
-    With --prices, --budget is money. What the theory says counts features: it is told as many as
+    Reads the whole file, and says which of the paper's guarantees hold for it.
+
+    With --prices, --budget is money. The theory counts features, so it is given the number that
     the budget buys at the mean price.
 
     \b

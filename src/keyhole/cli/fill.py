@@ -18,27 +18,29 @@ if TYPE_CHECKING:
 def fill(
     *,
     what: Annotated[
-        str, typer.Argument(metavar="TICKET", help="The id; or a learner, with a file.")
+        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
     ],
     values: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FEATURE=VALUE...", show_default=False, help="What came back; or a file."
+            metavar="FEATURE=VALUE...",
+            show_default=False,
+            help="The values that came back; or a file of them.",
         ),
     ] = None,
     nothing: Annotated[
-        bool, typer.Option("--nothing", help="It was ordered, and nothing of it came back.")
+        bool, typer.Option("--nothing", help="Everything was ordered and nothing came back.")
     ] = False,
     csv: options.CsvOptions,
     counter: CounterOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Give the values that came back for a ticket, and get the prediction.
+    """Give the values of a ticket, and get the prediction.
 
-    What is left out did not arrive, which is fine. Values cannot be changed once a prediction was
-    made from them; giving the same ones again is harmless. A file has a column `ticket` and one for
-    each feature, as `keyhole ask --out` writes it: all its lines are taken or none, and lines
-    without any value are left alone.
+    Values you leave out count as not arrived, which is fine. Values cannot be changed once a
+    prediction was made from them; giving the same ones again is harmless. A file has a column
+    `ticket` and one per feature, as written by `keyhole ask --out`. Either all its lines are taken
+    or none; lines without any value are skipped.
 
     \b
     Examples:

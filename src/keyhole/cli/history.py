@@ -63,9 +63,7 @@ def open_history(
     """The history that was asked for, with the features of the source, in their order."""
     if history.history is None:
         if history.half_life is not None:
-            raise ProblemError(
-                f"--half-life {history.half_life:g} is about --history, and none was named"
-            )
+            raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
         return None
     kept_per_row(history.half_life)  # refuses what is not a number of rows
     if history.history == "-" and "-" in file.files:

@@ -16,31 +16,32 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 
-app = typer.Typer(help="Make, list and revoke the keys of a service.", rich_markup_mode=None)
+app = typer.Typer(help="Create, list and revoke the keys of a service.", rich_markup_mode=None)
 
 
 @app.command("create")
 def create(
     role: Annotated[
-        list[str], typer.Option(help="read, ask, tell or admin; repeat for more than one.")
+        list[str], typer.Option(help="Role: read, ask, tell or admin; repeat for more.")
     ],
     learner: Annotated[
-        list[str] | None, typer.Option(help="For this learner only; repeat for more.")
+        list[str] | None, typer.Option(help="Limit the key to this learner; repeat for more.")
     ] = None,
-    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+    label: Annotated[str, typer.Option(help="Note on what the key is for.")] = "",
     days: Annotated[
-        float | None, typer.Option(help="After how many days it expires.", min=0.0, max=36_500.0)
+        float | None,
+        typer.Option(help="Number of days until the key expires.", min=0.0, max=36_500.0),
     ] = None,
     store: Address = "keyhole.db",
     as_json: Json = False,
 ) -> None:
-    """Make a key and print it: this once, for nobody can look it up later.
+    """Create a key and print it. It is shown only once and cannot be looked up later.
 
     \b
     read   look at learners, tickets, models and logs
     ask    ask for tickets, send values, drop tickets
     tell   tell labels, drop tickets
-    admin  everything, and making learners
+    admin  everything, including creating learners
 
     \b
     Examples:
@@ -60,7 +61,7 @@ def create(
 
 @app.command("list")
 def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
-    """List the keys: how they begin, what they may do, and whether they are valid."""
+    """List the keys: how they start, their roles, and whether they are valid."""
     from datetime import UTC, datetime
 
     from keyhole.cli.output import columns, emit, say
@@ -89,10 +90,10 @@ def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
 
 @app.command("revoke")
 def revoke(
-    id: Annotated[str, typer.Argument(help="How the key begins: kh_ and eight letters.")],
+    id: Annotated[str, typer.Argument(help="Start of the key: kh_ and eight letters.")],
     store: Address = "keyhole.db",
 ) -> None:
-    """Have a key stop working, at once; a service that runs notices within a second."""
+    """Revoke a key. A running service notices within a second."""
     from keyhole.cli.output import say
 
     with _ring(store) as ring:

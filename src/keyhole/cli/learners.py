@@ -8,11 +8,11 @@ from keyhole.cli.options import Json
 def learners(as_json: Json = False) -> None:
     """List the learners, with one line each.
 
-    All but `zero` and the printed ones predict within the range of the labels seen so far. The
-    second column says what a learner does with prices: it buys by price; it reads any features, as
-    many as the budget buys whichever they are; it reads nothing, or everything; or it refuses. The
-    third says how the memory it needs grows with the number d of features: those with O(d) are for
-    10,000 features and more.
+    All but `zero` and the printed ones keep predictions within the range of the labels seen so
+    far. The second column says what a learner does with prices: it buys by price; it reads any
+    features, as many as the budget always covers; it reads nothing, or everything; or it refuses.
+    The third says how the memory it needs grows with the number d of features: those with O(d) are
+    for 10,000 features and more.
 
     \b
     Example:

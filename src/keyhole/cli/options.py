@@ -92,8 +92,8 @@ class FileOptions:
         typer.Argument(
             metavar="[FILE]...",
             show_default=False,
-            help="CSV (also compressed), Parquet, Arrow or a spreadsheet; - for standard input; "
-            "a folder or several files with the same columns. Without it: the simulated clinic.",
+            help="CSV (may be compressed), Parquet, Arrow or spreadsheet; - reads standard input. "
+            "A folder, or several files, must share their columns. Default: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
@@ -120,45 +120,49 @@ class CsvOptions:
 
     separator: Annotated[
         str | None,
-        typer.Option("--separator", metavar="TEXT", help="Between the cells of a CSV."),
+        typer.Option("--separator", metavar="TEXT", help="Cell separator of the CSV file."),
     ] = None
     decimal: Annotated[
-        str | None, typer.Option("--decimal", metavar="TEXT", help="The decimal point of a CSV.")
+        str | None, typer.Option("--decimal", metavar="TEXT", help="Decimal point of the CSV file.")
     ] = None
     thousands: Annotated[
         str | None,
-        typer.Option("--thousands", metavar="TEXT", help="What groups the digits of a number."),
+        typer.Option("--thousands", metavar="TEXT", help="Thousands separator of the CSV file."),
     ] = None
     encoding: Annotated[
         str | None,
-        typer.Option("--encoding", metavar="NAME", help="utf-8, utf-16, cp1252, ..."),
+        typer.Option(
+            "--encoding", metavar="NAME", help="Text encoding: utf-8, utf-16, cp1252, ..."
+        ),
     ] = None
     header: Annotated[
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first row has the names of the columns; if not: c1, c2, ...",
+            help="Whether the first row names the columns; without a header: c1, c2, ...",
         ),
     ] = None
     comment: Annotated[
         str | None,
-        typer.Option("--comment", metavar="TEXT", help="What comment lines begin with."),
+        typer.Option("--comment", metavar="TEXT", help="Prefix of comment lines."),
     ] = None
     quote: Annotated[
-        str | None, typer.Option("--quote", metavar="TEXT", help="The quotation mark of a CSV.")
+        str | None, typer.Option("--quote", metavar="TEXT", help="Quotation mark of the CSV file.")
     ] = None
     missing: Annotated[
         list[str] | None,
         typer.Option(
             "--missing",
             metavar="TEXT",
-            help="What else means no value in a CSV; may be repeated. `auto`: codes such as 9999, "
-            "-1 and - are found and left out.",
+            help="Another text that means a missing value; repeat for more. `auto`: detect codes "
+            "such as 9999, -1 and -.",
         ),
     ] = None
     sheet: Annotated[
         str | None,
-        typer.Option("--sheet", metavar="NAME", help="Of a spreadsheet; else the first one."),
+        typer.Option(
+            "--sheet", metavar="NAME", help="Sheet of the spreadsheet; default: the first."
+        ),
     ] = None
 
 
@@ -171,16 +175,16 @@ class AnswerOptions:
         typer.Option(
             "--positive",
             metavar="VALUE",
-            help="The value of the target that means yes; all others mean no.",
-            show_default="yes, true, 1, or the later of two texts",
+            help="Value of the target that means yes; every other value means no.",
+            show_default="yes, true, 1, or the second of two texts in alphabetical order",
         ),
     ] = None
     yes_no: Annotated[
         bool | None,
         typer.Option(
             "--yes-no/--numbers",
-            help="Whether the target is yes or no; predictions are then probabilities.",
-            show_default="two texts, true and false, 0 and 1 are",
+            help="Whether the target is yes or no. If so, predictions are probabilities.",
+            show_default="yes/no for two texts, true and false, 0 and 1",
         ),
     ] = None
 
@@ -191,24 +195,24 @@ class ReadOptions:
 
     rounds: Annotated[
         int | None,
-        typer.Option("--rounds", min=1, metavar="N", help="Only the first N rows."),
+        typer.Option("--rounds", min=1, metavar="N", help="Use only the first N rows."),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="COLUMN", help="A column to leave out; may be repeated."),
+        typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeat for more."),
     ] = None
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             "--categorical",
             metavar="COLUMN",
-            help="A column of codes, not numbers; may be repeated.",
+            help="Column whose numbers are codes of categories; repeat for more.",
         ),
     ] = None
     most_levels: Annotated[
         int,
         typer.Option(
-            "--most-levels", min=1, metavar="N", help="Levels that a column of text may have."
+            "--most-levels", min=1, metavar="N", help="Most categories allowed in a text column."
         ),
     ] = 50
     dates: Annotated[
@@ -216,8 +220,8 @@ class ReadOptions:
         typer.Option(
             "--dates",
             metavar="PARTS",
-            help="What columns of dates become: ordinal (days since 1970), month, weekday, hour, "
-            "or several: month,hour.",
+            help="What to turn date columns into: ordinal (days since 1970), month, weekday, hour, "
+            "or several, as in month,hour.",
         ),
     ] = None
     csv: CsvOptions = CsvOptions()
@@ -235,8 +239,8 @@ class SizeOptions:
             "-b",
             metavar="N",
             show_default="chosen from the first rows",
-            help="Features that may be read of one example, everything included; with --prices "
-            "money: 40 or 12.50.",
+            help="Number of features to read per example, exploration included. With --prices: "
+            "money per example, as in 40 or 12.50.",
         ),
     ] = None
     sparsity: Annotated[
@@ -247,7 +251,7 @@ class SizeOptions:
             min=1,
             metavar="K",
             show_default="chosen from the first rows",
-            help="Features of the models to compare with.",
+            help="Number of features in the model to compare with.",
         ),
     ] = None
 
@@ -261,7 +265,7 @@ class HistoryOptions:
         typer.Option(
             "--history",
             metavar="FILE",
-            help="Old rows with everything known, learnt from first at no cost.",
+            help="Old rows with every value known; learnt from first, at no cost.",
         ),
     ] = None
     half_life: Annotated[
@@ -269,8 +273,8 @@ class HistoryOptions:
         typer.Option(
             "--half-life",
             metavar="N",
-            help="Rows of --history after which what came before counts half.",
-            show_default="all rows count alike",
+            help="Number of --history rows after which older rows count half as much.",
+            show_default="all rows count the same",
         ),
     ] = None
 
@@ -284,7 +288,7 @@ class PriceOptions:
         typer.Option(
             "--prices",
             metavar="FILE.csv",
-            help="What features cost: columns feature, price, panel. `clinic`: the price list of "
+            help="Price list with the columns feature, price, panel. `clinic`: the price list of "
             "the simulated clinic.",
         ),
     ] = None
@@ -300,8 +304,8 @@ class MoneyOptions:
         typer.Option(
             "--worth",
             metavar="V",
-            help="What one unit of squared error is worth, in the money of --prices: `auto` then "
-            "buys what pays.",
+            help="What one unit of squared error is worth, in the currency of --prices; `auto` "
+            "then buys only what pays for itself.",
         ),
     ] = None
     purse: Annotated[
@@ -309,20 +313,20 @@ class MoneyOptions:
         typer.Option(
             "--purse",
             metavar="P",
-            help="Money for the whole file, in that of --prices, for `auto`; --budget is then the "
-            "most for one row.",
+            help="Money to spend on the whole file, in the currency of --prices (`auto` only); "
+            "--budget is then the limit per row.",
         ),
     ] = None
 
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 Coverage = Annotated[
     float | None,
     typer.Option(
         "--coverage",
         metavar="SHARE",
-        help="Intervals too, that hold this share of the labels: 0.9.",
+        help="Also give prediction intervals that contain this share of the labels, as in 0.9.",
     ),
 ]
 
@@ -333,6 +337,6 @@ Audit = Annotated[
         min=0.0,
         max=1.0,
         metavar="SHARE",
-        help="Share of blocks to replay on a copy that sees only what was bought.",
+        help="Share of blocks to replay on a copy that sees only what was bought, as a check.",
     ),
 ]

@@ -27,18 +27,21 @@ class Predicted(NamedTuple):
 def predict(
     *,
     model: Annotated[
-        str, typer.Argument(metavar="MODEL.npz", help="What `keyhole run --save` wrote.")
+        str, typer.Argument(metavar="MODEL.npz", help="Learner saved by `keyhole run --save`.")
     ],
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="CSV, Parquet, Arrow or a spreadsheet; - for standard input."
+            metavar="FILE", help="CSV, Parquet, Arrow or spreadsheet; - reads standard input."
         ),
     ],
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for standard output."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write: .csv, .parquet or .arrow; - for standard output.",
         ),
     ] = "-",
     coverage: options.Coverage = None,
@@ -46,17 +49,16 @@ def predict(
     shop: options.PriceOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Predict the rows of a file, reading only the columns that the model uses.
+    """Predict the rows of a file with a saved learner.
 
-    A value that is missing in a row is taken for its mean as the learner saw it, and a level that
-    was not there in training adds nothing; how many rows that concerns is said. Where the learner
-    knows no mean, the prediction is empty. Of a learner of yes or no the column is `probability`,
-    that of a yes. With --prices, or if the learner was played with prices, it says what the columns
-    of the model cost.
+    Reads only the columns that its model uses. A missing value is replaced by the mean the learner
+    saw, and a category unknown from training adds nothing; the command reports how many rows are
+    affected. If the learner knows no mean, the prediction is empty. For a yes/no learner the column
+    is `probability`, the probability of a yes. With --prices, or for a learner played with prices,
+    it reports what the model's columns cost.
 
-    With --coverage 0.9 there are the columns low and high: 90 % of the labels lie between them, if
-    the model errs on these rows as the learner did of late when it played. They are as far from
-    every prediction, and nothing that happens later moves them.
+    With --coverage 0.9, the columns low and high hold 90 % of the labels, provided the model errs
+    on these rows as the learner did in its last rounds. All intervals have the same width.
 
     \b
     Examples:

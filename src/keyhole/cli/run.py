@@ -21,11 +21,11 @@ class LearnerOptions:
             "--learner",
             "-l",
             metavar="NAME",
-            help="`keyhole learners` lists them.",
+            help="Which learner; `keyhole learners` lists them.",
             autocompletion=options.complete_learner,
         ),
     ] = "auto"
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")] = 0
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0
     audit: options.Audit = 0.0
     coverage: options.Coverage = None
 
@@ -36,11 +36,11 @@ class KeepOptions:
 
     report: Annotated[
         str | None,
-        typer.Option("--report", metavar="FILE.html", help="Write a page with pictures too."),
+        typer.Option("--report", metavar="FILE.html", help="Also write a report with plots."),
     ] = None
     save: Annotated[
         str | None,
-        typer.Option("--save", metavar="FILE.npz", help="Keep the learner, for `keyhole predict`."),
+        typer.Option("--save", metavar="FILE.npz", help="Save the learner, for `keyhole predict`."),
     ] = None
 
 
@@ -55,25 +55,27 @@ def run(
     past: options.HistoryOptions,
     reading: options.ReadOptions,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say too what is bought at the end, and why.")
+        bool,
+        typer.Option("--explain", help="Also explain what the learner buys at the end, and why."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Play a file, buying a few features per row, and say what was lost, read and learnt.
+    """Play a file, buying a few features per row.
 
-    Rows are played in the order of the file: predict, then learn from the label. Without --budget
-    and --sparsity, the first rows or the history decide (`keyhole advise` shows the whole curve).
-    With --history, old rows are learnt from before the first round: they are neither paid for nor
-    counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once.
-    A target of yes and no (two texts, true and false, 0 and 1) is predicted as a probability.
+    Reports loss, cost and model. Rows are played in order: predict, then learn from the label.
+    Without --budget and --sparsity, sizes are chosen from the first rows or from the history
+    (`keyhole advise` shows the whole curve). With --history, the learner first learns from old
+    rows, which are neither paid for nor counted. A yes/no target (two texts, true and false, 0 and
+    1) is predicted as a probability. Ctrl-C ends the game early and summarises what was played; a
+    second Ctrl-C quits.
 
-    With --coverage 0.9 every row is predicted with an interval, and 90 % of the labels lie within
-    theirs; it says how wide they were, and shows it in the report.
+    With --coverage 0.9, every prediction comes with an interval, and 90 % of the labels lie inside
+    theirs. The summary and the report show how wide the intervals were.
 
-    With --prices, features cost money, and --budget is what one row may cost. --worth V buys what
-    pays, where one unit of squared error is worth V; --purse P spends at most P on the whole file.
-    Without --budget both may buy everything of a row. prices.csv has a row for every feature and
-    for every panel, which is paid once for all its features:
+    With --prices, features cost money and --budget is the most to spend on one row. --worth V buys
+    what pays for itself if one unit of squared error is worth V; --purse P spends at most P on the
+    whole file. With either, --budget may be left out. The price list has a row for every feature
+    and for every panel; a panel is paid once for all its features:
 
     \b
       feature,price,panel

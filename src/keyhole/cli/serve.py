@@ -14,28 +14,30 @@ INTERRUPTED = 130
 def serve(
     store: Address = "keyhole.db",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8321,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)
+    ] = 8321,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A name under which it may be called, beside --host; repeat for more."),
+        typer.Option(help="Host name that clients may use, besides --host; repeat for more."),
     ] = None,
     rate: Annotated[
-        float, typer.Option(help="Requests per second and key.", min=0.1, max=1e6)
+        float, typer.Option(help="Most requests per second and key.", min=0.1, max=1e6)
     ] = 200.0,
-    open_tickets: Annotated[int, typer.Option(help="Open tickets per key.", min=1)] = 10_000,
+    open_tickets: Annotated[int, typer.Option(help="Most open tickets per key.", min=1)] = 10_000,
     access_log: Annotated[bool, typer.Option(help="Log every request.")] = False,
     demo: Annotated[
         bool,
         typer.Option(
             "--demo",
-            help="Serve the simulated clinic, in a store of its own unless --store is given.",
+            help="Serve the simulated clinic, in a temporary store unless --store is given.",
         ),
     ] = False,
 ) -> None:
     """Serve the learners of a store over HTTP, with pages for people.
 
-    On this machine it works without keys. Before others can reach it, make a key: `keyhole keys
-    create`. It stops on SIGTERM or Ctrl-C, when everything that was answered is on disk.
+    Without keys, only this machine can use the service. Before others can reach it, create a key:
+    `keyhole keys create`. SIGTERM or Ctrl-C stops it; every answer given is on disk by then.
 
     \b
     Examples:

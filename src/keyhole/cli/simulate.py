@@ -47,15 +47,26 @@ class SimulateOptions:
     features: Annotated[
         int,
         typer.Option(
-            "--features", "-d", min=1, metavar="D", help="Not for the clinic, nor with prices."
+            "--features",
+            "-d",
+            min=1,
+            metavar="D",
+            help="Number of features; fixed for the clinic and for streams with prices.",
         ),
     ] = 64
     sparsity: Annotated[
-        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
+        int,
+        typer.Option(
+            "--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."
+        ),
     ] = 4
-    rows: Annotated[int, typer.Option("--rows", "-n", min=1, metavar="N")] = 10_000
-    noise_sd: Annotated[float | None, typer.Option(min=0.0, help="Of the labels.")] = None
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0
+    rows: Annotated[
+        int, typer.Option("--rows", "-n", min=1, metavar="N", help="Number of rows.")
+    ] = 10_000
+    noise_sd: Annotated[
+        float | None, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
 
 
 @options.flat
@@ -63,24 +74,27 @@ def simulate(
     *,
     out: Annotated[
         str,
-        typer.Option("--out", "-o", metavar="FILE", help=".csv, .parquet, .arrow; - for output."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help=".csv, .parquet or .arrow; - for standard output."
+        ),
     ],
     what: SimulateOptions,
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="What to call the label.")] = "y",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the label column.")] = "y",
     prices: Annotated[
         str | None,
         typer.Option(
             "--prices",
             metavar="FILE.csv",
-            help="Write what the features cost too: of the clinic, and of " + ", ".join(PRICED),
+            help="Also write the price list; for clinic, " + ", ".join(PRICED) + ".",
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a simulated stream to a file, and say what is true in it.
+    """Write a simulated stream to a file.
 
-    The clinic has a price list, and so have indep, dear, proxy, panel, heavy and free50, which are
-    made to compare learners that spend money (`kh.streams.PRICED_SUITE`).
+    Prints the true model behind it. The clinic has a price list. So do indep, dear, proxy, panel,
+    heavy and free50, the streams for comparing learners that spend money
+    (`kh.streams.PRICED_SUITE`).
 
     \b
     Examples:
@@ -128,7 +142,7 @@ def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
     from keyhole.problem import DataError, Problem, ProblemError
 
     if path == out:
-        raise DataError(f"--prices {path} and --out {out}: they are two files")
+        raise DataError(f"--prices {path} and --out {out} must be different files")
     if what.kind == Kind.clinic:
         stream = streams.clinic(1).stream
         problem = Problem(stream.d, 1, 10**6, stream.names, streams.clinic_prices())
@@ -171,11 +185,11 @@ def _make(what: SimulateOptions) -> Simulated:
     d, k, n = what.features, what.sparsity, what.rows
     noise: dict[str, Any] = {} if what.noise_sd is None else {"noise_sd": what.noise_sd}
     if noise and kind in (Kind.clinic, Kind.needle):
-        raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+        raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
     hard = max(1, n // 4)
     if kind in PRICED:
         if noise:
-            raise ProblemError(f"--noise-sd: the noise of {kind.value} is part of what it is")
+            raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
         case = streams.priced_suite(kind.value, n, seed=seed)
         return streams.Simulated(case.stream, case.truth)
     makers = {

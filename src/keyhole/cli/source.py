@@ -41,7 +41,7 @@ def open_source(
 
 def _clinic(file: FileOptions) -> Source:
     if file.target is not None:
-        raise DataError(f"--target {file.target} is for a file, and none was named")
+        raise DataError(f"--target {file.target} needs a file: name one before it")
     return Source(streams.clinic().stream, "the simulated clinic", "days in hospital")
 
 

@@ -212,7 +212,7 @@ def play(
 def check_plot(path: str, several: bool) -> None:
     """What is needed to draw should not be found missing after the games."""
     if not several:
-        raise DataError(f"--plot {path} draws loss against budget: say --budgets 4,8,12")
+        raise DataError(f"--plot {path} draws loss against budget: add --budgets 4,8,12")
     if Path(path).suffix.lower() not in FORMATS:
         raise DataError(f"--plot {path}: the name must end in {', '.join(FORMATS)}")
     if not Path(path).parent.is_dir():

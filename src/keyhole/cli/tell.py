@@ -27,18 +27,19 @@ def tell(
             "--target",
             "-t",
             metavar="COLUMN",
-            help="The column of the labels in a file.",
-            show_default="the only one beside `ticket`",
+            help="Label column of the file.",
+            show_default="the only one besides `ticket`",
         ),
     ] = None,
     csv: options.CsvOptions,
     counter: CounterOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Tell the label of a ticket that was filled: the learner learns from it.
+    """Tell the label of a filled ticket; the learner learns from it.
 
     A label cannot be changed; telling the same one again is harmless. A file has the columns
-    `ticket` and the label: all its lines are taken or none, lines without a label are left alone.
+    `ticket` and the label. Either all its lines are taken or none; lines without a label are
+    skipped.
 
     \b
     Examples:

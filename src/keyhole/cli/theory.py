@@ -20,32 +20,46 @@ class TheoryOptions:
     """The numbers that bounds are made of."""
 
     features: Annotated[
-        int, typer.Option("--features", "-d", min=1, metavar="D", help="Features of an example.")
+        int,
+        typer.Option(
+            "--features", "-d", min=1, metavar="D", help="Number of features of an example."
+        ),
     ] = 64
     sparsity: Annotated[
-        int, typer.Option("--sparsity", "-k", min=1, metavar="K", help="Features that matter.")
+        int,
+        typer.Option(
+            "--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."
+        ),
     ] = 4
     budget: Annotated[
         int,
-        typer.Option("--budget", "-b", min=1, metavar="N", help="Features read of one example."),
+        typer.Option(
+            "--budget", "-b", min=1, metavar="N", help="Number of features read per example."
+        ),
     ] = 12
-    rounds: Annotated[int, typer.Option("--rounds", "-T", min=2, metavar="T", help="Examples.")] = (
-        100_000
-    )
-    noise_sd: Annotated[float, typer.Option(min=0.0, help="Of the labels.")] = 0.1
+    rounds: Annotated[
+        int, typer.Option("--rounds", "-T", min=2, metavar="T", help="Number of examples.")
+    ] = 100_000
+    noise_sd: Annotated[
+        float, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
+    ] = 0.1
     kappa: Annotated[
         float, typer.Option(min=1.0, help="Restricted condition number of the features.")
     ] = 1.2
-    failure_probability: Annotated[float, typer.Option(help="delta of the bounds.")] = 0.05
-    constant: Annotated[float, typer.Option(help="C, where the paper leaves it open.")] = 1.0
+    failure_probability: Annotated[
+        float, typer.Option(help="Delta: how often the bounds may fail.")
+    ] = 0.05
+    constant: Annotated[
+        float, typer.Option(help="C, where the paper leaves the constant open.")
+    ] = 1.0
 
 
 @options.flat
 def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
-    """Print the paper's constants and bounds, each with its label and formula.
+    """Print the paper's constants and bounds.
 
-    Where a bound is O(...), C is a placeholder: compare bounds with each other, do not take them
-    as promises.
+    Each comes with its label and formula. Where a bound is O(...), C is a placeholder: compare such
+    bounds with each other, and do not read them as promises.
 
     \b
     Examples:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def tickets(
     learner: Annotated[
         str | None,
-        typer.Argument(metavar="LEARNER", help="Its name in the store.", show_default="all"),
+        typer.Argument(
+            metavar="LEARNER", help="Name of the learner in the store.", show_default="all"
+        ),
     ] = None,
     state: Annotated[
         str,
@@ -24,23 +26,29 @@ def tickets(
             "--state",
             "-s",
             metavar="STATE",
-            help="asked, filled, told, dropped; open: the first two; closed; all.",
+            help="asked, filled, told, dropped; open: asked, filled; closed: told, dropped; all.",
         ),
     ] = "open",
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="TIME", help="Asked so long ago, such as 7d or 12h."),
+        typer.Option(
+            "--older-than",
+            metavar="TIME",
+            help="Only tickets asked longer ago than this, as in 7d or 12h.",
+        ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="At most so many, oldest first.")
+        int,
+        typer.Option("--limit", min=1, metavar="N", help="Show at most this many, oldest first."),
     ] = 100,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="TICKET", help="Go on after this one.")
+        str | None,
+        typer.Option("--after", metavar="TICKET", help="Continue the list after this ticket."),
     ] = None,
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """List tickets, oldest first: those that are open, or any others.
+    """List tickets, oldest first; by default the open ones.
 
     \b
     Examples:
@@ -83,12 +91,14 @@ def tickets(
 def status(
     learner: Annotated[
         str | None,
-        typer.Argument(metavar="LEARNER", help="Its name in the store.", show_default="all"),
+        typer.Argument(
+            metavar="LEARNER", help="Name of the learner in the store.", show_default="all"
+        ),
     ] = None,
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Say how the learners of the store are doing.
+    """Show how the learners in the store are doing.
 
     \b
     Example:

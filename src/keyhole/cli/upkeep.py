@@ -13,12 +13,14 @@ from keyhole.cli.counter import Address, opened
 def verify(
     learner: Annotated[
         str | None,
-        typer.Argument(metavar="LEARNER", help="Its name in the store.", show_default="all"),
+        typer.Argument(
+            metavar="LEARNER", help="Name of the learner in the store.", show_default="all"
+        ),
     ] = None,
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Replay everything that ever happened and compare it with what is in the store.
+    """Replay the whole log and compare the result with the store.
 
     \b
     Example:
@@ -36,13 +38,13 @@ def verify(
 
 
 def backup(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A new file.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="File to create.")],
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Copy the store to a new file, while others go on working with it.
+    """Copy the store to a new file, while others keep using it.
 
-    The copy is a store: use it with --store, or put it in the place of a lost one.
+    The copy is a complete store: use it with --store, or in place of a lost one.
 
     \b
     Example:

@@ -9,14 +9,14 @@ import typer
 
 def warm_up(
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Processes that compile at the same time.")
+        int, typer.Option("--jobs", "-j", min=1, help="Number of processes to compile with.")
     ] = 1,
 ) -> None:
-    """Compile all learners and the search in hindsight once; later runs start at once.
+    """Compile everything now, so that later runs start at once.
 
-    keyhole compiles what it needs when it is first used, and keeps it on disk: a minute for most
-    commands. Run this when an image is built, or before a service is started. Seconds if all is
-    compiled already.
+    keyhole compiles code on first use, about a minute for most commands, and caches it on disk.
+    Run this when you build an image, or before you start a service. If everything is compiled
+    already it takes seconds.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ class Audit:
         The chance of a block to be audited, from 0 to 1. A learner that cheats in each of n blocks
         gets away with it with probability (1 - share) ** n.
     seed
-        Of the draws; None draws one that nobody can foresee, and keeps it in `seed`.
+        Random seed; None draws one that nobody can foresee, and keeps it in `seed`.
 
     Attributes
     ----------

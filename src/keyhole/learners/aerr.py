@@ -52,7 +52,7 @@ class AERRLearner(AttributeEfficient):
         The k played features are read always; the draws for x_tilde get half of the rest, and the
         odd one, those for phi the other half.
     seed
-        Of the draws.
+        Random seed.
     radius
         B, of the ball that w stays in.
     data_dependent

@@ -86,7 +86,7 @@ class AutoLearner(LearnerBase):
     problem
         What may be read. k bounds `model()` and the played model in proper mode.
     seed
-        Of all draws, which are keyed by it and the number of the batch.
+        Random seed. Draws are keyed by it and the number of the batch.
     proper
         Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
         instead of the mixture of everything that is read. Its predictions are cut off at the range

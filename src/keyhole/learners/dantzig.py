@@ -103,7 +103,7 @@ class DantzigLearner(LearnerBase):
         k0 = budget - k features explore; all d of them if budget = d, where everything is read
         anyway.
     seed
-        Of the exploration sets.
+        Random seed, for the exploration sets.
     threshold
         "printed" is the program above. "data" makes a `PracticalDantzig`, whose thresholds, noise
         and scales are measured (practical_dantzig.py); it takes none of the parameters below.

@@ -73,7 +73,7 @@ class DSOSLRCLearner(DSLearner):
     problem
         The budget is at least 2, or d.
     seed
-        Of the exploration sets.
+        Random seed, for the exploration sets.
     threshold_scale, noise_sd, failure_probability, weighting
         As in `DSPOSLRCLearner`. A `noise_sd` also gives the printed constants of the Newton step:
         A = k I at the start, and rho at most 1/(2 (1 + Y)^2), Y = 1 + sigma sqrt(2 log(1/delta)).

@@ -47,7 +47,7 @@ class DSPOSLRCLearner(DSLearner):
     problem
         budget - k must be at least 2, or budget = d.
     seed
-        Of the exploration sets.
+        Random seed, for the exploration sets.
     threshold_scale
         What gamma is multiplied by; 1 is the paper, with which the program returns w = 0 for all
         practical t (docs/algorithms/ds-poslrc.md).

@@ -46,7 +46,7 @@ class DualAveragingLearner(DrawLearner):
         |S| <= k features are played, all others of the budget explore. See Deviations for
         budget = k.
     seed
-        Of what is explored.
+        Random seed.
     gradient
         "residual": v is what is played (Ito et al. 2018, Algorithm 3 with A = I). "unbiased": v is
         the whole iterate (2017, Algorithm 1), whose estimate needs pairs, so at least two explored

@@ -35,7 +35,7 @@ class EpsilonGreedyLearner(MomentLearner):
     problem
         Any.
     seed
-        Of what is drawn.
+        Random seed.
     epsilon, decay
         How often to explore; epsilon at least 0, decay from 0 to 1. decay = 0 explores at a
         constant rate, which a stream that drifts needs; epsilon = 0 only before the first label.

@@ -40,7 +40,7 @@ class ExploreThenCommitLearner(MomentLearner):
     problem
         Any; with budget = k nothing is explored in committed rounds.
     seed
-        Of what is drawn.
+        Random seed.
     horizon
         T, the number of rounds, for the classic single phase; None for epochs.
     exploration

@@ -60,7 +60,7 @@ class HardThresholdingLearner(DrawLearner):
         |S| <= k features are played, all others of the budget are read in turn. See Deviations for
         budget = k.
     seed
-        Of the order in which features are read.
+        Random seed, for the order in which features are read.
     hybrid
         Whether exploitation phases come between the steps.
     batch_size

@@ -87,7 +87,7 @@ class OnlineGreedyLearner(LearnerBase):
     problem
         What may be read; k sets the default of `slots`.
     seed
-        Of all draws. Those of batch b are keyed by (seed, b).
+        Random seed. The draws of batch b are keyed by (seed, b).
     batch_size
         Rounds of a batch, B. None: max(16, 2 slots, 2 t^(1/3)) for a batch that starts at round t.
     slots

@@ -96,7 +96,7 @@ class PracticalDantzig(DantzigLearner):
     problem
         budget - k features explore, outside of what is played.
     seed
-        Of the exploration sets.
+        Random seed, for the exploration sets.
     threshold
         "data", the way here from `DantzigLearner`.
     parts

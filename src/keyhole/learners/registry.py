@@ -91,7 +91,7 @@ _ROWS = (
     LearnerRow(
         "auto",
         "auto:AutoLearner",
-        "No noise level, horizon, scale or constant: learns what it needs from what it buys.",
+        "The one to use: needs no noise level, horizon, scale or constant.",
         "recommended",
         compared=True,
         prices="by price",
@@ -109,7 +109,7 @@ _ROWS = (
     LearnerRow(
         "mean",
         "nothing_read:RunningMean",
-        "Reads nothing and predicts the mean of the labels so far: what any learner should beat.",
+        "Reads nothing and predicts the mean of the labels so far; every learner should beat it.",
         "baseline",
         prices="reads nothing",
         memory="O(1)",
@@ -117,7 +117,7 @@ _ROWS = (
     LearnerRow(
         "last-value",
         "nothing_read:LastValue",
-        "Reads nothing and predicts the label told last: hard to beat where labels change slowly.",
+        "Reads nothing and predicts the last label; hard to beat if labels change slowly.",
         "baseline",
         prices="reads nothing",
         memory="O(1)",
@@ -125,7 +125,7 @@ _ROWS = (
     LearnerRow(
         "fixed",
         "baselines:FixedSubset",
-        "Buys the same features every round and predicts by VAW on them.",
+        "Buys the same features every round and fits online ridge regression (VAW) to them.",
         "baseline",
         settings=CLIPPED,
         prices="by price",
@@ -134,7 +134,7 @@ _ROWS = (
     LearnerRow(
         "random",
         "baselines:RandomSubset",
-        "Buys one random subset of `budget` features every round: spending without choosing.",
+        "Buys a random subset of `budget` features every round.",
         "baseline",
         settings=CLIPPED,
         compared=True,
@@ -144,7 +144,7 @@ _ROWS = (
     LearnerRow(
         "full",
         "baselines:FullInformation",
-        "Buys everything: what a learner could do if looking were free.",
+        "Buys everything: what a learner could do if features were free.",
         "reference",
         settings=CLIPPED,
         reads_everything=True,
@@ -155,7 +155,7 @@ _ROWS = (
     LearnerRow(
         "dantzig",
         "dantzig:DantzigLearner",
-        "Algorithm 1 for labels of about unit size: an upper bound for the noise, a practical C.",
+        "Algorithm 1, with a noise level and a constant C that suit labels of about unit size.",
         "paper",
         settings={"noise_sd": 1.0, "threshold_scale": 0.02, "clip": True},
         has_intercept=False,
@@ -164,7 +164,7 @@ _ROWS = (
     LearnerRow(
         "dantzig-printed",
         "dantzig:DantzigLearner",
-        "Algorithm 1 to the letter, for 100,000 rounds: predicts 0 for most of them.",
+        "Algorithm 1 as printed, for 100,000 rounds; predicts 0 for most of them.",
         "paper",
         settings=PRINTED,
         preset="as_printed",
@@ -174,14 +174,14 @@ _ROWS = (
     LearnerRow(
         "dantzig-data",
         "practical_dantzig:PracticalDantzig",
-        "Algorithm 1, everything measured: no noise level, no constant.",
+        "Algorithm 1 with every constant estimated from the data.",
         "paper",
         learns_by=128,
     ),
     LearnerRow(
         "online-greedy",
         "online_greedy:OnlineGreedyLearner",
-        "Algorithm 2, put together for practice: no horizon, no bounds.",
+        "Algorithm 2 for practical use: needs no horizon and no bounds.",
         "paper",
         settings=CLIPPED,
         has_intercept=False,
@@ -192,7 +192,7 @@ _ROWS = (
     LearnerRow(
         "online-greedy-printed",
         "online_greedy:OnlineGreedyLearner",
-        "Algorithm 2 to the letter, with the theorem's sizes for 100,000 rounds.",
+        "Algorithm 2 as printed, with the theorem's sizes for 100,000 rounds.",
         "paper",
         settings=PRINTED,
         preset="as_printed",
@@ -202,7 +202,7 @@ _ROWS = (
     LearnerRow(
         "dual-averaging",
         "dual_averaging:DualAveragingLearner",
-        "Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.",
+        "Dual averaging of estimated gradients; plays the k largest weights.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -212,7 +212,7 @@ _ROWS = (
     LearnerRow(
         "iht",
         "hard_thresholding:HardThresholdingLearner",
-        "Gradient steps on partial reads, each cut back to k features.",
+        "Iterative hard thresholding: gradient steps on partial reads, cut back to k features.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -222,7 +222,7 @@ _ROWS = (
     LearnerRow(
         "iht-hybrid",
         "hard_thresholding:HardThresholdingLearner",
-        "Hard thresholding that refines the model on its support between two searches.",
+        "Hard thresholding that refits the model on its features between searches.",
         "literature",
         settings={"hybrid": True, "clip": True},
         has_intercept=False,
@@ -232,7 +232,7 @@ _ROWS = (
     LearnerRow(
         "aerr",
         "aerr:AERRLearner",
-        "Attribute-efficient ridge regression: projected gradient on a ball, gradients estimated.",
+        "Attribute-efficient ridge regression: projected steps along estimated gradients.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -242,7 +242,7 @@ _ROWS = (
     LearnerRow(
         "ddaerr",
         "aerr:AERRLearner",
-        "AERR that draws features by their second moments, which it measures.",
+        "AERR that samples features by their measured second moments.",
         "literature",
         settings={"data_dependent": True, "clip": True},
         has_intercept=False,
@@ -252,7 +252,7 @@ _ROWS = (
     LearnerRow(
         "aelr",
         "aelr:AELRLearner",
-        "Attribute-efficient lasso regression: EG+- on the l1 ball, gradients estimated.",
+        "Attribute-efficient lasso regression: EG+- on the l1 ball with estimated gradients.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -262,7 +262,7 @@ _ROWS = (
     LearnerRow(
         "ddaelr",
         "aelr:AELRLearner",
-        "AELR that draws features by their second moments, which it measures.",
+        "AELR that samples features by their measured second moments.",
         "literature",
         settings={"data_dependent": True, "clip": True},
         has_intercept=False,
@@ -272,7 +272,7 @@ _ROWS = (
     LearnerRow(
         "subset-experts",
         "subset_experts:SubsetExpertsLearner",
-        "Every k-subset of the features is an expert with its own weights; one of them plays.",
+        "Every k-subset of the features is an expert; one of them plays each round.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -282,7 +282,7 @@ _ROWS = (
     LearnerRow(
         "ds-poslrc",
         "ds_poslrc:DSPOSLRCLearner",
-        "Plays the k largest weights of a Dantzig program, and explores outside of them.",
+        "Plays the k largest weights of a Dantzig program and explores the other features.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -291,7 +291,7 @@ _ROWS = (
     LearnerRow(
         "ds-oslrc",
         "ds_oslrc:DSOSLRCLearner",
-        "Explores at rounds 1, 4, 9, ...; in between, online Newton steps on the chosen support.",
+        "Explores in rounds 1, 4, 9, ...; online Newton steps on the chosen features otherwise.",
         "literature",
         settings=CLIPPED,
         has_intercept=False,
@@ -300,7 +300,7 @@ _ROWS = (
     LearnerRow(
         "explore-commit",
         "explore_commit:ExploreThenCommitLearner",
-        "Reads random features for a while, selects k by orthogonal matching pursuit, plays those.",
+        "Reads random features at first, then commits to k chosen by orthogonal matching pursuit.",
         "literature",
         prices="by price",
         learns_by=256,
@@ -308,7 +308,7 @@ _ROWS = (
     LearnerRow(
         "epsilon-greedy",
         "epsilon_greedy:EpsilonGreedyLearner",
-        "Reads the features most correlated with the label, now and then any; plays the best k.",
+        "Reads the features most correlated with the label, sometimes others; plays the best k.",
         "literature",
         prices="by price",
         learns_by=128,
@@ -326,7 +326,7 @@ _ROWS = (
     LearnerRow(
         "online-omp",
         "online_omp:OnlineOMPLearner",
-        "Reads everything and plays VAW on the k features of forward selection.",
+        "Reads everything and fits the k features of forward selection.",
         "reference",
         reads_everything=True,
         prices="reads all",

@@ -57,7 +57,7 @@ class SubsetExpertsLearner(LearnerBase):
         m = budget - k features explore, 2 at least; all d of them if budget = d. C(d, k) may be
         100,000.
     seed
-        Of the draws.
+        Random seed.
     radius
         Of the ball |w_S|_2 <= radius.
     horizon

@@ -100,7 +100,7 @@ class Run:
     intervals
         How intervals fared over time, if they were asked for; None if not.
     versions
-        Of keyhole and of what it computes with.
+        Versions of keyhole and of what it computes with.
     """
 
     problem: Problem

@@ -218,7 +218,7 @@ class Writer:
         if self._closed:
             raise StoreError("the store is closed")
         if os.getpid() != self._pid:
-            raise StoreError("the store was opened before this process was forked: open it anew")
+            raise StoreError("the store was opened before this process was forked: open it again")
         self._database.refuse_if_replaced()
         if self._connection is None:
             self._connection = self._database.connect()

@@ -42,7 +42,7 @@ def dependent(d: int, k: int, n: int, *, design: Design = _NEIGHBOURS, seed: int
     design
         What draws the rows.
     seed
-        Of everything random.
+        Random seed.
 
     Examples
     --------

@@ -237,7 +237,7 @@ def read(
         What columns of dates become: "ordinal" (days since 1970), "month", "weekday", "hour", or
         several of these. Without it they are refused.
     sheet
-        Of a spreadsheet; None for the first one.
+        Sheet of a spreadsheet; None for the first one.
     positive
         The value of the target that means yes: it becomes 1, and any other 0. A target of exactly
         two texts needs none: yes, true or positive is 1, or else the later in the alphabet. The

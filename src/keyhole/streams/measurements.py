@@ -41,7 +41,7 @@ def linear_measurements(
     noise_sd
         Standard deviation of the noise.
     seed
-        Of everything random.
+        Random seed.
 
     Guarantee
     ---------

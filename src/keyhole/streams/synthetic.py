@@ -60,7 +60,7 @@ def realizable(
     noise_sd
         Standard deviation of the noise. Because of it labels may leave [-1, 1].
     seed
-        Of everything random. One seed gives the same w* whatever the design.
+        Random seed. One seed gives the same w* whatever the design.
 
     Guarantee
     ---------
@@ -240,7 +240,7 @@ def padded_hard(
     noise_sd
         Of the padding rounds only; because of it their labels may leave [-1, 1].
     seed
-        Of everything random.
+        Random seed.
 
     Guarantee
     ---------
