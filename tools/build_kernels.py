@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     _for_the_target()
     began, made_from = time.process_time(), digest()
-    calls = [call for call in record() if call.kernel.name in (options.kernels or [call.kernel.name])]
+    calls = [
+        call for call in record() if call.kernel.name in (options.kernels or [call.kernel.name])
+    ]
     files = build(options.into, calls, made_from)
     size = sum(file.stat().st_size for file in files) / 1e6
     _say(f"{len(calls)} kernels, {size:.1f} MB, {time.process_time() - began:.0f} CPU seconds")
@@ -56,7 +58,9 @@ def build(folder: Path, calls: Sequence[Call], made_from: str) -> list[Path]:
     """Compile kernels for these calls, and write the module and its list; the files."""
     remove(folder)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numba's about the future of pycc, setuptools' about its own
+        warnings.simplefilter(
+            "ignore"
+        )  # numba's about the future of pycc, setuptools' about its own
         cc: Any = import_module("numba.pycc").CC(ahead.NAME, source_module=__name__)
         cc.target_cpu, cc.output_dir = ahead.target(), str(folder)
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -113,7 +117,7 @@ def _taken(name: str, form: Form) -> str:
 
 
 def _for_the_target() -> None:
-    # What kernels call is compiled for the processor numba believes in: start anew with the right one.
+    # What kernels call is compiled for the processor that numba believes in: start anew with ours.
     wanted = {"NUMBA_CPU_NAME": ahead.target(), "NUMBA_CPU_FEATURES": ""}
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         command = [sys.executable, "-m", "tools.build_kernels", *sys.argv[1:]]

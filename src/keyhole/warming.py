@@ -18,7 +18,15 @@ PRICES = [1.0, 2.0] * 4
 PRICED = ", with prices"  # after the name of a learner that buys by price
 HINDSIGHT = "the best model in hindsight"
 DIAGNOSIS = "the diagnosis"
-LONGEST = ("auto", "auto" + PRICED, "dantzig", "dantzig-data", "online-greedy", HINDSIGHT, DIAGNOSIS)
+LONGEST = (
+    "auto",
+    "auto" + PRICED,
+    "dantzig",
+    "dantzig-data",
+    "online-greedy",
+    HINDSIGHT,
+    DIAGNOSIS,
+)
 # What a wheel brings along compiled (`python -m tools.build_kernels`): what commands need that are
 # not told which learner to play.
 AHEAD = (
@@ -28,7 +36,7 @@ AHEAD = (
 
 
 def warm_parts() -> list[str]:
-    """What there is to compile, the longest first: learners, the search in hindsight, the diagnosis.
+    """What there is to compile, the longest first: learners, the best in hindsight, the diagnosis.
 
     >>> warm_parts()[:2]
     ['auto', 'auto, with prices']

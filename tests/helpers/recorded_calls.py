@@ -3,7 +3,8 @@
     python -m tests.helpers.recorded_calls FOLDER
 
 plays what is compiled ahead of time, and then commands on small files in the folder, as plain
-Python. It prints JSON: for each the calls of kernels, as the kernel's name and its arguments' forms.
+Python. It prints JSON: for each the calls of kernels, as the kernel's name and the forms of its
+arguments.
 """
 
 import contextlib

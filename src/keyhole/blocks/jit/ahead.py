@@ -1,7 +1,8 @@
 """Machine code that was compiled ahead of time and came with the package.
 
 It is one extension module, `_ahead`, and beside it `_ahead.json`: what it was made from, for which
-processor, and which kernels with which arguments are in it. `python -m tools.build_kernels` makes both.
+processor, and which kernels with which arguments are in it. `python -m tools.build_kernels` makes
+both.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FORMAT = 1  # of the list
 X86_64_V3 = "x86-64-v3"
 ANY = "generic"
 # What Linux calls the features of x86-64-v3.
-_FLAGS = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe xsave".split())
+_FLAGS = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"})
 _HERE = Path(__file__).parent
 
 

@@ -55,7 +55,9 @@ def way_in(
     code = _Code(f"return _otherwise({', '.join(names)})")
     code.name("_otherwise", otherwise)
     code.name("_machine_code", machine_code)
-    leaves = [leaf for pair in zip(names, entry.arguments, strict=True) for leaf in code.open(*pair)]
+    leaves = [
+        leaf for pair in zip(names, entry.arguments, strict=True) for leaf in code.open(*pair)
+    ]
     call = f"_machine_code({', '.join(leaves)})"
     if entry.result is None or not _has_class(entry.result):
         code.lines.append(f"return {call}")

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from keyhole.blocks.jit import ahead, forms, recording
+from keyhole.blocks.jit import ahead, clock, forms, recording
 from keyhole.blocks.jit.mode import AOT, RECORD, mode
-from keyhole.blocks.jit.numba_compiler import Options, compiled
+from keyhole.blocks.jit.numba_compiler import Options, compiled, name_of
 
 fallbacks: set[str] = set()  # kernels called with arguments that their machine code does not fit
 _one_at_a_time = threading.RLock()  # nobody sees a function whose names are half looked up
@@ -28,6 +28,11 @@ class Later:
         self.function = function
         self._options = options
         self._compiled: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function, by which machine code is found."""
+        return name_of(self.function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.function(*arguments, **named)
@@ -46,8 +51,23 @@ class Later:
             function.__code__, names, function.__name__, function.__defaults__, function.__closure__
         )
         anew.__qualname__ = function.__qualname__
-        self._compiled = compiled(anew, self._options)
+        self._compiled = compiled(anew, self._options, self._sizes)
         names.update(_looked_up(names, _used(function.__code__)))
+
+    def _sizes(self) -> dict[str, int]:
+        """The length of this and of all that it calls, but for what is compiled or inlined."""
+        sizes: dict[str, int] = {}
+        seen: set[Later] = set()
+        waiting: list[Later] = [self]
+        while waiting:
+            later = waiting.pop()
+            if later in seen or isinstance(later, Intrinsic):
+                continue
+            seen.add(later)
+            if "inline" not in later._options and not later.compiled().overloads:
+                sizes[later.name] = len(later.function.__code__.co_code)
+            waiting += _called(later.function.__globals__, _used(later.function.__code__))
+        return sizes
 
 
 class Intrinsic(Later):
@@ -71,14 +91,10 @@ class Door(Later):
         super().__init__(function, options)
         self._way: Callable[..., Any] | None = None
 
-    @property
-    def name(self) -> str:
-        """The name of the kernel, by which its machine code is found."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
-
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if self._way is None:
-            self._way = self._find_way()
+            with clock.stopped():
+                self._way = self._find_way()
         return self._way(*arguments, **named)
 
     def _find_way(self) -> Callable[..., Any]:
@@ -102,8 +118,20 @@ def _used(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_used(part) for part in inside))
 
 
+def _called(names: dict[str, Any], used: set[str]) -> list[Later]:
+    """Of the names that are used, what is to be compiled."""
+    found: list[Later] = []
+    for name in used & names.keys():
+        value = names[name]
+        if isinstance(value, ModuleType):
+            found += _called(vars(value), used)
+        elif isinstance(value, Later):
+            found.append(value)
+    return found
+
+
 def _looked_up(names: dict[str, Any], used: set[str]) -> dict[str, Any]:
-    """Of the names that are used, those that stand for something to compile, or for its module."""
+    """What is to be compiled, as numba knows it, and modules that hold it."""
     found = {}
     for name in used & names.keys():
         value = names[name]
