@@ -25,6 +25,7 @@ COMMANDS = {
     "float32": f"run float32.parquet {PLAIN}",
     "report": f"run rows.csv {PLAIN} --coverage 0.9 --save rows.npz --report rows.html",
     "history": f"run rows.csv {PLAIN} --history rows.csv",
+    "yes or no": f"run answers.csv {PLAIN} --coverage 0.9",
     "prices": f"run rows.csv {SHOP} -b 2",
     "prices, report": f"run rows.csv {SHOP} -b 2 --report rows.html",
     "worth": f"run rows.csv {SHOP} --worth 0.1",

@@ -25,6 +25,11 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     rows[:, 3] += rows[:, 0]
     lines = [",".join(NAMES), *(",".join(map(str, row)) for row in rows.tolist())]
     (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    answers = [
+        lines[0],
+        *(line.rsplit(",", 1)[0] + f",{i % 2}" for i, line in enumerate(lines[1:])),
+    ]
+    (folder / "answers.csv").write_text("\n".join(answers) + "\n")
     for name, dtype in (("rows", np.float64), ("float32", np.float32)):
         table = arrow.table(dict(zip(NAMES, rows.T.astype(dtype), strict=True)))
         parquet.write_table(table, folder / f"{name}.parquet")
