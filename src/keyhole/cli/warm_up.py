@@ -16,7 +16,7 @@ def warm_up(
 
     keyhole compiles what it needs when it is first used, and keeps it on disk: a minute for most
     commands. Run this when an image is built, or before a service is started. Seconds if all is
-    compiled already.
+    compiled already; a wheel built for your system brings most of it along.
 
     \b
     Examples:
