@@ -75,7 +75,7 @@ def test_a_terminal_is_shown_how_far_it_is_and_left_clean(tmp_path: Path) -> Non
 
 def test_what_is_left_is_judged_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(notes.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     task = notes.Task({"a": 30, "b": 60, "c": 10})
     assert task.line == "0 of 3"
     now[0] = 130.0

@@ -67,7 +67,7 @@ def way_in(
     body = "\n    ".join(code.lines)
     exec(f"def way({', '.join(names)}):\n    {body}\n", code.known)
     way: Callable[..., Any] = code.known["way"]
-    way.__defaults__ = function.__defaults__  # type: ignore[attr-defined]
+    way.__defaults__ = function.__defaults__
     return way
 
 
@@ -111,7 +111,7 @@ class _Code:
 
     def rebuilt(self, name: str, form: Form) -> str:
         """An expression: plain tuples as the kernel's own classes have them."""
-        if not _has_class(form):
+        if isinstance(form, str) or not _has_class(form):
             return name
         _, kind, parts = form
         inside = ", ".join(self.rebuilt(f"{name}[{i}]", part) for i, part in enumerate(parts))

@@ -37,6 +37,9 @@ class Later:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.function(*arguments, **named)
 
+    def __reduce__(self) -> str:
+        return str(self.function.__qualname__)  # copied and pickled as a function is: by its name
+
     def compiled(self) -> Any:
         """What numba makes of it, and of all that it calls."""
         with _one_at_a_time:
@@ -101,9 +104,7 @@ class Door(Later):
         if mode() == RECORD:
             return recording.noted(self, self.function)
         entries = ahead.entries(self.name) if mode() == AOT else []
-        if not entries:
-            return self.compiled()
-        way: Callable[..., Any] = self._by_numba
+        way: Callable[..., Any] = self._by_numba if entries else self.compiled()
         for entry, machine_code in reversed(entries):
             way = forms.way_in(self.function, entry, machine_code, way)
         return way

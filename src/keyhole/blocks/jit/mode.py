@@ -13,8 +13,11 @@ from typing import Literal
 from keyhole.blocks.jit import ahead
 
 VARIABLE = "KEYHOLE_COMPILE"
-JIT, AOT, PYTHON, RECORD = "jit", "aot", "python", "record"
 Mode = Literal["jit", "aot", "python", "record"]
+JIT: Mode = "jit"
+AOT: Mode = "aot"
+PYTHON: Mode = "python"
+RECORD: Mode = "record"
 
 _recording = False
 

@@ -88,7 +88,7 @@ class _Notes:
         if over.wait(PATIENCE) or self._shown_elsewhere:
             return
         # A screen that others draw on, as rich does, gets the one line that a file gets.
-        if sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
+        if sys.stderr is None or sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
             if not self._said:
                 self._said = True
                 say("compiling its kernels for first use, a minute or two ...")

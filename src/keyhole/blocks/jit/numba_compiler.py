@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from keyhole.blocks.jit import clock
@@ -19,13 +20,12 @@ _sizes: dict[str, Sizes] = {}  # what each function has compiled beside itself, 
 
 def compiled(function: Callable[..., Any], options: Options, sizes: Sizes) -> Any:
     """The function as numba compiles it; machine code is kept on disk, if it is not inlined."""
-    from numba import njit
-
     from keyhole.blocks.jit.cache import kept_on_disk
 
     _listen()
     _sizes[name_of(function)] = sizes
-    dispatcher = njit(**options)(function)  # type: ignore[arg-type]
+    numba: Any = import_module("numba")
+    dispatcher = numba.njit(**options)(function)
     if "inline" in options or mode() == RECORD:  # what is built ahead of time is not kept twice
         return dispatcher
     return kept_on_disk(dispatcher)
