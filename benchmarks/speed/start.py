@@ -31,11 +31,11 @@ print(learner.predict(learner.ask().fill([0.0] * 6)))
 TELL = PREDICT + "ticket = learner.ask(); learner.tell(ticket.fill([1.0] * 6), 1.0)\n"
 WAYS = {
     "keyhole run": ["-c", RUN, "run"],
-    "keyhole run, prices": ["-c", RUN, "run", "--prices", "clinic", "--budget", "30"],
     "first prediction": ["-c", PREDICT],
     "a round in Python": ["-c", TELL],
     "import keyhole": ["-c", "import keyhole"],
     "import numpy": ["-c", "import numpy"],
+    "keyhole run, prices": ["-c", RUN, "run", "--prices", "clinic", "--budget", "30"],
 }
 
 

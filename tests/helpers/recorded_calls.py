@@ -12,6 +12,7 @@ import io
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def main(folder: str) -> None:
     with contextlib.chdir(Path(folder)):
         for name, line in COMMANDS.items():
             with contextlib.redirect_stdout(io.StringIO()):
-                found[name] = listed(record(lambda line=line: _run(app, line)))
+                found[name] = listed(record(partial(_run, app, line)))
     sys.stdout.write(json.dumps(found))
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as arrow
-import pyarrow.parquet as parquet
 import pytest
 
+from keyhole.optional_imports import extra
 from tools.kernel_calls import accepts
 
 ROOT = Path(__file__).parents[3]
@@ -30,6 +29,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         *(line.rsplit(",", 1)[0] + f",{i % 2}" for i, line in enumerate(lines[1:])),
     ]
     (folder / "answers.csv").write_text("\n".join(answers) + "\n")
+    arrow, parquet = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     for name, dtype in (("rows", np.float64), ("float32", np.float32)):
         table = arrow.table(dict(zip(NAMES, rows.T.astype(dtype), strict=True)))
         parquet.write_table(table, folder / f"{name}.parquet")

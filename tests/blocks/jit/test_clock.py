@@ -58,7 +58,7 @@ class Singly(InBlocks):
     """The same, round by round."""
 
     @property
-    def advance(self) -> Any:  # type: ignore[override]
+    def advance(self) -> Any:
         raise AttributeError
 
     def ask(self) -> kh.Ticket:
