@@ -46,6 +46,17 @@ def test_a_name_loads_what_it_needs_and_no_more() -> None:
     assert len(own) < 12, own
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "keyhole.AutoLearner, keyhole.hindsight, keyhole.play",
+        "import keyhole.saving.api, keyhole.store, keyhole.warming, keyhole.cli.recording",
+    ],
+)
+def test_numba_is_imported_when_something_is_to_be_compiled(line: str) -> None:
+    assert "numba" not in loaded_after(line)
+
+
 def test_other_libraries_are_imported_by_their_adapter_only() -> None:
     code = """
 import sys

@@ -6,11 +6,11 @@ import itertools
 import math
 import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from keyhole.advice.choosing import amount
+from keyhole.blocks.jit.clock import clock
 from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted
@@ -239,9 +239,9 @@ def _game(
     scores = [] if how.answers is None else [ProbabilityScores()]
     if how.history is not None:
         how.history.teach_if_possible(player)
-    start = time.monotonic()
+    start = clock()
     ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=scores)
-    seconds = time.monotonic() - start
+    seconds = clock() - start
     worth, total = best.worth, None
     gap = regret(ledger, best)
     if worth is not None and best.total is not None:

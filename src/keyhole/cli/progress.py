@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from keyhole.blocks.jit.clock import clock
+from keyhole.blocks.jit.notes import NOTES
 from keyhole.cli.output import number
 from keyhole.errors import printable
 from keyhole.ledger import Ledger
@@ -73,7 +75,8 @@ class Board:
         self._stage = ""
         self._lines: list[str] = []
         self._live: Live | None = None
-        self._start = self._last = time.monotonic()
+        self._screen = contextlib.ExitStack()
+        self._start, self._last = clock(), time.monotonic()
         self.ledger: Ledger | None = None
 
     def __enter__(self) -> Self:
@@ -82,11 +85,10 @@ class Board:
                 console=Console(stderr=True, highlight=False),
                 refresh_per_second=A_SECOND,
                 transient=True,
-                get_renderable=lambda: Group(
-                    *(Text(printable(s)) for s in [self._stage, *self._lines])
-                ),
+                get_renderable=self._shown,
             )
             self._live.start()
+            self._screen.enter_context(NOTES.shown_elsewhere())
         return self
 
     def __exit__(
@@ -95,11 +97,13 @@ class Board:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._screen.close()
         if self._live is not None:
             self._live.stop()
 
     def _shown(self) -> Group:
-        return Group(*(Text(printable(line)) for line in [self._stage, *self._lines]))
+        lines = [self._stage, *self._lines, *filter(None, [NOTES.line])]
+        return Group(*(Text(printable(line)) for line in lines))
 
     def stage(self, words: str) -> None:
         """Something new begins."""
@@ -114,7 +118,7 @@ class Board:
         self._last = now
         mean = self._mean.mean_loss
         of = f" of {self._total:,}" if self._total else ""
-        rate = ledger.rounds / (now - self._start)
+        rate = ledger.rounds / max(clock() - self._start, 1e-9)
         r2 = f", R2 {1 - ledger.mean_loss / mean:.3f}" if mean > 0 else ""
         others = (
             f"{number(mean)} by the mean so far, {number(self._last_value.mean_loss)} by the last"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.jit.clock import clock
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
 from keyhole.game.history import study_first
@@ -257,9 +257,9 @@ class Game:
 
     def _play_single(self, x: NDArray[np.floating], y: float, ends: Floats | None = None) -> Round:
         self._calibrate()
-        began = time.perf_counter()
+        began = clock()
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
-        self.ledger.seconds += time.perf_counter() - began
+        self.ledger.seconds += clock() - began
         self.ledger.add(played)
         self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), ends)
         self._after(1)

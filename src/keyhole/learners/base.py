@@ -281,7 +281,9 @@ class LearnerBase(OneAtATime, ABC):
             if reads < width:  # what kernels are handed is as wide as what they buy
                 some = np.empty((rows.stop - start, reads), dtype=np.int32)
             out = (some, predictions[rows])
-            played = self._play(Block(*key, X[rows], y[rows], *out, workspace(d)))
+            # Kernels are compiled for one kind of rows: whatever comes in, it goes on as that.
+            block = np.require(X[rows], np.float64, ["C", "A", "W", "E"])
+            played = self._play(Block(*key, block, y[rows], *out, workspace(d)))
             told = slice(start, start + played)
             if reads < width:
                 bought[told, :reads], bought[told, reads:] = some[:played], -1

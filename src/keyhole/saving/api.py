@@ -9,8 +9,6 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from keyhole.blocks.sums.moments import Moments
-from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Learner, StateError, nearest
@@ -155,6 +153,9 @@ def merge(a: Learner | Ledger, b: Learner | Ledger) -> Learner | Ledger:
         raise StateError(f"a {name} and a {other} cannot be merged")
     if isinstance(a, Ledger) and isinstance(b, Ledger):
         return _merge_ledgers(a, b)
+    # Imported here: most who save and load have no learner like this, and need not wait for it.
+    from keyhole.learners.dantzig import DantzigLearner
+
     # Exactly this class: a subclass may keep more than sums.
     if type(a) is not DantzigLearner or type(b) is not DantzigLearner:
         raise StateError(
@@ -187,6 +188,9 @@ def _merge_dantzig(a: State, b: State) -> State:
                     f"shards that overlap cannot be merged: both have rounds {max(first, start)} "
                     f"to {min(last, stop)} of seed {seed}; give every shard a seed of its own"
                 )
+    from keyhole.blocks.sums.moments import Moments
+    from keyhole.learners.dantzig import DantzigLearner
+
     settings = {**a.settings, "seed": min(a.settings["seed"], b.settings["seed"])}
     empty = DantzigLearner(a.problem, **settings).state()
     moments = Moments.from_arrays(a.parts["moments"]) + Moments.from_arrays(b.parts["moments"])

@@ -34,7 +34,7 @@ from keyhole.blocks.dantzig.kernels.basis import (
     State,
 )
 from keyhole.blocks.dantzig.kernels.path_start import Loosening
-from keyhole.blocks.jit.cache import compiles
+from keyhole.blocks.jit.mode import compiles
 from keyhole.problem import Floats, Indices
 
 pytestmark = pytest.mark.skipif(compiles(), reason="inner kernels have no way in from Python")

@@ -50,7 +50,7 @@ from keyhole.blocks.dantzig.kernels.table import (
     Rounding,
 )
 from keyhole.blocks.dantzig.kernels.working_set import WorkingSet
-from keyhole.blocks.jit.cache import compiles
+from keyhole.blocks.jit.mode import compiles
 from keyhole.problem import Floats, Indices
 
 pytestmark = pytest.mark.skipif(compiles(), reason="inner kernels have no way in from Python")

@@ -7,7 +7,6 @@ import os
 import random
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -15,11 +14,12 @@ from keyhole.blocks.draw import keyed, sampling
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.reading import read
 from keyhole.blocks.draw.sorting import largest, merge, sort
+from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST, SMALLEST
 from keyhole.problem import Indices, ProblemError
 
 
-@numba.njit
+@kernel
 def reads(row: Any, features: Any, values: Any, bought: Any) -> Any:
     return read(row, features, values, bought)  # which is inlined in compiled code
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -176,7 +176,7 @@ def test_plus_restrict_copy_and_arrays(seed: int, d: int, n: int, m: int) -> Non
 def test_no_kind_of_input_has_the_kernels_compiled_anew() -> None:
     rows = rows_of(6, 8, seed=10)
     expected = singly(6, rows)
-    dispatchers: list[Any] = [kernels.first_fault, kernels.take]
+    dispatchers = [cast(Any, door).compiled() for door in (kernels.first_fault, kernels.take)]
     compiled = [len(dispatcher.signatures) for dispatcher in dispatchers]
     lists, frozen, strided = Moments(6), Moments(6), Moments(6)
     for S, x, y in rows:

@@ -275,7 +275,8 @@ def _start_runs(
         elif on == ON_NET:
             v = _different(batch.slots, place)
         elif on == ON_EVERYTHING:
-            place[:] = np.arange(b + 1)
+            for q in range(len(place)):  # all of them: a slice takes seconds to compile
+                place[q] = q
             v = b
         if on != ON_NOTHING:  # nothing: the label's centre alone, without the constant
             place[v] = b

@@ -71,8 +71,11 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
     the mean; VAW itself looks at x first.
     """
     kept, memory, size = state.kept, s.experts.memory, batch.runs.size
-    shares[:] = state.mixture.belief.sum(axis=0)
+    belief = state.mixture.belief
     for e in range(len(shares)):
+        shares[e] = 0.0
+        for i in range(len(belief)):  # as belief.sum(axis=0) does, which takes seconds to compile
+            shares[e] += belief[i, e]
         m = memory[e]
         if m >= 0 and size[e] > 0:
             n = kept.n[m, s.d] * kept.scale[m]

@@ -44,7 +44,9 @@ def all_definite(M: Floats, k: int, limit: float, witness: Indices) -> tuple[int
     W = np.empty((k - 1, d, d))
     most = np.empty((k - 1, d))
     place = np.zeros(k - 1, np.int64)
-    W[0] = M
+    for a in range(d):
+        for b in range(d):
+            W[0, a, b] = M[a, b]
     coherence(W[0], 0, most[0])
     steps = float(d * d)
     t = 0

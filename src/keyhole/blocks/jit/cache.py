@@ -9,39 +9,14 @@ changes, all machine code is stale, and is written anew.
 from __future__ import annotations
 
 import functools
-import hashlib
-from pathlib import Path
 from typing import Any
 
-from numba.core import config
-
 from keyhole.blocks.jit import notes
-
-_BLOCKS = Path(__file__).parents[1]
-_CONSTANTS = _BLOCKS.parent / "errors.py"  # kernels use constants from here, nothing else outside
-
-
-@functools.cache
-def digest() -> str:
-    """SHA-256 of everything that machine code of this package is made from."""
-    known = hashlib.sha256()
-    for path in (*sorted(_BLOCKS.rglob("*.py")), _CONSTANTS):
-        source = path.read_bytes() if path.is_file() else b""
-        name = path.relative_to(_BLOCKS.parent).as_posix()
-        known.update(f"{name} {len(source)}\n".encode())
-        known.update(source)
-    return known.hexdigest()
-
-
-def compiles() -> bool:
-    """Whether kernels are compiled at all: not with NUMBA_DISABLE_JIT=1."""
-    return not getattr(config, "DISABLE_JIT", 0)
+from keyhole.blocks.jit.sources import digest
 
 
 def kept_on_disk(dispatcher: Any) -> Any:
     """The compiled function, with machine code that is kept on disk as long as it is right."""
-    if not compiles():
-        return dispatcher  # a plain Python function
     try:
         dispatcher.enable_caching()
     except RuntimeError:  # neither the package nor any cache folder can be written

@@ -10,30 +10,33 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 
-from keyhole.blocks.jit import notes
-from keyhole.blocks.jit.cache import compiles, kept_on_disk
+from keyhole.blocks.jit.lazy import Door, Later
+from keyhole.blocks.jit.mode import PYTHON, mode
+from keyhole.blocks.jit.numba_compiler import Options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-notes.listen()
+# No fastmath: block play and single rounds must agree bit for bit.
+KERNEL: Options = {"error_model": "numpy"}
+INNER: Options = {**KERNEL, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+PART: Options = {**KERNEL, "inline": "always"}
 
 
 def kernel(function: Function) -> Function:
     """Compile on first call, keep the result on disk, follow IEEE arithmetic to the letter.
 
-    No fastmath: block play and single rounds must agree bit for bit.
+    Where machine code came with the package, it is used; numba compiles for what it does not fit.
     """
-    if not compiles():
+    if mode() == PYTHON:
         # Machine code overflows and divides by zero in silence, so its Python form does too.
         return np.errstate(all="ignore")(function)
-    return _compiled(function)
+    return cast(Function, Door(function, KERNEL))
 
 
 def inner(function: Function) -> Function:
     """As `kernel`, for what only kernels call: without the wrappers that Python would need."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return function if mode() == PYTHON else cast(Function, Later(function, INNER))
 
 
 def part(function: Function) -> Function:
@@ -42,9 +45,4 @@ def part(function: Function) -> Function:
     Every kernel is optimised and translated again with each one above it. This one is not one; but
     a caller that gets long takes more than its share of time, so it is no remedy for small kernels.
     """
-    return cast(Function, njit(inline="always", error_model="numpy")(function))
-
-
-def _compiled(function: Function, **options: bool) -> Function:
-    compile: Any = njit(error_model="numpy", **cast(Any, options))
-    return cast(Function, kept_on_disk(compile(function)))
+    return function if mode() == PYTHON else cast(Function, Later(function, PART))

@@ -10,25 +10,27 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from keyhole.blocks.jit.cache import compiles
+from keyhole.blocks.jit.lazy import Intrinsic
+from keyhole.blocks.jit.mode import PYTHON, mode
 from keyhole.problem import Floats
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Four = tuple[float, float, float, float]
 
-ir: Any = import_module("llvmlite.ir")
-_types: Any = types
-_known: Any = intrinsic
+
+def _types() -> Any:
+    return import_module("numba").types
 
 
 def _lowered_by(generate: Callable[..., Any]) -> Callable[[Function], Function]:
     """The decorated function in Python, and what `generate` writes in compiled code."""
 
+    def made() -> Any:
+        return import_module("numba.extending").intrinsic(generate)
+
     def choose(python_form: Function) -> Function:
-        return cast(Function, _known(generate)) if compiles() else python_form
+        return python_form if mode() == PYTHON else cast(Function, Intrinsic(python_form, made))
 
     return choose
 
@@ -41,7 +43,7 @@ def _apart(typing_context: Any) -> Any:
                 argument.add_attribute("noalias")
         return context.get_dummy_value()
 
-    return types.void(), build
+    return _types().void(), build
 
 
 @_lowered_by(_apart)
@@ -60,6 +62,9 @@ def apart() -> None:
 
 
 def _four_sums(typing_context: Any, A: Any, p: Any, v: Any, n: Any) -> Any:
+    ir: Any = import_module("llvmlite.ir")
+    types = _types()
+
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         whole, lanes = ir.IntType(64), ir.VectorType(ir.DoubleType(), 4)
         matrix, vector = (
@@ -100,7 +105,7 @@ def _four_sums(typing_context: Any, A: Any, p: Any, v: Any, n: Any) -> Any:
             results.append(builder.fadd(builder.fadd(x[0], x[1]), builder.fadd(x[2], x[3])))
         return context.make_tuple(builder, signature.return_type, results)
 
-    return _types.UniTuple(_types.float64, 4)(A, p, v, n), build
+    return types.UniTuple(types.float64, 4)(A, p, v, n), build
 
 
 @_lowered_by(_four_sums)

@@ -99,9 +99,14 @@ def forget(kept: Memories, i: int, share: float) -> float:
     """Let memory i keep this share of all it has; returns what a new sum is multiplied by."""
     scale = kept.scale[i] * share
     if scale < _SMALL:
-        kept.G[i] *= scale
-        kept.c[i] *= scale
-        kept.n[i] *= scale
+        G, c, n = kept.G, kept.c, kept.n  # one by one: slices take seconds to compile
+        for p in range(G.shape[1]):
+            for q in range(G.shape[2]):
+                G[i, p, q] *= scale
+        for p in range(c.shape[1]):
+            c[i, p] *= scale
+        for p in range(n.shape[1]):
+            n[i, p] *= scale
         kept.yy[i] *= scale
         scale = 1.0
     kept.scale[i] = scale
