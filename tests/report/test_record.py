@@ -62,7 +62,7 @@ def test_models_through_the_origin() -> None:
     assert [b.name for b in run.baselines] == ["running mean", "last value"]
     assert run.diagnosis is None
     assert run.learner == "OnlineGreedyLearner"
-    assert kh.regret(run.ledger, kh.hindsight(stream, 2)).high == pytest.approx(
+    assert kh.regret(run.ledger, kh.hindsight(stream, 2, intercept=False)).high == pytest.approx(
         run.total_regret.high
     )
 
