@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -123,8 +122,8 @@ def hindsight(
     worth
         In place of `cost`: the money that one unit of squared error is worth.
     intercept
-        Whether models may add a constant, which does not count towards k, as those of `keyhole run`,
-        of reports and of AutoLearner do. The models of the paper do not: False is its yardstick.
+        Whether models may add a constant, which does not count towards k, as those of AutoLearner,
+        of `keyhole run` and of reports do. The models of the paper do not: False is its yardstick.
         The past is then taken as it is, too, in the units of the label and about 0.
     past
         Whether models may look at earlier labels.
@@ -220,6 +219,13 @@ class Prefix:
         loss = Interval(found.lower, found.rss, found.how)
         return self._model(k, loss, found.support, found.weights)
 
+    def loss_of(self, support: Indices) -> float:
+        """What the best model of exactly these features loses."""
+        squares = self.squares if self.beside is None else self.beside.squares
+        G, c = squares.G[np.ix_(support, support)], squares.c[support]
+        weights = np.linalg.lstsq(G, c, rcond=None)[0]
+        return max(float(squares.yy - 2.0 * (c @ weights) + weights @ G @ weights), 0.0)
+
     def best_for(self, deal: Deal, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
         squares = self.squares if self.beside is None else self.beside.squares
@@ -291,19 +297,24 @@ class Searchable(Protocol):
 
 
 def best_of_each(
-    prefixes: Iterable[Searchable], count: int, k: int, seconds: float
+    prefixes: Iterable[Searchable],
+    count: int,
+    k: int,
+    seconds: float,
+    told: Callable[[int], None] | None = None,
 ) -> list[Hindsight]:
     """The best models of so many prefixes, ascending; each search starts from the model before.
 
-    All of them share the time of searching; what it takes to make the prefixes does not count.
+    Every search may take the same share of the time, so that none is known better than others only
+    because it came later; what it takes to make the prefixes does not count. `told` is called
+    before each with its number, from 1.
     """
     found: list[Hindsight] = []
-    left = seconds
     for prefix in prefixes:
-        began = time.monotonic()
+        if told is not None:
+            told(len(found) + 1)
         start = found[-1].support if found else None
-        found.append(prefix.best(k, left / (count - len(found)), start))
-        left -= time.monotonic() - began
+        found.append(prefix.best(k, seconds / count, start))
     return found
 
 

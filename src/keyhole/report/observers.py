@@ -14,6 +14,7 @@ from keyhole.hindsight import Hindsight, Prefix, Sums
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import Indices, Interval, Learner
+from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.trace import Trace
 
 
@@ -32,9 +33,10 @@ class Rival(Observer):
 
     def __init__(self, learner: Learner, bins: int, most_rounds: float = math.inf) -> None:
         self.trace = Trace(learner.problem.d, bins)
+        self.recent = RecentLoss()
         self.gave_up = False
         self._most_rounds = most_rounds
-        self._game = Game(learner, [self.trace], keep_predictions=False)
+        self._game = Game(learner, [self.trace, self.recent], keep_predictions=False)
 
     @property
     def ledger(self) -> Ledger:
