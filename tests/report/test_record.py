@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.hindsight import Sums
+from keyhole.problem import Interval
 from keyhole.report import Run, record
+from keyhole.report.recorder import _equal_effort
 
 
 def test_the_run_is_the_game(run: Run, hostile: kh.streams.ArrayStream) -> None:
@@ -79,22 +82,28 @@ def test_an_open_search_gives_an_interval() -> None:
 
 
 def test_no_point_of_the_regret_curve_was_searched_better_than_the_others() -> None:
-    """The features of the last model, searched for longest, are tried on every prefix."""
+    """Features that were found late are tried on every prefix; bounds stay those of each search."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 60)) + 2 * rng.normal(size=(600, 1))  # alike: hard to search
-    stream = kh.streams.ArrayStream(X, X.sum(axis=1) + 20 * rng.normal(size=600))
-    learner = kh.RandomSubset(kh.Problem(60, 8, 10))
-    run = record(learner, stream, seconds=0.5, full=False, diagnosed=False)
-    assert run.best.loss.width > 0
-    last = run.best.support
-    for end, low in zip(run.regret.rounds.tolist(), run.regret.low, strict=True):
-        part, y = X[:end, last] - X[:end, last].mean(axis=0), stream.y[:end]
-        fit = np.linalg.lstsq(part, y - y.mean(), rcond=None)[0]
-        lost = float(((y - y.mean() - part @ fit) ** 2).sum())
-        there = float(run.loss[run.ends.tolist().index(end)])
-        # At least the regret against the last features, but for rounding of the sums.
-        assert low >= there - lost - 1e-9 * there
-    assert run.regret.low[-1] == run.total_regret.low
+    X = rng.normal(size=(200, 6))
+    y = 3 * X[:, 4] + X[:, 1] + 0.1 * rng.normal(size=200) + 7
+    prefixes = []
+    for end in (60, 200):
+        sums = Sums(6, past=False)
+        sums.add(X[:end], y[:end])
+        prefixes.append(sums.prefix(True))
+    early, late = prefixes[0].best(1, 1.0), prefixes[1].best(1, 1.0)
+    assert late.support.tolist() == [4]
+    # As if the first search had got no further than feature 2, and nothing were proven of either.
+    weak = Interval(0.5, prefixes[0].loss_of(np.array([2])), "stopped")
+    worse = replace(early, loss=weak, weights=np.eye(6)[2])
+    found = _equal_effort([weak, late.loss], [worse, late], prefixes)
+    assert found[0].high == pytest.approx(early.loss.high, rel=1e-9)
+    assert weak.high > 2 * found[0].high  # what a curve without it would fall by
+    assert found[0].low == 0.5
+    assert found[1] == late.loss
+    part, label = X[:60, [4]] - X[:60, [4]].mean(), y[:60] - y[:60].mean()
+    fit = np.linalg.lstsq(part, label, rcond=None)[0]
+    assert found[0].high == pytest.approx(float(((label - part @ fit) ** 2).sum()), rel=1e-9)
 
 
 def test_full_information_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
