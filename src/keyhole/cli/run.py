@@ -118,6 +118,8 @@ def run(
         emit(facts(done))
     else:
         show(done, explain=explain)
+    if done.failure is not None:
+        raise done.failure
     if done.interrupted:
         sys.stderr.write("keyhole: interrupted; this is about the rounds that were played\n")
         raise typer.Exit(130)

@@ -32,7 +32,7 @@ class Facts:
     y_range: tuple[float, float] | None
     columns: ColumnFacts | None
     mean: Floats
-    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)
+    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)  # at d: of the label
 
 
 def findings(facts: Facts, parts: Dependence) -> list[Finding]:
@@ -64,12 +64,14 @@ def _codes(facts: Facts) -> list[Finding]:
     if not facts.codes:
         return []
     told = [
-        f"{facts.problem.label(j)} {' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
+        f"{facts.problem.label(j) if j < facts.problem.d else 'the label'} "
+        f"{' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
         for j, codes in facts.codes.items()
     ]
     why = "Far outside of all other values, and often: most likely codes for missing."
     do = f"Leave out what means no value (--missing auto, or missing='auto'): {listed(told, 4)}."
-    return [Finding(why, do, tuple(facts.codes))]
+    features = tuple(j for j in facts.codes if j < facts.problem.d)
+    return [Finding(why, do, features)]
 
 
 def _list(facts: Facts, features: Sequence[int] | NDArray[np.int64]) -> str:
