@@ -143,6 +143,7 @@ class Board:
         names = sparse_model(self._learner).names
         self._lines = [
             f"{ledger.rounds:,}{of} rounds, {rate:,.0f} a second",
-            f"loss {number(lost)} per round{r2}; {mean} by the mean so far, {last} by the last label",
+            f"loss {number(lost)} per round{r2}",
+            f"by the mean so far {mean}, by the last label {last}",
             f"model of {', '.join(names[:8]) or 'nothing yet'}",
         ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from keyhole.cli.games import QUICK_WORK
 from keyhole.cli.history import History
 from keyhole.cli.interrupt import Interrupt
 from keyhole.cli.money import CompleteRows, Spent, best_for
@@ -23,7 +24,6 @@ from keyhole.report import About, Recorder, Run, Scope, write
 from keyhole.saving import api as state
 
 SEARCH = 5.0  # seconds for the best models in hindsight
-QUICK = 2e9  # d^2 rounds up to which full information takes about a second
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def recorded(
     )
     scope = Scope(
         seconds=SEARCH,
-        full=reported or quick_in_full(source.stream),
+        full=reported or _quick_in_full(source.stream),
         diagnosed=reported,
         audit=player.audit,
         coverage=player.coverage,
@@ -103,9 +103,9 @@ def _keeper(keep: KeepOptions) -> Callable[[Learner], None] | None:
     return None if path is None else lambda learner: state.save(learner, path)
 
 
-def quick_in_full(stream: BlockStream) -> bool:
+def _quick_in_full(stream: BlockStream) -> bool:
     """Whether reading everything can be played beside a game without anybody noticing."""
-    return stream.rounds is not None and stream.rounds * float(stream.d) ** 2 <= QUICK
+    return stream.rounds is not None and stream.rounds * float(stream.d) ** 2 <= QUICK_WORK
 
 
 def _spent(

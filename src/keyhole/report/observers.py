@@ -11,9 +11,10 @@ import numpy as np
 from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.hindsight import Hindsight, Prefix, Sums
+from keyhole.learners.baselines import FullInformation
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
-from keyhole.problem import Indices, Interval, Learner
+from keyhole.problem import Indices, Interval, Learner, Problem
 from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.trace import Trace
 
@@ -57,6 +58,18 @@ class Rival(Observer):
     def finish(self, learner: Learner) -> None:
         """Close the books."""
         self._game.finish()
+
+
+def full_rival(problem: Problem, rounds: int | None, bins: int, work: float) -> Rival | None:
+    """A learner that reads everything; None where that is known to take too long.
+
+    `work` is the most d^2 times rounds that it may be.
+    """
+    most_rounds, everything = work // float(problem.d) ** 2, problem.whole()
+    too_long = rounds is not None and rounds > most_rounds
+    if too_long or not fits(FullInformation.memory(everything)):
+        return None
+    return Rival(FullInformation(everything), bins, most_rounds)
 
 
 class PrefixObserver(Observer):

@@ -35,7 +35,7 @@ from keyhole.problem import (
 )
 from keyhole.regrets import RegretCurve
 from keyhole.report.interval_trace import IntervalTrace
-from keyhole.report.observers import LabelObserver, Rival, prefix_observer
+from keyhole.report.observers import LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.options import About, Scope
 from keyhole.report.prediction_trace import PredictionTrace
 from keyhole.report.recent_loss import RecentLoss
@@ -143,7 +143,7 @@ class Recorder:
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
         self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
-        self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
+        self._full = full_rival(problem, stream.rounds, bins, FULL_WORK) if scope.full else None
         self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
@@ -337,16 +337,6 @@ class Recorder:
             f"Full information was not played: {d:,} features in "
             f"{self._stream.rounds or rounds:,} rounds would take too {takes}."
         )
-
-
-def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:
-    """A learner that reads everything; None where that is known to take too long."""
-    most_rounds = FULL_WORK // float(problem.d) ** 2
-    everything = problem.whole()
-    too_long = rounds is not None and rounds > most_rounds
-    if too_long or not fits(FullInformation.memory(everything)):
-        return None
-    return Rival(FullInformation(everything), bins, most_rounds)
 
 
 def _mean_cost(ledger: Ledger) -> float:

@@ -164,6 +164,16 @@ class Run:
         return np.flatnonzero(self.weights)
 
     @property
+    def plays_sparse(self) -> bool:
+        """Whether the model that is played is the sparse one that is handed out."""
+        used, handed_out = self.weights[self.support], self.sparse
+        return (
+            np.array_equal(self.support, np.sort(handed_out.features))
+            and np.array_equal(used, handed_out.weights[np.argsort(handed_out.features)])
+            and self.intercept == handed_out.intercept
+        )
+
+    @property
     def yardstick(self) -> str:
         """What the learner is compared with, in words."""
         if self.spending is None:

@@ -11,9 +11,9 @@ from keyhole.report.run import FULL, LAST, MEAN, Run
 
 # What the yardsticks that everybody knows are called in front of people.
 KNOWN = {
+    FULL: "reading everything",
     MEAN: "running mean of the label",
     LAST: "last value of the label",
-    FULL: "reading everything",
 }
 
 
@@ -93,7 +93,7 @@ def _known(run: Run) -> list[Score]:
             b.last_tenth,
             None if run.spending is None else b.cost,
         )
-        for b in run.baselines
+        for b in sorted(run.baselines, key=lambda b: list(KNOWN).index(b.name))
     ]
 
 
