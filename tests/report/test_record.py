@@ -43,7 +43,7 @@ def test_hindsight_regret_and_baselines_are_those_of_the_library(
     assert [b.name for b in run.baselines] == ["running mean", "last value", "full information"]
     assert last.loss[-1] == kh.play(kh.LastValue(run.problem), hostile).loss
     assert mean.loss[-1] == kh.play(kh.RunningMean(run.problem), hostile).loss
-    assert full.loss[-1] == kh.play(kh.FullInformation(kh.Problem(8, 2, 8)), hostile).loss
+    assert full.loss[-1] == kh.play(kh.LEARNERS["full"](kh.Problem(8, 2, 8)), hostile).loss
     assert (mean.reads, last.reads, full.reads) == (0, 0, 8)
     beside = kh.hindsight(hostile, 2, intercept=True, past=True)
     assert run.best_with_past is not None

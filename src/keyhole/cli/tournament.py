@@ -100,9 +100,8 @@ class Tournament:
                 f"Regret is in money, of that sum: {span(best.total)} by that model. The mean of "
                 f"the games is {number(self._total())}."
             )
-        say(
-            f"{self.by.words} and the past: loss {span(past.loss)}, R2 {past.r2:.3f}{self._for(past)}."
-        )
+        told = f"loss {span(past.loss)}, R2 {past.r2:.3f}{self._for(past)}"
+        say(f"{self.by.words} and the past: {told}.")
         for game in self.played.games:
             if game.purse_left is not None:
                 purse = amount(self.spending.purse or 0.0)

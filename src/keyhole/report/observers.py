@@ -12,6 +12,7 @@ from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.hindsight import Hindsight, Prefix, Sums
 from keyhole.learners.baselines import FullInformation
+from keyhole.learners.registry import make_learner
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import Indices, Interval, Learner, Problem
@@ -65,11 +66,11 @@ def full_rival(problem: Problem, rounds: int | None, bins: int, work: float) -> 
 
     `work` is the most d^2 times rounds that it may be.
     """
-    most_rounds, everything = work // float(problem.d) ** 2, problem.whole()
+    most_rounds = work // float(problem.d) ** 2
     too_long = rounds is not None and rounds > most_rounds
-    if too_long or not fits(FullInformation.memory(everything)):
+    if too_long or not fits(FullInformation.memory(problem.whole())):
         return None
-    return Rival(FullInformation(everything), bins, most_rounds)
+    return Rival(make_learner("full", problem, 0), bins, most_rounds)
 
 
 class PrefixObserver(Observer):
