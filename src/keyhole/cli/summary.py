@@ -10,6 +10,7 @@ from keyhole.cli.output import columns, heading, number, plain, say
 from keyhole.cli.recording import Recorded
 from keyhole.cli.score_table import show_scores
 from keyhole.cli.yes_no import answers_json, meaning
+from keyhole.report.figures import doubt
 from keyhole.report.run import LAST, MEAN
 
 SHOWN = 12  # features in the list of what was bought
@@ -91,13 +92,13 @@ def _model(done: Recorded) -> None:
     order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
     yardstick = run.best if done.money is None else done.money.best
     best = set() if yardstick is None else set(yardstick.support.tolist())
-    rows = [(f"{model.intercept:+.4g}", "", "", "", "")]
+    rows = [(_signed(model.intercept), "", "", "", "")]
     for i in order.tolist():
         feature = int(model.features[i])
         known = "among the best in hindsight" if feature in best else ""
-        doubt = "" if model.errors is None else f"± {model.errors[i]:.2g}"
+        error = "" if model.errors is None else f"± {doubt(float(model.errors[i]))}"
         long = "" if model.shares is None else f"in the model {model.shares[i]:.0%} of the time"
-        rows.append((f"{model.weights[i]:+.4g}", doubt, f"× {model.names[i]}", long, known))
+        rows.append((_signed(float(model.weights[i])), error, f"× {model.names[i]}", long, known))
     # What is nowhere known takes no room.
     there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
     say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
@@ -106,6 +107,10 @@ def _model(done: Recorded) -> None:
             f"In the game {run.learner} predicts with other weights, {len(run.support)} at the end"
         )
         say(f"  {used}: see --report, or `model` in --json.")
+
+
+def _signed(weight: float) -> str:
+    return f"{'-' if weight < 0 else '+'}{number(abs(weight))}"
 
 
 def _reads(done: Recorded) -> None:

@@ -43,6 +43,11 @@ class Baseline:
     first_loss: float = 0.0
     last_tenth: float = math.nan
 
+    def later_mean(self, rounds: int) -> float:
+        """Loss per round of a game of so many, the first left out; NaN where there is no other."""
+        lost = max(float(self.loss[-1]) - self.first_loss, 0.0)
+        return lost / (rounds - 1) if rounds > 1 else math.nan
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
@@ -272,10 +277,9 @@ class Run:
 
     def _baseline(self, other: Baseline) -> dict[str, object]:
         """What a baseline lost, in all and after the first round, for the summary."""
-        loss, n = float(other.loss[-1]), self.ledger.rounds
-        mean = (loss - other.first_loss) / (n - 1) if n > 1 else math.nan
+        mean = other.later_mean(self.ledger.rounds)
         return {
-            "loss": loss,
+            "loss": float(other.loss[-1]),
             "first_loss": other.first_loss,
             "after_first": {"mean_loss": finite(mean), "r2": finite(self.best.r2_of(mean))},
             "last_tenth": {"mean_loss": finite(other.last_tenth)},
