@@ -106,7 +106,7 @@ def write(run: Run, path: str | os.PathLike[str]) -> None:
     >>> folder = tempfile.TemporaryDirectory()
     >>> write(kh.report.record(learner, stream, seed=0), folder.name + "/out.html")
     >>> Path(folder.name, "out.html").read_text(encoding="utf-8").count("<svg")
-    5
+    8
     >>> folder.cleanup()
     """
     text = page(run).encode("utf-8", "replace")  # half a surrogate pair may stand in a name
