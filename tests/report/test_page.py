@@ -184,7 +184,10 @@ def test_a_file_is_whole_or_as_it_was(
 
 
 def test_the_best_beside_the_past_has_a_row_where_it_was_searched_for(text: str, run: Run) -> None:
-    row, words = "<bdi>best 2 features in hindsight and the past</bdi>", "The past: the last two labels"
+    row, words = (
+        "<bdi>best 2 features in hindsight and the past</bdi>",
+        "The past: the last two labels",
+    )
     assert row in text
     assert words in text
     without = page(replace(run, best_with_past=None))
