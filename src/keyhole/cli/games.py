@@ -261,12 +261,12 @@ def measure(source: Source, problem: Problem, spending: Spending = ONLY_A_LIMIT)
 def _best_models(
     whole: PrefixObserver, problem: Problem, deal: Deal | None, stage: Callable[[str], None]
 ) -> tuple[Hindsight, Hindsight]:
-    stage(f"the best model in hindsight, at most {SEARCH:g} s")
+    stage(f"the best model in hindsight, about {SEARCH:g} s")
     if deal is not None:
         best = whole.prefixes[-1].best_for(deal, SEARCH)
         return best, whole.beside_past().best_for(deal, SEARCH, best.support)
     best = whole.prefixes[-1].best(problem.k, SEARCH)
-    stage(f"the best model beside earlier labels, at most {SEARCH:g} s")
+    stage(f"the best model beside earlier labels, about {SEARCH:g} s")
     return best, whole.beside_past().best(problem.k, SEARCH, best.support)
 
 

@@ -213,13 +213,13 @@ class Recorder:
             models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
             return models, [model.loss for model in models], None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
-        count, limit = len(prefixes), f"at most {seconds:g} s"
+        count, limit = len(prefixes), f"about {seconds:g} s"
         models = best_of_each(
             prefixes,
             count,
             self._k,
             seconds,
-            lambda i: say(f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit}"),
+            lambda i: say(f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"),
         )
         losses = [model.loss for model in models]
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
