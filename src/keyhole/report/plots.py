@@ -193,7 +193,14 @@ def weights(run: Run, most: int = MOST) -> Figure:
         if not run.plays_sparse:
             among = np.flatnonzero(run.weights[rows])
             label = f"played by {shown(run.learner)} at the end"
-            how = {"color": ORANGE, "marker": "o", "ls": "", "ms": 5, "mfc": "none", "mew": 1.6}
+            how: dict[str, Any] = {
+                "color": ORANGE,
+                "marker": "o",
+                "ls": "",
+                "ms": 5,
+                "mfc": "none",
+                "mew": 1.6,
+            }
             axes.plot(played[rows[among]], among, label=label, **how)
         among = np.flatnonzero(np.isin(rows, run.best.support))
         label = run.yardstick

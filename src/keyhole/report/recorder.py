@@ -219,7 +219,9 @@ class Recorder:
             count,
             self._k,
             seconds,
-            lambda i: say(f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"),
+            lambda i: say(
+                f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"
+            ),
         )
         losses = [model.loss for model in models]
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
