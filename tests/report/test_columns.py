@@ -40,7 +40,7 @@ def test_nothing_is_said_of_money(run: Run) -> None:
         "columns saved",
     ):
         assert words in text
-    assert run.yardstick == "best 2 columns, 4 weights, in hindsight"
+    assert run.yardstick == "best 4 weights of 2 columns in hindsight"
 
 
 def test_columns_are_what_to_buy(run: Run) -> None:

@@ -169,7 +169,7 @@ def test_stages_and_progress_are_told() -> None:
     ]
     count = len(searches) - 1
     assert searches[0].endswith(f", of the rounds up to 1: 1 of {count}, about 0.5 s in all")
-    assert searches[-2].endswith(f", of the rounds up to 50: {count} of {count}, about 0.5 s in all")
+    assert searches[-2].endswith(f" up to 50: {count} of {count}, about 0.5 s in all")
     assert searches[-1].endswith(", beside earlier labels: about 0.5 s")
     assert rounds[-1] == 50
 

@@ -10,6 +10,7 @@ from keyhole.cli.output import columns, heading, number, plain, say
 from keyhole.cli.recording import Recorded
 from keyhole.cli.score_table import show_scores
 from keyhole.cli.yes_no import answers_json, meaning
+from keyhole.report.advice_table import sentences
 from keyhole.report.figures import doubt
 from keyhole.report.run import LAST, MEAN
 
@@ -157,7 +158,12 @@ def _explanation(done: Recorded) -> None:
 def _advice(done: Recorded) -> None:
     if done.run.advice is not None:
         heading("Advice")
-        say(*str(done.run.advice).splitlines())
+        said = str(done.run.advice)
+        if done.run.columns:
+            told = sentences(done.run.advice, columns=True)
+            for before, after in zip(done.run.advice.sentences, told, strict=True):
+                said = said.replace(before, after)
+        say(*said.splitlines())
 
 
 def _loss_of(done: Recorded, baseline: str) -> float:

@@ -17,7 +17,7 @@ from keyhole.diagnosis.page import WORDS as VERDICTS
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats
 from keyhole.report import plots
-from keyhole.report.advice_table import losses
+from keyhole.report.advice_table import losses, sentences
 from keyhole.report.figures import (
     Fact,
     amount,
@@ -133,6 +133,7 @@ def page(run: Run) -> str:
         no_promise=NO_PROMISE,
         pictures=[_marked(p, jinja.utils.markupsafe.Markup) for p in _pictures(run)],
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
+        advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
         intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
         variance=brief(run.best.variance),
         weights=[_weight(run, j) for j in used[:ROWS]],
@@ -193,7 +194,7 @@ def _scored(run: Run) -> list[Fact]:
     return [
         Fact("typical error", error, f"mean squared loss {brief(mean)}"),
         Fact(
-            f"in the last {run.recent.rounds:,} rounds",
+            f"error, last {run.recent.rounds:,} rounds",
             lately,
             f"mean squared loss {brief(recent)}",
         ),
@@ -216,14 +217,21 @@ def _interval_facts(run: Run) -> list[Fact]:
     return [Fact(f"within {100 * ledger.coverage:g} % intervals", held, wide)]
 
 
+def _paid(run: Run, each: float | None) -> str:
+    """Money or columns per example; nothing where neither is counted."""
+    if each is None or run.problem.prices is None:
+        return ""
+    return number(each) if run.columns else mean_amount(each, run.problem.prices)
+
+
 def _row(run: Run, score: Score) -> Row:
-    prices, money = run.problem.prices, run.spending
+    money = run.spending
     worth = None if money is None else money.worth
-    paid = None if prices is None else score.cost
+    paid = score.cost
     return Row(
         score.who,
         number(score.reads),
-        "" if paid is None or prices is None else mean_amount(paid, prices),
+        _paid(run, paid),
         brief_span(score.mean),
         brief(score.error),
         "" if math.isnan(score.last_tenth) else brief(score.last_tenth),
@@ -252,7 +260,7 @@ def _pictures(run: Run) -> list[Picture]:
 
 def _losses(run: Run) -> list[tuple[str, str, Figure]]:
     """Loss and regret over time."""
-    best = run.yardstick.removesuffix(" in hindsight").removesuffix(",")
+    best = run.yardstick.removesuffix(" in hindsight")
     exact = bool((run.regret.low == run.regret.high).all())
     effort = "every search along the way took as long as the others"
     band = "" if exact else f" The band is what searching left open: {effort}."

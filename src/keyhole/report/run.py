@@ -184,8 +184,8 @@ class Run:
         if self.spending is None:
             return f"best {self.best.k} features in hindsight"
         if self.columns:
-            many = f"{self.spending.allowed:,.10g} columns, {self.best.k} weights"
-            return f"best {many}, in hindsight"
+            columns = f"{self.spending.allowed:,.10g} columns"
+            return f"best {self.best.k} weights of {columns} in hindsight"
         return f"best {self.best.k} features for {self.spending.allowed:,.10g} in hindsight"
 
     @property
