@@ -68,11 +68,7 @@ def sentences(advice: Advice, *, columns: bool) -> list[str]:
     >>> [any("money" in s for s in sentences(advised, columns=c)) for c in (False, True)]
     [True, False]
     """
-    said = list(advice.sentences)
     if not columns:
-        return said
-    said = [
-        re.sub(r"brings least for its money \((.*?) for 1\)", r"is missed least (\1)", s)
-        for s in said
-    ]
-    return said
+        return list(advice.sentences)
+    paid = re.compile(r"brings least for its money \((.*?) for 1\)")
+    return [paid.sub(r"is missed least of whole columns (\1)", s) for s in advice.sentences]
