@@ -23,7 +23,7 @@ def show_scores(done: Recorded) -> None:
                 number(row.mean.high),
                 number(row.error),
                 "" if math.isnan(row.last_tenth) else number(row.last_tenth),
-                f"{row.r2:.3f}",
+                f"{round(row.r2, 3) + 0.0:.3f}",  # no -0.000
             )
         )
     head, *lines = columns(rows, "<>>>>")

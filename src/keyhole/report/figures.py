@@ -36,8 +36,12 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share for people: three decimals, a true minus."""
-    return f"{value:.3f}".replace("-", "−")
+    """A share for people: three decimals, a true minus, and no minus before 0.
+
+    >>> share(0.71512), share(-0.25), share(-0.0001)
+    ('0.715', '−0.250', '0.000')
+    """
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
 
 
 def span(interval: Interval) -> str:
