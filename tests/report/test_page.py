@@ -235,7 +235,7 @@ def test_weights_have_errors_and_shares_where_they_are_known(text: str, run: Run
     for j, error in zip(model.features.tolist(), model.errors, strict=True):
         assert f"<td>{error:.2g}</td><td>{run.shares[j]:.0%}</td>" in section
     rows = [row.count("<td>") for row in section.split("</tr>")[1:-1]]
-    assert set(rows) == {section.split("</tr>")[0].count("<th>")}
+    assert set(rows) == {section.split("</tr>")[0].count("</th>")}
     plain = table(page(replace(run, sparse=replace(model, errors=None), shares=None)))
     assert "±" not in plain
     assert "in the model" not in plain.lower()
