@@ -28,6 +28,7 @@ def steps(models: list[Model], k: int | None = None) -> list[tuple[int, float]]:
 
 def drawn(case: Shop, **options: Any) -> kh.Frontier:
     rows = ArrayStream(case.X, case.y)
+    options.setdefault("intercept", False)
     return kh.frontier(rows, prices=case.prices, **options)
 
 
@@ -115,7 +116,9 @@ def test_the_table() -> None:
     X = rng.normal(size=(200, 12))
     y = X @ np.arange(1.0, 13.0)
     problem = kh.Problem(d=12, k=1, budget=9, names=names, prices=["0.50"] * 12)
-    found = kh.frontier(ArrayStream(X, y, names=names), prices=problem, costs=[0, 0.5, 6])
+    found = kh.frontier(
+        ArrayStream(X, y, names=names), prices=problem, costs=[0, 0.5, 6], intercept=False
+    )
     head, columns, first, second, last = str(found).split("\n")
     assert head.startswith("least loss in hindsight by cost per example, 200 rounds")
     assert columns.split() == ["cost", "least", "loss", "R2", "features"]
@@ -138,8 +141,8 @@ def test_wrong_prices_and_costs_to_look_up() -> None:
     case = lumpy(3)
     rows = ArrayStream(case.X, case.y)
     with pytest.raises(kh.ProblemError, match="this Problem has none"):
-        kh.frontier(rows, prices=kh.Problem(d=3, k=1, budget=2))
+        kh.frontier(rows, prices=kh.Problem(d=3, k=1, budget=2), intercept=False)
     with pytest.raises(kh.ProblemError, match="k must be at most"):
-        kh.frontier(rows, prices=case.prices, k=4)
+        kh.frontier(rows, prices=case.prices, k=4, intercept=False)
     with pytest.raises(kh.ProblemError, match="cost must be an amount"):
         drawn(case).at(float("nan"))

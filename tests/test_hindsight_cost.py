@@ -29,7 +29,9 @@ def test_the_best_model_of_a_cost(seed: int, d: int) -> None:
     limit, k = int(rng.integers(0, sum(case.prices.units) + 1)), int(rng.integers(1, d + 1))
     for most in (None, k):
         cost = case.prices.money(limit)
-        best = kh.hindsight(stream_of(case), most, cost=cost, prices=case.prices, seconds=60.0)
+        best = kh.hindsight(
+            stream_of(case), most, cost=cost, prices=case.prices, seconds=60.0, intercept=False
+        )
         assert best.loss.low == best.loss.high
         assert best.loss.high == pytest.approx(least(models, limit, most), rel=1e-7)
         assert best.cost == case.prices.cost(best.support)
@@ -46,7 +48,9 @@ def test_the_best_model_for_what_an_error_is_worth(seed: int, d: int, share: flo
     case = shop(seed, d)
     models, n, unit = every_model(case), len(case.y), 10.0**-case.prices.decimals
     worth = n * unit * max(sum(case.prices.units), 1) / (share * case.moments[2])
-    best = kh.hindsight(stream_of(case), worth=worth, prices=case.prices, seconds=60.0)
+    best = kh.hindsight(
+        stream_of(case), worth=worth, prices=case.prices, seconds=60.0, intercept=False
+    )
     assert best.total is not None
     assert best.cost is not None
     assert best.total.low == best.total.high
@@ -54,7 +58,9 @@ def test_the_best_model_for_what_an_error_is_worth(seed: int, d: int, share: flo
     assert best.total.high == pytest.approx(worth * least(models, rate=n * unit / worth), rel=1e-7)
     assert best.worth == worth
     assert best.loss.width == 0
-    stopped = kh.hindsight(stream_of(case), worth=worth, prices=case.prices, seconds=0.0)
+    stopped = kh.hindsight(
+        stream_of(case), worth=worth, prices=case.prices, seconds=0.0, intercept=False
+    )
     assert stopped.total is not None
     assert stopped.total.low <= best.total.high * (1 + 1e-9)
     assert stopped.total.high >= best.total.low * (1 - 1e-9)
@@ -114,12 +120,15 @@ def test_beside_the_past() -> None:
         y[t] = 0.95 * y[t - 1] + X[t] @ [0.2, 0.3, 0.1] + 0.1 * rng.normal()
     problem = kh.Problem(d=3, k=1, budget=3, prices=[1, 3, 1])
     rows = ArrayStream(X, y)
-    alone = kh.hindsight(rows, cost=3, prices=problem)
-    best = kh.hindsight(rows, cost=3, prices=problem, past=True)
+    alone = kh.hindsight(rows, cost=3, prices=problem, intercept=False)
+    best = kh.hindsight(rows, cost=3, prices=problem, past=True, intercept=False)
     assert best.past is not None
     assert best.loss.high < 0.2 * alone.loss.high
     assert best.support.tolist() == [1]
-    pairs = [kh.hindsight(rows, 1, past=True), kh.hindsight(rows, 2, past=True)]
+    pairs = [
+        kh.hindsight(rows, 1, past=True, intercept=False),
+        kh.hindsight(rows, 2, past=True, intercept=False),
+    ]
     assert best.loss.high == pytest.approx(pairs[0].loss.high)
     assert best.loss.high > pairs[1].loss.high
 

@@ -201,7 +201,7 @@ def test_prefixes_have_a_past_of_their_own(intercept: bool) -> None:
 
 
 def test_in_the_first_round_there_is_no_past() -> None:
-    best = kh.hindsight(ArrayStream([[0.0]], [3.0]), 1, past=True)
+    best = kh.hindsight(ArrayStream([[0.0]], [3.0]), 1, past=True, intercept=False)
     assert best.past is not None
     assert (best.loss.high, best.past.loss, best.empty_loss) == (9.0, 9.0, 9.0)
     assert not best.past.weights.any()
@@ -222,7 +222,7 @@ def test_regret_against_the_past() -> None:
 @pytest.mark.parametrize("wrong", [None, 1, "yes"])
 def test_past_is_true_or_false(wrong: Any) -> None:
     with pytest.raises(kh.ProblemError, match="past must be True or False, got"):
-        kh.hindsight(ArrayStream([[1.0]], [1.0]), 1, past=wrong)
+        kh.hindsight(ArrayStream([[1.0]], [1.0]), 1, past=wrong, intercept=False)
 
 
 def test_short_streams_of_all_kinds_are_attained_and_no_worse_than_without_the_past() -> None:
@@ -263,5 +263,7 @@ def test_sizes_that_no_product_can_hold_are_refused() -> None:
     X = rng.uniform(-1.0, 1.0, size=(40, 1))
     y = 1e-160 * (X[:, 0] + 0.1 * rng.uniform(-1.0, 1.0, size=40))
     with pytest.raises(kh.DataError, match="divide large columns, or the label, by their size"):
-        kh.hindsight(kh.streams.ArrayStream(1e150 * X[:3], y[:3]), 1, past=True)
-    assert np.isfinite(kh.hindsight(kh.streams.ArrayStream(1e20 * X[:3], y[:3]), 1).intercept)
+        kh.hindsight(kh.streams.ArrayStream(1e150 * X[:3], y[:3]), 1, past=True, intercept=False)
+    assert np.isfinite(
+        kh.hindsight(kh.streams.ArrayStream(1e20 * X[:3], y[:3]), 1, intercept=False).intercept
+    )

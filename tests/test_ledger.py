@@ -1,6 +1,7 @@
 """The ledger: sums that add, checkpoints, and block entries equal to single ones to the bit."""
 
 import itertools
+import math
 import tracemalloc
 
 import numpy as np
@@ -198,3 +199,23 @@ def test_books_of_very_many_features_grow_with_what_is_read() -> None:
     assert kept < rounds * 2_000
     assert kept < 8 * d  # broken twin: less than one copy of all counts, let alone one each
     assert ledger.checkpoints[150].reads.sum() == 150 * budget
+
+
+def test_the_first_round_is_known_apart() -> None:
+    problem = Problem(d=2, k=1, budget=1)
+    bought = np.full((3, 1), -1, dtype=np.int32)
+    y, y_hat = np.array([10.0, 2.0, 5.0]), np.array([0.0, 1.0, 3.0])
+    block, single, parts = Ledger(problem), Ledger(problem), Ledger(problem)
+    assert block.first_loss == 0.0
+    assert math.isnan(block.later_mean_loss)
+    block.add_block(1, bought[:0], y[:0], y_hat[:0])
+    block.add_block(1, bought, y, y_hat)
+    for t in range(3):
+        one = Ledger(problem)
+        single.add(Round(t + 1, np.array([], dtype=np.int64), float(y[t]), float(y_hat[t])))
+        one.add_block(t + 1, bought[t : t + 1], y[t : t + 1], y_hat[t : t + 1])
+        parts = parts + one
+    for ledger in (block, single, parts):
+        assert ledger.first_loss == 100.0
+        assert ledger.later_loss == 5.0
+        assert ledger.later_mean_loss == 2.5

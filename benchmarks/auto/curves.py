@@ -15,7 +15,7 @@ def run_curve(name: str, seed: int, n: int) -> Row:
     """Regret at 2^8, 2^9, ..., n rounds, by learner."""
     case, ends = AGNOSTIC_SUITE[name], [2**power for power in range(8, n.bit_length())]
     X, y = collect(case.simulate(n, seed).stream)
-    found = kh.hindsight_curve(ArrayStream(X, y), case.problem.k, ends)
+    found = kh.hindsight_curve(ArrayStream(X, y), case.problem.k, ends, intercept=False)
     best, at = np.array([model.loss.high for model in found]), np.array(ends) - 1
     peer = (y - grammix(X, y, case.problem.reads, seed=seed)) ** 2
     return {

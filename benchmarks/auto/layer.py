@@ -86,7 +86,7 @@ def run_layer_stream(name: str, seed: int, n: int) -> Row:
             AGNOSTIC_SUITE[name].problem,
             collect(AGNOSTIC_SUITE[name].simulate(n, seed).stream),
         )
-        best = kh.hindsight(ArrayStream(X, y), problem.k, seconds=SEARCH)
+        best = kh.hindsight(ArrayStream(X, y), problem.k, seconds=SEARCH, intercept=False)
         against, least = y, (y - X @ best.weights) ** 2
     else:
         setting = REALIZABLE_SUITE[name]

@@ -56,7 +56,7 @@ def instance(name: str, n: int, seed: int) -> tuple[Any, Floats, kh.Problem, flo
     """Rows, labels, problem of a stream of the suite, and the loss of the best k-sparse model."""
     case = AGNOSTIC_SUITE[name]
     X, y = collect(case.simulate(n, seed).stream)
-    best = kh.hindsight(ArrayStream(X, y), case.problem.k, seconds=SEARCH)
+    best = kh.hindsight(ArrayStream(X, y), case.problem.k, seconds=SEARCH, intercept=False)
     return X, y, case.problem, best.loss.high
 
 
@@ -97,7 +97,7 @@ def run_growth(name: str, seed: int, n: int) -> Row:
     row: Row = {"stream": name, "seed": seed}
     for power in powers_up_to(n):
         stream = ArrayStream(X[: 2**power], y[: 2**power])
-        best = kh.hindsight(stream, case.problem.k, seconds=SEARCH).loss.high
+        best = kh.hindsight(stream, case.problem.k, seconds=SEARCH, intercept=False).loss.high
         row[str(power)] = float(paid[2**power - 1]) - best
     return row
 

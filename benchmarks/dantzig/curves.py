@@ -25,7 +25,7 @@ def run_curve(panel: str, scale: float, weighting: str, seed: int, n: int) -> Ro
         problem, seed=seed, noise_sd=NOISE, threshold_scale=scale, weighting=weighting
     )
     ledger = kh.play(learner, stream, keep_predictions=False)
-    curve = kh.regret_curve(ledger, stream, problem.k, seconds=60)
+    curve = kh.regret_curve(ledger, stream, problem.k, seconds=60, intercept=False)
     assert np.array_equal(curve.low, curve.high), "the best model of every prefix is proven"
     return {
         "panel": panel,

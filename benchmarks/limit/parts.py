@@ -59,7 +59,9 @@ def run_limit(name: str, seed: int, n: int) -> Row:
     found, rule, mean = BAYESIANS[name].follow(played)
     ends = ends_up_to(n)
     stream = ArrayStream(played.X, played.y)
-    best = kh.hindsight_curve(stream, AGNOSTIC_SUITE[name].problem.k, ends, seconds=SEARCH)
+    best = kh.hindsight_curve(
+        stream, AGNOSTIC_SUITE[name].problem.k, ends, seconds=SEARCH, intercept=False
+    )
     noise = np.cumsum((played.y - mean) ** 2)
     row: Row = {"stream": name, "seed": seed, "rounds": ends}
     ways = {

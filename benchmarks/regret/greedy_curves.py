@@ -73,7 +73,7 @@ def run_losses(name: str, seed: int, n: int) -> Row:
         marks = [c for c in ledger.checkpoints if c.round >= 64]
         losses[label] = [c.loss for c in marks]
     rounds = [c.round for c in marks]
-    best = kh.hindsight_curve(stream, problem.k, rounds, seconds=60)
+    best = kh.hindsight_curve(stream, problem.k, rounds, seconds=60, intercept=False)
     return {
         "stream": name,
         "seed": seed,

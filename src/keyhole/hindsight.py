@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -68,7 +67,23 @@ class Hindsight:
     @property
     def r2(self) -> float:
         """Share of `empty_loss` that the model explains."""
-        return 1 - self.loss.high / self.empty_loss if self.empty_loss > 0 else 0.0
+        return self.r2_of(self.loss.high / self.rounds)
+
+    @property
+    def variance(self) -> float:
+        """Of the labels, about their mean: what the best constant loses per round.
+
+        Without an intercept, about 0.
+        """
+        return self.empty_loss / self.rounds
+
+    def r2_of(self, mean_loss: float) -> float:
+        """The R2 of anybody who lost that much per round: 1 - mean_loss / variance.
+
+        Every R2 that keyhole tells is worked out here, so that all of them have one denominator. It
+        is 0 where labels never change.
+        """
+        return 1 - mean_loss / self.variance if self.empty_loss > 0 else 0.0
 
     def __repr__(self) -> str:
         kept = [f"{self.weights[j]:+.4g} × feature {j}" for j in self.support.tolist()]
@@ -89,7 +104,7 @@ def hindsight(
     cost: Money | None = None,
     prices: Problem | Prices | None = None,
     worth: float | None = None,
-    intercept: bool = False,
+    intercept: bool = True,
     past: bool = False,
     seconds: float = 10.0,
 ) -> Hindsight:
@@ -119,8 +134,9 @@ def hindsight(
     worth
         In place of `cost`: the money that one unit of squared error is worth.
     intercept
-        Whether models may add a constant, which does not count towards k. Without it the past is
-        taken as it is, too, in the units of the label and about 0.
+        Whether models may add a constant, which does not count towards k, as those of AutoLearner,
+        of `keyhole run` and of reports do. The models of the paper do not: False is its yardstick.
+        The past is then taken as it is, too, in the units of the label and about 0.
     past
         Whether models may look at earlier labels.
     seconds
@@ -178,7 +194,7 @@ def hindsight_curve(
     k: int,
     rounds: Sequence[int],
     *,
-    intercept: bool = False,
+    intercept: bool = True,
     past: bool = False,
     seconds: float = 10.0,
 ) -> list[Hindsight]:
@@ -214,6 +230,13 @@ class Prefix:
         )
         loss = Interval(found.lower, found.rss, found.how)
         return self._model(k, loss, found.support, found.weights)
+
+    def loss_of(self, support: Indices) -> float:
+        """What the best model of exactly these features loses."""
+        squares = self.squares if self.beside is None else self.beside.squares
+        G, c = squares.G[np.ix_(support, support)], squares.c[support]
+        weights = np.linalg.lstsq(G, c, rcond=None)[0]
+        return max(float(squares.yy - 2.0 * (c @ weights) + weights @ G @ weights), 0.0)
 
     def best_for(self, deal: Deal, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
@@ -286,19 +309,24 @@ class Searchable(Protocol):
 
 
 def best_of_each(
-    prefixes: Iterable[Searchable], count: int, k: int, seconds: float
+    prefixes: Iterable[Searchable],
+    count: int,
+    k: int,
+    seconds: float,
+    told: Callable[[int], None] | None = None,
 ) -> list[Hindsight]:
     """The best models of so many prefixes, ascending; each search starts from the model before.
 
-    All of them share the time of searching; what it takes to make the prefixes does not count.
+    Every search may take the same share of the time, so that none is known better than others only
+    because it came later; what it takes to make the prefixes does not count. `told` is called
+    before each with its number, from 1.
     """
     found: list[Hindsight] = []
-    left = seconds
     for prefix in prefixes:
-        began = time.monotonic()
+        if told is not None:
+            told(len(found) + 1)
         start = found[-1].support if found else None
-        found.append(prefix.best(k, left / (count - len(found)), start))
-        left -= time.monotonic() - began
+        found.append(prefix.best(k, seconds / count, start))
     return found
 
 

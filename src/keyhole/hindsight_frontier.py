@@ -119,7 +119,7 @@ def frontier(
     prices: Problem | Prices,
     k: int | None = None,
     costs: Sequence[Money] | None = None,
-    intercept: bool = False,
+    intercept: bool = True,
     past: bool = False,
     prune: bool = True,
     seconds: float = 30.0,
@@ -153,10 +153,10 @@ def frontier(
     >>> print(frontier(stream, prices=shop, costs=[0, 2, 5, 7]))
     least loss in hindsight by cost per example, 500 rounds; it may change between these points too
     cost  least loss      R2  features
-       0     250.657  0.0000  none
-       2     151.274  0.3965  1: 1
-       5     111.974  0.5533  1: 0
-       7     4.82489  0.9808  2: 0 1
+       0     249.041  0.0000  none
+       2     151.218  0.3928  1: 1
+       5       110.8  0.5551  1: 0
+       7     4.82489  0.9806  2: 0 1
     >>> every = frontier(stream, prices=shop)
     >>> every.complete, len(every.points), every.at(6.5).features
     (True, 9, (0, 3))

@@ -52,7 +52,8 @@ class Ledger:
 
     Sums: `rounds`, `loss`, `reads` (how often each feature was bought), `spent` (money, exact),
     `seconds` (that the learner took). Maxima: `most_reads`, `most_spent`. Lists: `predictions`,
-    `checkpoints`. All of them add, so ledgers of consecutive parts do.
+    `checkpoints`. All of them add, so ledgers of consecutive parts do. `first_loss` is the loss of
+    the first round alone, in which most learners know nothing and predict 0.
 
     Where intervals were asked for there are three sums more: `bounded`, the rounds in which the
     interval was finite, `covered`, those of them with the label inside, and `width`, how wide the
@@ -83,6 +84,7 @@ class Ledger:
         self.first_round = 1
         self.rounds = 0
         self.loss = 0.0
+        self.first_loss = 0.0
         self.seconds = 0.0
         self.most_reads = 0
         self._counts = ReadCounts(problem.d)
@@ -110,6 +112,16 @@ class Ledger:
     def mean_loss(self) -> float:
         """Squared loss per round."""
         return self.loss / self.rounds if self.rounds else math.nan
+
+    @property
+    def later_loss(self) -> float:
+        """Squared loss of all rounds but the first."""
+        return max(self.loss - self.first_loss, 0.0)
+
+    @property
+    def later_mean_loss(self) -> float:
+        """Squared loss per round, of all rounds but the first; NaN where there is no other."""
+        return self.later_loss / (self.rounds - 1) if self.rounds > 1 else math.nan
 
     @property
     def mean_reads(self) -> float:
@@ -182,6 +194,8 @@ class Ledger:
     def add(self, played: Round) -> None:
         """Enter one round."""
         self._follow(played.round)
+        if not self.rounds:
+            self.first_loss = played.loss
         self.rounds += 1
         self.loss += played.loss
         self._counts.add(played.features)
@@ -203,6 +217,8 @@ class Ledger:
         `bought` has a row per round: feature indices, then -1.
         """
         self._follow(first_round)
+        if not self.rounds and len(y):
+            self.first_loss = float((y[0] - y_hat[0]) ** 2)
         self.rounds += len(y)
         # cumsum adds one after the other, as single rounds do; np.sum would add in pairs.
         self.loss = float(np.cumsum(np.concatenate([[self.loss], (y - y_hat) ** 2]))[-1])
@@ -256,6 +272,7 @@ class Ledger:
         both.first_round = self.first_round if self.rounds else later.first_round
         both.rounds = self.rounds + later.rounds
         both.loss = self.loss + later.loss
+        both.first_loss = self.first_loss if self.rounds else later.first_loss
         both.seconds = self.seconds + later.seconds
         both.most_reads = max(self.most_reads, later.most_reads)
         counts, moved = self._counts.then(later._counts)

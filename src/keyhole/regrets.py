@@ -23,7 +23,7 @@ def regret(ledger: Ledger, best: Hindsight) -> Interval:
     >>> problem = kh.Problem(d=20, k=2, budget=2)
     >>> oracle = kh.FixedSubset(problem, support=truth.support, intercept=False)
     >>> ledger = kh.play(oracle, stream)
-    >>> f"{regret(ledger, kh.hindsight(stream, 2)).high:.2f}"
+    >>> f"{regret(ledger, kh.hindsight(stream, 2, intercept=False)).high:.2f}"
     '2.38'
     """
     _refuse_unless_ledger(ledger)
@@ -58,7 +58,7 @@ def regret_curve(
     stream: BlockStream,
     k: int,
     *,
-    intercept: bool = False,
+    intercept: bool = True,
     past: bool = False,
     seconds: float = 10.0,
 ) -> RegretCurve:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.cli.games import Game, Yardsticks
+from keyhole.cli.games import Game, Known, Yardsticks
 from keyhole.cli.scores import mean_error, plus_minus, scores
 from keyhole.hindsight import hindsight
 from keyhole.problem import Interval
@@ -33,7 +33,7 @@ def test_errors_of_rounding_are_none() -> None:
 def test_rounding_is_that_of_the_losses_a_regret_is_the_difference_of() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     best = hindsight(ArrayStream(X, X[:, 0] + 5), 1, intercept=True)
-    by = Yardsticks(best, best, mean_loss=best.empty_loss, last_loss=1.0)
+    by = Yardsticks(best, best, Known(best.empty_loss), Known(1.0))
     losses = 1e6, 1e6 * (1 + 3e-16)
     games = [
         Game("auto", 2, seed, loss, 2.0, Interval(r, r, ""), 0.0)
@@ -51,6 +51,6 @@ def test_rounding_is_that_of_the_losses_a_regret_is_the_difference_of() -> None:
 
 def test_digits_that_count() -> None:
     assert plus_minus(12.3456, 0.0214) == "12.346 ± 0.021"
-    assert plus_minus(1234.5, 321.0) == "1,234 ± 321"
+    assert plus_minus(1234.5, 321.0) == "1,230 ± 320"
     assert plus_minus(0.5, math.inf) == "0.5"
     assert plus_minus(math.nan, math.nan) == "-"

@@ -26,11 +26,21 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
     assert played == pytest.approx(losses, rel=1e-12)
     assert random["mean_loss"]["mean"] == pytest.approx(sum(losses) / 3 / 500, rel=1e-12)
     assert random["mean_loss"]["error"] > 0
-    # The running mean is the yardstick of R2, and the best constant of normalised regret.
-    assert mean["r2"] == {"mean": 0, "error": 0}
+    # The best constant is the yardstick of every R2, and of normalised regret.
+    running = kh.play(kh.RunningMean(problem), stream)
+    variance = found["label_variance"]
+    assert mean["r2"]["mean"] == pytest.approx(1 - running.mean_loss / variance, rel=1e-9)
+    later = running.later_mean_loss
+    assert mean["after_first"]["r2"]["mean"] == pytest.approx(1 - later / variance, abs=1e-12)
+    assert mean["after_first"]["mean_loss"]["mean"] == pytest.approx(later, rel=1e-12)
+    assert mean["first_loss"] == {"mean": running.first_loss, "error": 0}
+    assert found["known"]["running_mean"]["first_loss"] == running.first_loss
+    assert found["known"]["full"]["loss"] == found["full_loss"]
+    assert mean["last_tenth_loss"]["mean"] == found["known"]["running_mean"]["last_tenth_loss"]
     assert found["running_mean_loss"] == kh.play(kh.RunningMean(problem), stream).loss
     assert found["last_value_loss"] == kh.play(kh.LastValue(problem), stream).loss
     best = kh.hindsight(stream, 3, intercept=True)
+    assert found["best_constant_loss"] == pytest.approx(500 * variance, rel=1e-9)
     beside = kh.hindsight(stream, 3, intercept=True, past=True)
     assert found["hindsight_with_past_loss"]["high"] == pytest.approx(beside.loss.high, rel=1e-9)
     gap = best.empty_loss - best.loss.high
@@ -53,14 +63,18 @@ def test_compare_as_a_table(cli: Cli) -> None:
     ):
         assert words in done.stdout
     losses = [
-        kh.play(make(kh.Problem(42, 4, 8)), kh.streams.clinic(300)[0]).mean_loss
+        kh.play(make(kh.Problem(42, 4, 8)), kh.streams.clinic(300)[0]).later_mean_loss
         for make in (kh.RunningMean, kh.LastValue)
     ]
     mean, last = (f"{loss:.4g}" for loss in losses)
-    assert (
-        f"mean loss {mean} by the running mean of the label, {last} by its last value"
-        in " ".join(done.stdout.split())
-    )
+    for words in (
+        " by reading everything (",
+        f" {mean} by the running mean of the label (",
+        f" {last} by its last value (",
+        " in the last tenth)",
+        "The first round is in none of these figures: ",
+    ):
+        assert words in done.stdout
     # Neither baseline is worse than itself, whatever rounding makes of the mean of three games.
     assert "Worse than the mean of the labels so far: last-value.\n" in done.stdout
     assert "Worse than the last label" not in done.stdout

@@ -93,5 +93,5 @@ def test_a_pass_is_seen(flats: Path, passes: list[int]) -> None:
     stream = kh.streams.read(flats, target="rent")
     learner = kh.RandomSubset(kh.Problem(stream.d, 2, 3, stream.names))
     kh.play(learner, stream)
-    kh.hindsight(stream, 2)
+    kh.hindsight(stream, 2, intercept=False)
     assert len(passes) == 3

@@ -44,6 +44,14 @@ def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> Non
     assert set(csv["sparse_model"]["shares"]) == set(model.names)
     assert csv["rounds"] == 900
     assert csv["loss"] == ledger.loss
+    assert csv["first_round"] == {"loss": ledger.first_loss}
+    later = (ledger.loss - ledger.first_loss) / 899
+    assert csv["after_first"]["mean_loss"] == pytest.approx(later, rel=1e-12)
+    assert csv["label_variance"] == pytest.approx(best.empty_loss / 900, rel=1e-9)
+    assert csv["after_first"]["r2"] == pytest.approx(1 - later / csv["label_variance"], rel=1e-9)
+    assert csv["r2"] == pytest.approx(1 - ledger.mean_loss / csv["label_variance"], rel=1e-9)
+    assert csv["last_tenth"]["rounds"] == 90
+    assert set(csv["baselines"]) == {"running mean", "last value", "full information"}
     assert csv["reads_per_example"] == ledger.mean_reads
     assert csv["r2_running_mean"] == pytest.approx(1 - ledger.loss / mean.loss, rel=1e-12)
     assert csv["r2_last_value"] == pytest.approx(1 - ledger.loss / last.loss, rel=1e-12)
@@ -63,13 +71,18 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "900 rounds, 42 features, target days",
         "8 of 42",
         "81% saved",
+        "How good it is",
+        "mean squared loss  typical error  last 90 rounds      R2",
+        "reading everything",
         "running mean of the label",
         "last value of the label",
-        "R2 against the running mean",
         "best 4 features in hindsight",
-        "regret against them",
-        "best 4 features and the past",
-        "The model: days =",
+        "best 4 features in hindsight and the past",
+        "regret against the best 4 features in hindsight",
+        "the variance of the label.",
+        "The first round is not in these figures: ",
+        "The model of at most 4 weights: days =",
+        "In the game auto predicts with ",
         "× crp_mg_l",
         "How often each feature was bought",
         "and 30 more",
@@ -77,11 +90,11 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "\nAdvice\nafter 900 rounds:\n  without crp_mg_l",
     ):
         assert words in done.stdout
-    model = done.stdout.split("The model: days =\n")[1].split("\n\n")[0].splitlines()
-    assert len(model) > 1
-    for line in model[1:]:
+    model = done.stdout.split("weights: days =\n")[1].split("\n\n")[0].splitlines()
+    assert len(model) > 2
+    for line in model[1:-1]:
         assert re.fullmatch(
-            r"  +[+-][\d.e+-]+  ± [\d.e+-]+ +× \w+ +in the model \d+% of the time( +among .*)?",
+            r"  +[+-][\d.,e+-]+  ± [\d.,e+-]+ +× \w+ +in the model \d+% of the time( +among .*)?",
             line,
         )
 

@@ -33,9 +33,9 @@ def test_run_and_predict(cli: Cli, patients: Path, tmp_path: Path) -> None:
     said = "Yes or no: 'ill' is 1 (yes), 'well' is 0. Predictions are probabilities of yes."
     assert said in done.stdout
     assert "log loss" in done.stdout
-    assert "R2 against the running mean" not in done.stdout
+    assert "Brier score  typical error" in done.stdout
     text = page.read_text()
-    assert text.count("<svg") == 6
+    assert text.count("<svg") == 7  # errors over time, and no scatter of 0 and 1
     assert "Reliability" in text
     written = cli("predict", saved, patients, "--out", tmp_path / "p.csv")
     assert "400 probabilities from b" in written.stdout

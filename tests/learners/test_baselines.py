@@ -79,7 +79,7 @@ def test_they_rank_as_they_must() -> None:
     unlucky = np.setdiff1d(np.arange(10), truth.support)[:4]
     blind = kh.play(kh.FixedSubset(PROBLEM, support=unlucky), stream)
     mean = kh.play(kh.RunningMean(PROBLEM), stream)
-    best = kh.hindsight(stream, 2).loss.high
+    best = kh.hindsight(stream, 2, intercept=False).loss.high
     assert best < oracle.loss < full.loss < 3 * best < mean.loss / 10 < blind.loss
     assert (oracle.mean_reads, full.mean_reads) == (2.0, 10.0)
 

@@ -33,7 +33,7 @@ def game(seed: int) -> tuple[Floats, Floats, Floats, Floats, float]:
     played = np.array([r.y_hat for r in kh.rounds(learner, stream)])
     signal = X @ truth.weights
     losses = (y - played) ** 2
-    regret = float(losses.sum()) - kh.hindsight(stream, K).loss.high
+    regret = float(losses.sum()) - kh.hindsight(stream, K, intercept=False).loss.high
     return y - signal, signal - played, signal, losses, regret
 
 

@@ -90,7 +90,7 @@ def test_it_does_not_grow_with_the_horizon() -> None:
 def test_it_is_the_same_whatever_was_played() -> None:
     stream, truth = kh.streams.realizable(12, 2, 400, noise_sd=SIGMA, seed=0)
     X, y = kh.streams.collect(stream)
-    best = kh.hindsight(stream, 2)
+    best = kh.hindsight(stream, 2, intercept=False)
     of_w_star = float(((y - X @ truth.weights) ** 2).sum())
     problem = kh.Problem(12, 2, 6)
     for learner in (kh.Zero(problem), kh.RunningMean(problem), kh.RandomSubset(problem, seed=1)):

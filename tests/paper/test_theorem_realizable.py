@@ -35,7 +35,9 @@ def regret_per_doubling(
         )
         ledger = kh.play(learner, stream, keep_predictions=False)
         losses = {c.round: c.loss for c in ledger.checkpoints}
-        best = kh.hindsight_curve(stream, problem.k, [2**j for j in POWERS], seconds=60)
+        best = kh.hindsight_curve(
+            stream, problem.k, [2**j for j in POWERS], seconds=60, intercept=False
+        )
         rows.append([losses[h.rounds] - h.loss.high for h in best])
         found += np.array_equal(np.flatnonzero(learner.weights), truth.support)
     return np.diff(np.array(rows), axis=1), found
@@ -93,7 +95,9 @@ def test_a_learner_that_stops_learning_is_a_broken_twin() -> None:
         learner = kh.DantzigLearner(problem, seed=seed, noise_sd=NOISE, threshold_scale=scale)
         kh.play(learner, kh.streams.ArrayStream(X[: 2**12], y[: 2**12]))
         losses = np.cumsum((y - X @ learner.weights) ** 2)
-        best = kh.hindsight_curve(stream, problem.k, [2**j for j in POWERS], seconds=60)
+        best = kh.hindsight_curve(
+            stream, problem.k, [2**j for j in POWERS], seconds=60, intercept=False
+        )
         steps.append([losses[h.rounds - 1] - h.loss.high for h in best])
     allowed = math.log(2**17 * problem.d / 0.05) / math.log(2**13 * problem.d / 0.05)
     assert growth(np.diff(np.array(steps), axis=1), allowed) > LIMIT

@@ -7,7 +7,8 @@ import keyhole as kh
 from keyhole.problem import ProblemError
 from keyhole.report import page
 from keyhole.report.interval_plots import coverage_over_time, interval_pictures
-from keyhole.report.interval_trace import POINTS, IntervalTrace
+from keyhole.report.interval_trace import IntervalTrace
+from keyhole.report.prediction_trace import POINTS, PredictionTrace
 
 PROBLEM = kh.Problem(d=5, k=1, budget=3)
 
@@ -24,9 +25,9 @@ def recorded(coverage: float | None, n: int = 700) -> kh.report.Run:
 
 
 def test_bins_are_sums_over_their_rounds() -> None:
-    source, trace = stream(2500), IntervalTrace(0.9, bins=8)
+    source, trace, some = stream(2500), IntervalTrace(0.9, bins=8), PredictionTrace(bins=8)
     learner = kh.RandomSubset(PROBLEM, seed=1)
-    ledger = kh.play(learner, source, observers=[trace], coverage=0.9)
+    ledger = kh.play(learner, source, observers=[trace, some], coverage=0.9)
     low, high = ledger.intervals.T
     inside, first = (low <= source.y) & (source.y <= high), 0
     for i, end in enumerate(trace.ends.tolist()):
@@ -35,10 +36,11 @@ def test_bins_are_sums_over_their_rounds() -> None:
         assert trace.width[i] == pytest.approx((high - low)[known].mean())
         first = end
     assert trace.ends[-1] == 2500
-    every = 4  # 2,500 rounds in at most 1,024 points
-    assert len(trace.points) == 625 <= POINTS
-    expected = np.column_stack([ledger.predictions, source.y, low, high])[::every]
-    np.testing.assert_array_equal(trace.points, expected)
+    every = 4  # 2,499 rounds, all but the first, in at most 1,024 points
+    assert len(some.points) == 625 <= POINTS
+    rounds = np.arange(1, 2501)
+    expected = np.column_stack([rounds, ledger.predictions, source.y, low, high])[1::every]
+    np.testing.assert_array_equal(some.points, expected)
 
 
 def test_the_page_shows_them() -> None:
@@ -48,8 +50,10 @@ def test_the_page_shows_them() -> None:
     for heading in headings:
         assert heading in text
         assert heading not in without
-    assert len(headings) == 3
-    assert text.count("<svg") == without.count("<svg") + 3
+    assert len(headings) == 2
+    assert text.count("<svg") == without.count("<svg") + 2
+    assert "within its interval" in text
+    assert "within its interval" not in without
     assert "within 80 % intervals" in text
     assert f"{run.ledger.covered_share:.1%}" in text
     told = run.summary()["intervals"]

@@ -75,7 +75,7 @@ def test_the_yardstick_is_the_best_that_the_budget_buys(
     best = kh.hindsight(hostile, 2, cost=7, prices=p, intercept=True)
     assert limited.best.loss.high == pytest.approx(best.loss.high, rel=1e-9)
     assert p.affords(limited.best.support)
-    assert limited.yardstick == "best 2 for 7 in hindsight"
+    assert limited.yardstick == "best 2 features for 7 in hindsight"
     assert kh.hindsight(hostile, 2, cost=1, prices=p, intercept=True).loss.low > best.loss.high
 
 
@@ -133,7 +133,7 @@ def test_the_page_says_it_all_in_money(limited: Run) -> None:
     assert "<b>lab</b>" not in text  # escaped
     assert "&lt;b&gt;lab&lt;/b&gt;" in text
     assert "reads saved" not in text
-    whole = re.search(r"<bdi>full information</bdi></td><td>8</td><td>(.*?)</td>", text)
+    whole = re.search(r"<bdi>reading everything</bdi></td><td>8</td><td>(.*?)</td>", text)
     assert whole is not None
     assert whole[1] == "14.75"
 
@@ -146,7 +146,7 @@ def test_prices_stand_beside_what_was_bought(limited: Run) -> None:
     assert "<th>price</th>" in rows
     assert rows.count("<tr>") == rows.count("</tr>")
     widths = {row.count("<td") for row in rows.split("<tr>")[2:]}
-    assert widths == {8}
+    assert widths == {9}
 
 
 def test_the_rate_stands_beside_its_comparator(rated: Run, hostile: kh.streams.ArrayStream) -> None:
@@ -165,9 +165,10 @@ def test_the_rate_stands_beside_its_comparator(rated: Run, hostile: kh.streams.A
     text = page(rated)
     assert "<th>worth × loss + money</th>" in text
     assert "best for what it is worth in hindsight" in text
-    mean = rated.baselines[0].loss[-1] / 700 * 0.5  # the running mean costs nothing
-    row = text.split("<bdi>running mean</bdi>")[1].split("</tr>")[0]
-    assert f"<td>0.00</td><td>{2 * mean:.4g}</td><td>{mean:.4g}</td>" in row
+    mean = rated.baselines[0].later_mean(700)  # the running mean costs nothing
+    row = text.split("<bdi>running mean of the label</bdi>")[1].split("</tr>")[0]
+    assert f"<td>0.00</td><td>{mean:.4g}</td><td>{mean**0.5:.4g}</td>" in row
+    assert f"<td>{mean / 2:.4g}</td>" in row
 
 
 def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
@@ -177,7 +178,7 @@ def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
     assert money.left[-1] == pytest.approx(2000 - pursed.ledger.spent)
     assert (money.left >= 0).all()
     assert money.allowed == 2.85  # 2000 / 700, rounded down: less than the budget of 20
-    assert pursed.yardstick == "best 2 for 2.85 in hindsight"
+    assert pursed.yardstick == "best 2 features for 2.85 in hindsight"
     assert pursed.best.cost is not None
     assert pursed.best.cost <= 2.85
     figure = plots.purse(pursed)
@@ -207,7 +208,7 @@ def test_without_prices_nothing_is_said_of_money(run: Run) -> None:
     assert money_facts(run) == []
     assert money_page(run) is None
     text = page(run)
-    assert "money" not in text.split("<h2>Diagnosis</h2>")[0].split("</style>")[1]
+    assert "money" not in text.split("<h2>Diagnosis</h2>")[0].split("</style>", 1)[1]
     for draw in (plots.spending, plots.purse):
         with pytest.raises(kh.ProblemError, match="no prices"):
             draw(run)

@@ -62,10 +62,11 @@ def test_cumulative_loss_is_that_of_the_run(run: Run) -> None:
     assert list(lines) == legend_of(figure)
     mean, last, full, best, ours = lines.values()
     assert points(ours, "x")[1:] == run.ends.tolist()
-    assert points(ours, "y")[1:] == run.loss.tolist()
-    assert points(mean, "y")[1:] == run.baselines[0].loss.tolist()
-    assert points(last, "y")[1:] == run.baselines[1].loss.tolist()
-    assert points(full, "y")[1:] == run.baselines[2].loss.tolist()
+    # The first round is left out of all that were played.
+    assert points(ours, "y")[1:] == (run.loss - run.ledger.first_loss).tolist()
+    for line, other in zip((mean, last, full), run.baselines, strict=True):
+        assert points(line, "y")[1:] == (other.loss - other.first_loss).tolist()
+        assert other.first_loss > 0
     assert points(best, "y")[-1] == pytest.approx(run.best.loss.high)
     assert all(points(line, "y")[0] == 0 for line in lines.values())
     dashes = {str(vars(line)["_unscaled_dash_pattern"]) for line in lines.values()}
@@ -75,10 +76,12 @@ def test_cumulative_loss_is_that_of_the_run(run: Run) -> None:
 def test_regret_is_that_of_the_run_and_a_band_is_drawn_where_it_is_open(run: Run) -> None:
     axes = axes_of(plots.regret(run))
     assert points(axes.lines[0], "x")[1:] == run.regret.rounds.tolist()
-    assert points(axes.lines[0], "y")[1:] == run.regret.high.tolist()
+    assert points(axes.lines[0], "y")[1:] == (run.regret.low - run.ledger.first_loss).tolist()
     assert len(axes.collections) == 0
-    lower = replace(run.regret, low=run.regret.low - 1)
-    figure = plots.regret(replace(run, regret=lower))
+    open_above = replace(run.regret, high=run.regret.high + 1)
+    figure = plots.regret(replace(run, regret=open_above))
+    line = axes_of(figure).lines[0]  # what searching left open moves no line
+    assert points(line, "y") == points(axes.lines[0], "y")
     assert len(axes_of(figure).collections) == 1
     assert "what is not known of the best" in legend_of(figure)
 
@@ -120,8 +123,15 @@ def test_bars_are_effects_of_one_standard_deviation(run: Run) -> None:
     place = {plots.shown(run.problem.label(j)): j for j in range(8)}
     rows = [place[name] for name in names_of(figure)]
     bars = [patch for patch in axes_of(figure).patches if isinstance(patch, Rectangle)]
-    assert [bar.get_width() for bar in bars] == pytest.approx((run.weights * run.spread)[rows])
+    sparse = np.zeros(8)
+    sparse[run.sparse.features] = run.sparse.weights
+    assert [float(bar.get_width()) for bar in bars] == pytest.approx((sparse * run.spread)[rows])
     assert set(rows) == set(run.support.tolist()) | set(run.best.support.tolist())
+    played = axes_of(figure).lines[0]
+    assert played.get_label() == "played by auto at the end"
+    assert points(played, "x") == pytest.approx(
+        [float((run.weights * run.spread)[j]) for j in rows if run.weights[j]]
+    )
     assert "days & nights" in axes_of(figure).get_xlabel()
 
 

@@ -277,6 +277,40 @@ def test_codes_are_left_out_on_request(tmp_path: Path) -> None:
     assert "got 'many'" in refused(lambda: read(tmp_path / "t.csv", target="y", missing="auto"))
 
 
+def test_a_row_whose_target_is_a_code_is_left_out(tmp_path: Path) -> None:
+    rows = "".join(f"{20 + i % 60},{i % 40}\n" for i in range(90))
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + rows + "21,9999\n" * 4 + "30,7\n")
+    plain = read(path, target="y")
+    assert (plain.rounds, plain.left_out, plain.codes) == (95, 0, {})
+    stream = read(path, target="y", missing="auto")
+    assert (stream.rounds, stream.left_out) == (91, 4)
+    assert stream.codes == {"y": {9999.0: 4}}
+    assert [a.what for a in stream.assumed] == ["9999 (4 times) in 'y' no value"]
+    X, y = collect(stream)
+    assert len(X) == len(y) == 91
+    assert y.max() == 39
+    assert X[-1, 0] == 30
+    assert "the label 9999 (4 times)" in " ".join(str(kh.diagnose(plain, 1, 1)).split())
+    # Of rows that are counted, those without a label are some: nothing beyond them is looked at.
+    few = read_request(path, Request("y", missing=("auto",), rounds=93))
+    assert (few.rounds, few.left_out, len(collect(few)[1])) == (90, 3, 90)
+
+
+def test_answers_of_yes_and_no_are_no_codes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{i % 7},{99 if i % 3 else 1}\n" for i in range(60)))
+    stream = read(path, target="y", missing="auto", positive="99")
+    assert (stream.rounds, stream.left_out, stream.codes) == (60, 0, {})
+
+
+def test_reading_says_how_far_it_is(tmp_path: Path) -> None:
+    path, told = tmp_path / "t.csv", list[int]()
+    path.write_text("a,y\n" + "1,2\n2,3\n" * 100)
+    read_request(path, Request("y", missing=("auto",), progress=told.append))
+    assert told.count(200) == 2  # the first pass, and the one that looks for codes
+
+
 def test_diagnose_lists_codes() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack(

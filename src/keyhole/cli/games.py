@@ -6,30 +6,34 @@ import itertools
 import math
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from keyhole.advice.choosing import amount
 from keyhole.blocks.jit.clock import clock
 from keyhole.cli.history import History
 from keyhole.cli.output import number
-from keyhole.cli.progress import counted
+from keyhole.cli.progress import counted, staged
+from keyhole.cli.source import Source
 from keyhole.cli.spending import ONLY_A_LIMIT, Spending, make_player
 from keyhole.cli.yes_no import answering
 from keyhole.errors import printable
+from keyhole.game import Observer
 from keyhole.game import play as play_game
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.hindsight import Hindsight, summed
 from keyhole.hindsight_cost import Deal
-from keyhole.learners.nothing_read import LastValue
+from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
 from keyhole.regrets import regret
-from keyhole.report.observers import PrefixObserver, Rival
+from keyhole.report.observers import PrefixObserver, Rival, full_rival
+from keyhole.report.recent_loss import RecentLoss
 from keyhole.streams import Answers
 
 SEARCH = 10.0  # seconds for the best model in hindsight
+QUICK_WORK = 2e9  # d^2 rounds up to which reading everything takes about a second
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,26 @@ class Game:
     purse_left: float | None = None
     log_loss: float | None = None  # of probabilities, per round
     auc: float | None = None
+    first_loss: float = 0.0
+    last_tenth_loss: float = math.nan  # per round
+
+    @property
+    def later_loss(self) -> float:
+        """Of all rounds but the first."""
+        return max(self.loss - self.first_loss, 0.0)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a yardstick that everybody knows lost: in all, in the first round, of late per round."""
+
+    loss: float
+    first_loss: float = 0.0
+    last_tenth: float = math.nan
+
+    def later_mean(self, rounds: int) -> float:
+        """Per round, of all rounds but the first."""
+        return (self.loss - self.first_loss) / max(rounds - 1, 1)
 
 
 @dataclass(frozen=True)
@@ -60,8 +84,16 @@ class Yardsticks:
 
     best: Hindsight
     with_past: Hindsight
-    mean_loss: float
-    last_loss: float
+    mean: Known
+    last: Known
+    columns: bool = False  # whether the prices count columns
+    full: Known | None = None  # reading everything, where that is quick
+
+    @property
+    def known(self) -> dict[str, Known]:
+        """By name, what everybody knows."""
+        full = {} if self.full is None else {"reading everything": self.full}
+        return {**full, "the running mean of the label": self.mean, "its last value": self.last}
 
     @property
     def words(self) -> str:
@@ -69,7 +101,7 @@ class Yardsticks:
         if self.best.worth is not None:
             return f"Best model by {amount(self.best.worth)} × loss + money"
         if self.best.cost is not None:
-            return "Best model for the same money"
+            return f"Best model for {'as many columns' if self.columns else 'the same money'}"
         return f"Best {self.best.k} features"
 
     @property
@@ -201,24 +233,46 @@ def say_left_out(left_out: Sequence[LeftOut]) -> None:
         sys.stderr.write(f"{printable(line)}\n")
 
 
-def measure(stream: BlockStream, problem: Problem, spending: Spending = ONLY_A_LIMIT) -> Yardsticks:
-    """The best models in hindsight, without the past and with it; losses of mean and last value.
+def measure(source: Source, problem: Problem, spending: Spending = ONLY_A_LIMIT) -> Yardsticks:
+    """The best models in hindsight, without the past and with it; what everybody knows.
 
     From one pass.
     """
-    whole = PrefixObserver(stream.d, intercept=True)
-    mean, last = make_learner("mean", problem, 0), Rival(LastValue(problem), bins=2)
-    ledger = play_game(mean, stream, keep_predictions=False, observers=[whole, last])
-    if not whole.prefixes:
-        raise DataError("the stream is empty: there is nothing to compare")
-    deal = spending.deal(problem)
+    stream, whole = source.stream, PrefixObserver(source.stream.d, intercept=True)
+    mean, last = (Rival(make(problem), bins=2) for make in (RunningMean, LastValue))
+    full = full_rival(problem, stream.rounds, 2, QUICK_WORK)
+    beside = [whole, mean, last] + ([] if full is None else [full])
+    with staged("what games are measured by") as stage:
+        stage("one pass over all rows")
+        play_game(Zero(problem), stream, keep_predictions=False, observers=beside)
+        if not whole.prefixes:
+            raise DataError("the stream is empty: there is nothing to compare")
+        best, with_past = _best_models(whole, problem, spending.deal(problem), stage)
+    return Yardsticks(
+        best,
+        with_past,
+        _known(mean),
+        _known(last),
+        source.shop is not None and bool(source.shop.columns),
+        None if full is None or full.gave_up else _known(full),
+    )
+
+
+def _best_models(
+    whole: PrefixObserver, problem: Problem, deal: Deal | None, stage: Callable[[str], None]
+) -> tuple[Hindsight, Hindsight]:
+    stage(f"the best model in hindsight, about {SEARCH:g} s")
     if deal is not None:
         best = whole.prefixes[-1].best_for(deal, SEARCH)
-        with_past = whole.beside_past().best_for(deal, SEARCH, best.support)
-    else:
-        best = whole.prefixes[-1].best(problem.k, SEARCH)
-        with_past = whole.beside_past().best(problem.k, SEARCH, best.support)
-    return Yardsticks(best, with_past, ledger.loss, last.ledger.loss)
+        return best, whole.beside_past().best_for(deal, SEARCH, best.support)
+    best = whole.prefixes[-1].best(problem.k, SEARCH)
+    stage(f"the best model beside earlier labels, about {SEARCH:g} s")
+    return best, whole.beside_past().best(problem.k, SEARCH, best.support)
+
+
+def _known(rival: Rival) -> Known:
+    ledger = rival.ledger
+    return Known(ledger.loss, ledger.first_loss, rival.recent.last_tenth.mean_loss)
 
 
 def best_of_each(stream: BlockStream, problems: Sequence[Problem]) -> list[Hindsight]:
@@ -240,7 +294,9 @@ def _game(
     if how.history is not None:
         how.history.teach_if_possible(player)
     start = clock()
-    ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=scores)
+    recent = RecentLoss()
+    observers: list[Observer] = [recent, *scores]
+    ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=observers)
     seconds = clock() - start
     worth, total = best.worth, None
     gap = regret(ledger, best)
@@ -259,7 +315,11 @@ def _game(
         ledger.most_spent,
         total,
         getattr(player, "purse_left", None),
-        *(value for one in scores for value in (one.log_loss, one.auc.low / 2 + one.auc.high / 2)),
+        *(scores[0].log_loss, (scores[0].auc.low + scores[0].auc.high) / 2)
+        if scores
+        else (None, None),
+        ledger.first_loss,
+        recent.last_tenth.mean_loss,
     )
 
 
@@ -267,5 +327,5 @@ def _told(game: Game, rounds: int) -> str:
     """A line about a game."""
     return (
         f"{game.learner}, budget {amount(game.budget)}, seed {game.seed}: "
-        f"mean loss {number(game.loss / rounds)} in {game.seconds:.1f} s"
+        f"mean loss {number(game.later_loss / max(rounds - 1, 1))} in {game.seconds:.1f} s"
     )

@@ -92,35 +92,43 @@ class Spent:
             rows.append(("left of the purse", purse, first if self.complete else ""))
         return rows
 
-    def best_rows(self) -> list[tuple[str, str, str]]:
-        """The best model for the same money, and regret against it, for people."""
+    @property
+    def best_words(self) -> str:
+        """What the best model for the same money is called."""
+        same = "as many columns" if self.shop.columns else "the same money"
+        if self.spending.worth is not None:
+            same = "what it is worth"
+        return f"best model for {same} in hindsight"
+
+    def regret_rows(self) -> list[tuple[str, str, str]]:
+        """What the best model costs, and regret against it without the first round, for people."""
         n, worth, gap = self.ledger.rounds, self.spending.worth, self.regret
         if self.best is None or gap is None:
             return []
-        about = f"R2 {self.best.r2:.3f}, for {number(self.best.cost or 0.0)} per example"
-        per_round = f"{number(gap.high / n)} per round at most"
-        if worth is None or self.best.total is None:
-            lost = number(self.best.loss.high / n)
-            if self.shop.columns:
-                many = self.best.cost or 0.0
-                of = f"{number(many)} column{'' if many == 1 else 's'}"
-                about = f"R2 {self.best.r2:.3f}, of {of}"
-            same = "as many columns" if self.shop.columns else "the same money"
-            return [
-                (f"best model for {same} in hindsight", lost, about),
-                ("regret against it", span(gap), per_round),
-            ]
-        total, least = self.ledger.total(worth) / n, self.best.total.high / n
-        return [
-            (f"J = {worth:,.15g} × loss + money, per example", number(total), ""),
-            ("least J of any model in hindsight", number(least), about),
-            ("regret against it, in money", span(gap), per_round),
-        ]
+        first = self.ledger.first_loss if n > 1 else 0.0
+        cost = self.best.cost or 0.0
+        about = f"{number(cost)} per example"
+        if self.shop.columns:
+            about = f"{number(cost)} column{'' if cost == 1 else 's'}"
+        rows = [("that model costs", about, "")]
+        if worth is not None and self.best.total is not None:
+            first *= worth
+            total, least = (self.ledger.total(worth) - first) / n, self.best.total.high / n
+            sum_of = f"J = {worth:,.15g} × loss + money, per example"
+            rows += [(sum_of, number(total), f"least J of any model in hindsight {number(least)}")]
+        gap = Interval(gap.low - first, gap.high - first, gap.how)
+        what = "regret against it" if worth is None else "regret against it, in money"
+        return [*rows, (what, span(gap), f"{number(gap.high / n)} per round at most")]
 
-    def order_rows(self, most: int) -> tuple[list[tuple[str, str, str, str]], int]:
+    def order_rows(self, most: int) -> tuple[list[tuple[str, ...]], int]:
         """Items with their price, how often they were ordered and what for; how many are left."""
-        rows = [("item", "price", "ordered", "in all")]
+        rows: list[tuple[str, ...]] = [("item", "price", "ordered", "in all")]
         prices, n = self._items(), self.ledger.rounds
+        if self.shop.columns:
+            many = sorted(prices, key=lambda item: -self.ledger.orders[item])
+            orders = [(item, self.ledger.orders[item]) for item in many[:most]]
+            counted = [(item, f"{times / n:.1%}", f"{times:,} times") for item, times in orders]
+            return [("column", "bought in", ""), *counted], max(len(many) - most, 0)
         order = sorted(prices, key=lambda item: -self.ledger.orders[item] * prices[item])
         for item in order[:most]:
             times = self.ledger.orders[item]

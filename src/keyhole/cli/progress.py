@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -21,6 +21,9 @@ from keyhole.errors import printable
 from keyhole.ledger import Ledger
 from keyhole.model import sparse_model
 from keyhole.problem import Learner
+
+if TYPE_CHECKING:
+    from keyhole.report import Recorder
 
 T = TypeVar("T")
 A_SECOND = 4  # updates
@@ -49,8 +52,27 @@ def staged(what: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda words: None
         return
-    with Console(stderr=True, highlight=False).status(Text(f"{what} ...")) as status:
-        yield lambda words: status.update(Text(printable(f"{what}: {words} ...")))
+    began, said = time.monotonic(), [what]
+
+    def line() -> Text:
+        return Text(printable(f"{': '.join(said)} ...{waited(began)}"))
+
+    def stage(words: str) -> None:
+        said[1:] = [words]
+
+    with Live(
+        console=Console(stderr=True, highlight=False),
+        refresh_per_second=A_SECOND,
+        transient=True,
+        get_renderable=line,
+    ):
+        yield stage
+
+
+def waited(since: float) -> str:
+    """How long something takes already, from two seconds on."""
+    seconds = int(time.monotonic() - since)
+    return f" {seconds} s" if seconds >= 2 else ""
 
 
 class Board:
@@ -64,15 +86,15 @@ class Board:
         Who plays.
     total
         How many rounds there are, None if not known.
-    mean, last
-        The books of the running mean of the labels, and of their last value.
+    recorder
+        Who records the run, and knows how the running mean and the last value of the label fare.
     """
 
-    def __init__(self, learner: Learner, total: int | None, mean: Ledger, last: Ledger) -> None:
+    def __init__(self, learner: Learner, total: int | None, recorder: Recorder) -> None:
         self._learner = learner
         self._total = total
-        self._mean, self._last_value = mean, last
-        self._stage = ""
+        self._recorder = recorder
+        self._stage, self._since = "", time.monotonic()
         self._lines: list[str] = []
         self._live: Live | None = None
         self._screen = contextlib.ExitStack()
@@ -102,12 +124,13 @@ class Board:
             self._live.stop()
 
     def _shown(self) -> Group:
-        lines = [self._stage, *self._lines, *filter(None, [NOTES.line])]
+        stage = f"{self._stage} ...{waited(self._since)}"
+        lines = [stage, *self._lines, *filter(None, [NOTES.line])]
         return Group(*(Text(printable(line)) for line in lines))
 
     def stage(self, words: str) -> None:
         """Something new begins."""
-        self._stage = f"{words} ..."
+        self._stage, self._since = words, time.monotonic()
 
     def __call__(self, ledger: Ledger) -> None:
         """Remember the books so far, and show them if it is time."""
@@ -116,16 +139,17 @@ class Board:
         if self._live is None or now - self._last < 1 / A_SECOND:
             return
         self._last = now
-        mean = self._mean.mean_loss
         of = f" of {self._total:,}" if self._total else ""
         rate = ledger.rounds / max(clock() - self._start, 1e-9)
-        r2 = f", R2 {1 - ledger.mean_loss / mean:.3f}" if mean > 0 else ""
-        others = (
-            f"{number(mean)} by the mean so far, {number(self._last_value.mean_loss)} by the last"
+        variance, lost = self._recorder.predictions.variance, ledger.later_mean_loss
+        r2 = f", R2 {1 - lost / variance:.3f}" if variance > 0 else ""
+        mean, last = (
+            number(who.ledger.later_mean_loss) for who in (self._recorder.mean, self._recorder.last)
         )
         names = sparse_model(self._learner).names
         self._lines = [
             f"{ledger.rounds:,}{of} rounds, {rate:,.0f} a second",
-            f"loss {number(ledger.mean_loss)} per round{r2}; {others} label",
+            f"loss {number(lost)} per round{r2}",
+            f"by the mean so far {mean}, by the last label {last}",
             f"model of {', '.join(names[:8]) or 'nothing yet'}",
         ]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from keyhole.cli.options import CsvOptions, ReadOptions
+from keyhole.cli.progress import staged
 from keyhole.errors import printable
 from keyhole.streams.files import FileStream, read_request
 from keyhole.streams.request import Request, told
@@ -37,7 +38,10 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
 
 def read_files(files: Sequence[str], request: Request, title: str) -> FileStream:
     """The stream of some files; a line on standard error says what was assumed about them."""
-    stream = read_request(files[0] if len(files) == 1 else list(files), request)
+    source = files[0] if len(files) == 1 else list(files)
+    with staged(f"reading {title}") as stage:
+        counted = dataclasses.replace(request, progress=lambda rows: stage(f"{rows:,} rows so far"))
+        stream = read_request(source, counted)
     line = told(stream.assumed, request.words)
     if line:
         sys.stderr.write(f"keyhole: {printable(title)}: {printable(line)}\n")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from keyhole.cli.games import QUICK_WORK
 from keyhole.cli.history import History
 from keyhole.cli.interrupt import Interrupt
 from keyhole.cli.money import CompleteRows, Spent, best_for
@@ -15,8 +17,9 @@ from keyhole.cli.run import KeepOptions, LearnerOptions
 from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
 from keyhole.cli.spending import ONLY_A_LIMIT, Spending
+from keyhole.errors import printable
 from keyhole.optional_imports import extra
-from keyhole.problem import DataError, Learner
+from keyhole.problem import BlockStream, DataError, Learner
 from keyhole.report import About, Recorder, Run, Scope, write
 from keyhole.saving import api as state
 
@@ -43,12 +46,16 @@ class Recorded:
     before: Before
     interrupted: bool
     money: Spent | None = None
+    failure: Exception | None = None  # why the learner could not be saved
 
 
 def recorded(
     learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions, before: Before
 ) -> Recorded:
-    """Study, play, record, write the report and the learner where that is asked for."""
+    """Study, play, record, write the learner and the report where that is asked for.
+
+    The learner comes first, as soon as the game is over: whatever happens after that, it is there.
+    """
     _check_places(keep)
     if before.history is not None:
         before.history.teach(learner)
@@ -62,18 +69,18 @@ def recorded(
         command=shlex.join(["keyhole", *sys.argv[1:]]),
         curve=before.sizes.curve,
         history=0 if before.history is None else before.history.rows,
+        columns=source.shop is not None and bool(source.shop.columns),
     )
     scope = Scope(
         seconds=SEARCH,
-        full=reported,
+        full=reported or _quick_in_full(source.stream),
         diagnosed=reported,
         audit=player.audit,
         coverage=player.coverage,
     )
-    recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt()
+    recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt(_keeper(keep))
     complete = CompleteRows()
-    total, rivals = source.stream.rounds, (recorder.mean.ledger, recorder.last.ledger)
-    with Board(learner, total, *rivals) as board, interrupt.on_ctrl_c():
+    with Board(learner, source.stream.rounds, recorder) as board, interrupt.on_ctrl_c():
         try:
             run = recorder.record(board, board.stage, [interrupt, complete])
             money = _spent(source, run, learner, before.spending, complete, board)
@@ -83,10 +90,22 @@ def recorded(
         except KeyboardInterrupt:
             if board.ledger is not None:
                 sys.stdout.write(f"{board.ledger}\n")
+            if interrupt.kept:
+                sys.stdout.write(f"Learner: {printable(str(keep.save))}\n")
             raise
-    if keep.save is not None:
-        state.save(learner, keep.save)
-    return Recorded(run, learner, source, keep, before, interrupt.pressed, money)
+    pressed, failure = interrupt.pressed, interrupt.failure
+    return Recorded(run, learner, source, keep, before, pressed, money, failure)
+
+
+def _keeper(keep: KeepOptions) -> Callable[[Learner], None] | None:
+    """What saves the learner, if that was asked for."""
+    path = keep.save
+    return None if path is None else lambda learner: state.save(learner, path)
+
+
+def _quick_in_full(stream: BlockStream) -> bool:
+    """Whether reading everything can be played beside a game without anybody noticing."""
+    return stream.rounds is not None and stream.rounds * float(stream.d) ** 2 <= QUICK_WORK
 
 
 def _spent(

@@ -67,7 +67,7 @@ def run(
     (`keyhole advise` shows the whole curve). With --history, the learner first learns from old
     rows, which are neither paid for nor counted. A yes/no target (two texts, true and false, 0 and
     1) is predicted as a probability. Ctrl-C ends the game early and summarises what was played; a
-    second Ctrl-C quits.
+    second Ctrl-C quits, but never before the learner is saved if --save asks for it.
 
     With --coverage 0.9, every prediction comes with an interval, and 90 % of the labels lie inside
     theirs. The summary and the report show how wide the intervals were.
@@ -120,6 +120,8 @@ def run(
         emit(facts(done))
     else:
         show(done, explain=explain)
+    if done.failure is not None:
+        raise done.failure
     if done.interrupted:
         sys.stderr.write("keyhole: interrupted; this is about the rounds that were played\n")
         raise typer.Exit(130)

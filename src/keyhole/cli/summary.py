@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from keyhole.cli.output import columns, heading, number, plain, say, span
+from keyhole.cli.output import columns, heading, number, plain, say
 from keyhole.cli.recording import Recorded
-from keyhole.cli.yes_no import answers_json, calibration_row, meaning, score_rows
-from keyhole.model import sparse_model
-from keyhole.problem import Floats
+from keyhole.cli.score_table import show_scores
+from keyhole.cli.yes_no import answers_json, meaning
+from keyhole.report.advice_table import sentences
+from keyhole.report.figures import doubt
 from keyhole.report.run import LAST, MEAN
 
 SHOWN = 12  # features in the list of what was bought
@@ -26,19 +26,13 @@ def r2_against(done: Recorded, baseline: str) -> float:
 
 def facts(done: Recorded) -> dict[str, object]:
     """The answer of --json."""
-    run, model, history = done.run, sparse_model(done.learner), done.before.history
+    run, history = done.run, done.before.history
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
         "answers": answers_json(done.source.answers),
         "r2_running_mean": r2_against(done, MEAN),
         "r2_last_value": r2_against(done, LAST),
-        "sparse_model": {
-            "weights": dict(zip(model.names, model.weights.tolist(), strict=True)),
-            "intercept": model.intercept,
-            "errors": _by_name(model.names, model.errors),
-            "shares": _by_name(model.names, model.shares),
-        },
         "money": None if done.money is None else done.money.as_json(),
         "sizes": done.before.sizes.as_json(),
         "history": None if history is None else history.as_json(),
@@ -47,10 +41,6 @@ def facts(done: Recorded) -> dict[str, object]:
         "report": done.files.report,
         "save": done.files.save,
     }
-
-
-def _by_name(names: Sequence[str], numbers: Floats | None) -> dict[str, float] | None:
-    return None if numbers is None else dict(zip(names, numbers.tolist(), strict=True))
 
 
 def show(done: Recorded, *, explain: bool) -> None:
@@ -71,6 +61,7 @@ def show(done: Recorded, *, explain: bool) -> None:
         say(done.before.sizes.words)
     heading("What it cost")
     say(*columns(_costs(done), "<><"))
+    show_scores(done)
     _model(done)
     _reads(done)
     _orders(done)
@@ -87,61 +78,40 @@ def show(done: Recorded, *, explain: bool) -> None:
 
 
 def _costs(done: Recorded) -> list[tuple[str, str, str]]:
-    """What was read, spent and lost, and what could have been."""
-    run, p, ledger, money = done.run, done.run.problem, done.run.ledger, done.money
-    reads = f"{number(ledger.mean_reads)} of {p.d}"
-    mean, last = (number(_loss_of(done, who) / ledger.rounds) for who in (MEAN, LAST))
-    lost = [
-        ("mean squared loss", number(ledger.mean_loss), f"running mean of the label {mean}"),
-        ("", "", f"last value of the label   {last}"),
-        ("R2 against the running mean", f"{r2_against(done, MEAN):.3f}", ""),
-    ]
-    if run.probabilities is not None:
-        lost = [*score_rows(run.probabilities), *calibration_row(done.learner)]
-    lost += _intervals(done)
+    """What was read and spent."""
+    run, money = done.run, done.money
+    reads = f"{number(run.ledger.mean_reads)} of {run.problem.d}"
     if money is not None:
-        read = ("features read per example", reads, "")
-        return [*money.spent_rows(), read, *lost, *money.best_rows()]
-    gap, yardstick = run.total_regret, f"best {p.k} features in hindsight"
-    rows = [
-        ("features read per example", reads, f"{run.saved:.0%} saved"),
-        *lost,
-        (yardstick, number(run.best.loss.high / ledger.rounds), f"R2 {run.best.r2:.3f}"),
-        ("regret against them", span(gap), f"{number(gap.high / ledger.rounds)} per round at most"),
-    ]
-    beside = run.best_with_past
-    if beside is not None:
-        per_round = number(beside.loss.high / ledger.rounds)
-        rows.append((f"best {p.k} features and the past", per_round, f"R2 {beside.r2:.3f}"))
-    return rows
-
-
-def _intervals(done: Recorded) -> list[tuple[str, str, str]]:
-    """How many labels were within their intervals, where those were asked for."""
-    ledger = done.run.ledger
-    if not ledger.bounded or ledger.coverage is None:
-        return []
-    words = f"labels within their {100 * ledger.coverage:g} % intervals"
-    return [(words, f"{ledger.covered_share:.1%}", f"{number(ledger.mean_width)} wide on average")]
+        return [*money.spent_rows(), ("features read per example", reads, "")]
+    return [("features read per example", reads, f"{run.saved:.0%} saved")]
 
 
 def _model(done: Recorded) -> None:
-    run, model = done.run, sparse_model(done.learner)
+    run, model = done.run, done.run.sparse
     score = "" if run.probabilities is None else ", its score from about 0 (no) to 1 (yes),"
-    heading(f"The model: {run.target}{score} =")
+    heading(f"The model of at most {run.problem.k} weights: {run.target}{score} =")
     order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
     yardstick = run.best if done.money is None else done.money.best
     best = set() if yardstick is None else set(yardstick.support.tolist())
-    rows = [(f"{model.intercept:+.4g}", "", "", "", "")]
+    rows = [(_signed(model.intercept), "", "", "", "")]
     for i in order.tolist():
         feature = int(model.features[i])
         known = "among the best in hindsight" if feature in best else ""
-        doubt = "" if model.errors is None else f"± {model.errors[i]:.2g}"
+        error = "" if model.errors is None else f"± {doubt(float(model.errors[i]))}"
         long = "" if model.shares is None else f"in the model {model.shares[i]:.0%} of the time"
-        rows.append((f"{model.weights[i]:+.4g}", doubt, f"× {model.names[i]}", long, known))
+        rows.append((_signed(float(model.weights[i])), error, f"× {model.names[i]}", long, known))
     # What is nowhere known takes no room.
     there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
     say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
+    if not run.plays_sparse:
+        used = (
+            f"In the game {run.learner} predicts with other weights, {len(run.support)} at the end"
+        )
+        say(f"  {used}: see --report, or `model` in --json.")
+
+
+def _signed(weight: float) -> str:
+    return f"{'-' if weight < 0 else '+'}{number(abs(weight))}"
 
 
 def _reads(done: Recorded) -> None:
@@ -150,6 +120,8 @@ def _reads(done: Recorded) -> None:
     order = np.argsort(-share, kind="stable")
     money = done.money
     words = "" if money is None else ", and what it costs alone"
+    if run.columns:
+        words = ", and the column it comes from"
     heading(f"How often each feature was bought{words}")
     rows = []
     for j in order[:SHOWN].tolist():
@@ -163,12 +135,13 @@ def _reads(done: Recorded) -> None:
 
 
 def _orders(done: Recorded) -> None:
-    """What was ordered: a panel is one item."""
+    """What was ordered: a panel is one item, and so is a column of levels."""
     if done.money is None or not done.money.shop.prices.items:
         return
-    heading("What was ordered, most money first")
+    what = "How often each column was bought" if done.run.columns else "What was ordered"
+    heading(what if done.run.columns else f"{what}, most money first")
     rows, more = done.money.order_rows(SHOWN)
-    say(*columns(rows, "<>>>"))
+    say(*columns(rows, "<" + ">" * (len(rows[0]) - 1)))
     if more:
         say(f"  and {more} more")
 
@@ -185,7 +158,12 @@ def _explanation(done: Recorded) -> None:
 def _advice(done: Recorded) -> None:
     if done.run.advice is not None:
         heading("Advice")
-        say(*str(done.run.advice).splitlines())
+        said = str(done.run.advice)
+        if done.run.columns:
+            told = sentences(done.run.advice, columns=True)
+            for before, after in zip(done.run.advice.sentences, told, strict=True):
+                said = said.replace(before, after)
+        say(*said.splitlines())
 
 
 def _loss_of(done: Recorded, baseline: str) -> float:

@@ -37,6 +37,14 @@ class Cell:
     reads: dict[str, float]
     seconds: dict[str, float]
     spent: dict[str, float]
+    after_first: dict[str, dict[str, float]]  # mean_loss, r2, regret and the like without round 1
+    worst_after_first: float
+    last_tenth_loss: dict[str, float]
+
+    @property
+    def later(self) -> dict[str, float]:
+        """Mean and error of the loss per round, the first round left out."""
+        return self.after_first["mean_loss"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Sweep:
 
     def _cell(self, learner: str, budget: float) -> Cell:
         own = [g for g in self.played.games if (g.learner, g.budget) == (learner, budget)]
-        found = scores(own, self.by)
+        found, later = scores(own, self.by), max(self.by.rounds - 1, 1)
         return Cell(
             learner,
             budget,
@@ -72,6 +80,9 @@ class Sweep:
             reads=found["reads"],
             seconds=found["seconds"],
             spent=found["spent"],
+            after_first=found["after_first"],
+            worst_after_first=max((g.later_loss / later for g in own), default=math.nan),
+            last_tenth_loss=found["last_tenth_loss"],
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -118,7 +129,7 @@ class Sweep:
         )
         losses: dict[str, dict[str, float]] = {}
         for cell in cells:
-            losses.setdefault(cell.learner, {})[amount(cell.budget)] = cell.mean
+            losses.setdefault(cell.learner, {})[amount(cell.budget)] = cell.later["mean"]
         say_who_is_worse(self.by, losses)
         if self.plot is not None:
             say(f"Picture: {self.plot}" if self.played.games else "No picture: nothing was played.")
@@ -134,9 +145,12 @@ class Sweep:
         for learner in dict.fromkeys(cell.learner for cell in cells):
             own = {cell.budget: cell for cell in cells if cell.learner == learner}
             here = [own.get(budget) for budget in budgets]
-            rows.append([learner, *(plus_minus(c.mean, c.error) if c else "-" for c in here)])
+            rows.append([learner, *(plus_minus(**c.later) if c else "-" for c in here)])
             if any(cell.error > 0 for cell in own.values()):  # or all seeds are the same game
-                rows.append(["  worst seed", *(number(c.worst) if c else "-" for c in here)])
+                worst = (number(c.worst_after_first) if c else "-" for c in here)
+                rows.append(["  worst seed", *worst])
+            recent = (number(c.last_tenth_loss["mean"]) if c else "-" for c in here)
+            rows.append(["  in the last tenth", *recent])
         if self.bests:
             best = {
                 problem.budget: model.loss.high / self.by.rounds
@@ -149,7 +163,8 @@ class Sweep:
     def _best_words(self) -> str:
         if not self.bests:
             return self.by.words
-        return f"Best model for {amount(self.problems[-1].budget)}, the largest budget,"
+        columns = " columns" if self.by.columns else ""
+        return f"Best model for {amount(self.problems[-1].budget)}{columns}, the largest budget,"
 
     def _per_round(self, loss: Interval) -> str:
         return span(Interval(loss.low / self.by.rounds, loss.high / self.by.rounds, loss.how))
@@ -170,21 +185,24 @@ class Sweep:
                 Line(
                     name,
                     [cell.budget for cell in own],
-                    [cell.mean for cell in own],
-                    [cell.error for cell in own],
+                    [cell.later["mean"] for cell in own],
+                    [cell.later["error"] for cell in own],
                     level=LEARNERS[name].reads_everything,
                 )
                 for name, own in lines.items()
             ],
             budgets=[problem.budget for problem in self.problems],
             hindsight=(self._hindsight_label(), best.loss.high / n),
-            mean=("running mean, reads 0", self.by.mean_loss / n),
+            mean=("running mean, reads 0", self.by.mean.later_mean(n)),
             features=d,
             target=self.source.target,
         )
         if self.source.shop is not None:
             everything = amount(self.source.shop.everything)
-            figure.axes[0].set_xlabel(f"budget: money per example, of {everything} for everything")
+            what = f"money per example, of {everything} for everything"
+            if self.by.columns:
+                what = f"columns bought per example, of {everything}"
+            figure.axes[0].set_xlabel(f"budget: {what}")
         write_figure(figure, self.plot)
 
     def _hindsight_label(self) -> str:
@@ -203,7 +221,7 @@ def play(
     """Play every learner with every budget. `plot`: where the picture is to be written."""
     entries, left_out = games.entries(learners, problems, named=how.named)
     games.say_left_out(left_out)
-    by = games.measure(source.stream, problems[-1])
+    by = games.measure(source, problems[-1])
     bests = games.best_of_each(source.stream, problems)
     played = games.play(source.stream, entries, by.best, how)
     return Sweep(source, problems, entries, by, played, left_out, plot, bests)

@@ -64,25 +64,27 @@ class Tournament:
         p, best, past = self.problem, self.by.best, self.by.with_past
         priced = p.prices is not None
         say(
-            f"{self.source.title}: {best.rounds:,} rounds, {p.d} features, {amount(p.budget)} may "
-            f"be {'spent' if priced else 'read'} per example; target {self.source.target}"
+            f"{self.source.title}: {best.rounds:,} rounds, {p.d} features, {amount(p.budget)}"
+            f"{self._may()} per example; target {self.source.target}"
         )
         if self.source.shop is not None:
             say(*self.source.shop.words())
-        what = ("spent", "reads") if priced else ("reads",)
-        shown = {"mean_loss": "mean loss", "r2": "R2"}
+        what = {"spent": "columns" if self.by.columns else "spent"} if priced else {}
+        what |= {"reads": "reads"}
+        shown = {"mean_loss": "mean loss", "last_tenth_loss": "last tenth", "r2": "R2"}
         if self.source.answers is not None:
             shown = {"mean_loss": "Brier score", "log_loss": "log loss", "auc": "AUC"}
         shown |= {"regret": "regret", "normalised_regret": "normalised"}
-        names = ("learner", *what, *shown.values(), "seconds")
+        names = ("learner", *what.values(), *shown.values(), "seconds")
         rows: list[tuple[str, ...]] = [names]
         found = {g.learner: self.of(g.learner) for g in self.played.games}
         for learner, row in found.items():
+            scored = {**row, **row["after_first"]}
             rows.append(
                 (
                     f"{learner} (all {p.d})" if row["reads_everything"] else learner,
                     *(number(row[key]["mean"]) for key in what),
-                    *(plus_minus(**row[key]) for key in shown),
+                    *(plus_minus(**scored[key]) for key in shown),
                     number(row["seconds"]["mean"]),
                 )
             )
@@ -91,24 +93,37 @@ class Tournament:
         say(*lines, "")
         say(
             f"{self.by.words} in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}"
-            f"{_for(best)}. ± is the standard error over the seeds."
+            f"{self._for(best)}. ± is the standard error over the seeds."
         )
         if best.total is not None:
             say(
                 f"Regret is in money, of that sum: {span(best.total)} by that model. The mean of "
                 f"the games is {number(self._total())}."
             )
-        say(f"{self.by.words} and the past: loss {span(past.loss)}, R2 {past.r2:.3f}{_for(past)}.")
+        told = f"loss {span(past.loss)}, R2 {past.r2:.3f}{self._for(past)}"
+        say(f"{self.by.words} and the past: {told}.")
         for game in self.played.games:
             if game.purse_left is not None:
                 purse = amount(self.spending.purse or 0.0)
                 left = f"{number(game.purse_left)} of the purse of {purse} is left"
                 say(f"{game.learner}, seed {game.seed}: {left}.")
         say_who_is_worse(
-            self.by, {who: {"": row["mean_loss"]["mean"]} for who, row in found.items()}
+            self.by,
+            {who: {"": row["after_first"]["mean_loss"]["mean"]} for who, row in found.items()},
         )
         if self.played.interrupted:
             say(f"Interrupted after {len(self.played.games)} games.")
+
+    def _may(self) -> str:
+        """What may be done for one example."""
+        if self.by.columns:
+            return " columns may be bought"
+        return " may be read" if self.problem.prices is None else " may be spent"
+
+    def _for(self, best: Hindsight) -> str:
+        if best.cost is None:
+            return ""
+        return f", {number(best.cost)}{' columns' if self.by.columns else ''} per example"
 
     def draw(self) -> None:
         """Draw nothing: with one budget there is no curve."""
@@ -118,10 +133,6 @@ class Tournament:
         return sum(totals) / len(totals) if totals else math.nan
 
 
-def _for(best: Hindsight) -> str:
-    return "" if best.cost is None else f", for {number(best.cost)} per example"
-
-
 def play(
     source: Source, problem: Problem, learners: Sequence[str], how: games.Settings
 ) -> Tournament:
@@ -129,6 +140,6 @@ def play(
     entries, left_out = games.entries(learners, [problem], named=how.named)
     playing = [name for name in learners if name in {entry[0] for entry in entries}]
     games.say_left_out([one for one in left_out if one.learner not in playing])
-    by = games.measure(source.stream, problem, how.spending)
+    by = games.measure(source, problem, how.spending)
     played = games.play(source.stream, entries, by.best, how)
     return Tournament(source, problem, playing, by, played, how.spending)

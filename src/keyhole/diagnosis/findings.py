@@ -32,7 +32,7 @@ class Facts:
     y_range: tuple[float, float] | None
     columns: ColumnFacts | None
     mean: Floats
-    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)
+    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)  # at d: of the label
 
 
 def findings(facts: Facts, parts: Dependence) -> list[Finding]:
@@ -42,17 +42,18 @@ def findings(facts: Facts, parts: Dependence) -> list[Finding]:
     if len(parts.constant):
         these = tuple(parts.constant.tolist())
         what = f"Drop columns that never change: {_list(facts, these)}."
-        found.append(Finding("They tell nothing.", what, these))
+        found.append(Finding("They tell nothing.", what, these, "worth mending"))
     if parts.copies:
         pairs = [f"{names(j)} (repeats {names(i)})" for j, i in parts.copies]
         what = f"Drop copies: {listed(pairs, 4)}."
         why = "A copy makes the isometry fail and splits the weight."
-        found.append(Finding(why, what, tuple(j for j, _ in parts.copies)))
+        these = tuple(j for j, _ in parts.copies)
+        found.append(Finding(why, what, these, "worth mending"))
     if len(parts.computed):
         these = tuple(parts.computed.tolist())
         what = f"Drop columns that others determine: {_list(facts, these)}."
         why = "They are sums and differences of earlier columns (one-hot groups, totals)."
-        found.append(Finding(why, what, these))
+        found.append(Finding(why, what, these, "good to know"))
     found += _codes(facts)
     found += _alike(facts, parts)
     found += _ranges(facts)
@@ -64,12 +65,14 @@ def _codes(facts: Facts) -> list[Finding]:
     if not facts.codes:
         return []
     told = [
-        f"{facts.problem.label(j)} {' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
+        f"{facts.problem.label(j) if j < facts.problem.d else 'the label'} "
+        f"{' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
         for j, codes in facts.codes.items()
     ]
     why = "Far outside of all other values, and often: most likely codes for missing."
     do = f"Leave out what means no value (--missing auto, or missing='auto'): {listed(told, 4)}."
-    return [Finding(why, do, tuple(facts.codes))]
+    features = tuple(j for j in facts.codes if j < facts.problem.d)
+    return [Finding(why, do, features, "serious")]
 
 
 def _list(facts: Facts, features: Sequence[int] | NDArray[np.int64]) -> str:
@@ -126,7 +129,7 @@ def _ranges(facts: Facts) -> list[Finding]:
         heavy = heavy[np.argsort(-columns.kurtosis[heavy], kind="stable")]
         rare = f"Rare huge values (kurtosis above {HEAVY:g}): {plural(len(heavy), 'column')}."
         do = f"Take logarithms of, or clip at a few standard deviations: {_list(facts, heavy)}."
-        found.append(Finding(rare, do, tuple(heavy.tolist())))
+        found.append(Finding(rare, do, tuple(heavy.tolist()), "worth mending"))
     gaps = np.flatnonzero(columns.absent > 0)
     if len(gaps):
         what = f"Up to {columns.absent.max():.0%} of a column is missing; it is left out, never 0."
@@ -148,7 +151,8 @@ def _labels(facts: Facts) -> list[Finding]:
     """Range and centre of the label."""
     sd, why = math.sqrt(facts.variance), []
     if sd == 0.0:
-        return [Finding("It never changes.", "Nothing to learn: the label is constant.")]
+        do = "Nothing to learn: the label is constant."
+        return [Finding("It never changes.", do, (), "serious")]
     if abs(facts.y_mean) > 0.2 * sd:
         why.append(f"its mean is {facts.y_mean:.3g} at a standard deviation of {sd:.3g}")
     if facts.y_range is not None and max(map(abs, facts.y_range)) > 1.0:

@@ -13,16 +13,25 @@ from keyhole.problem import Interval, Problem
 
 WIDTH = 96
 Verdict = Literal["fails", "open", "not refuted"]
+Severity = Literal["serious", "worth mending", "good to know"]
+NO_PROMISE = (
+    "A guarantee that does not apply does not mean that the learner fails, only that nobody has "
+    "promised it."
+)
 WORDS = {"fails": "does not apply", "open": "cannot be told", "not refuted": "may apply"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about the data: what it is, what to do about it, which features it is about."""
+    """One thing about the data: what it is, what to do about it, which features it is about.
+
+    `severity` says how much it harms AutoLearner, which centres and scales by itself.
+    """
 
     what: str
     do: str
     features: tuple[int, ...] = ()
+    severity: Severity = "good to know"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class Diagnosis:
         return html_table(title, rows, ("finding", "what to do"))
 
     def __str__(self) -> str:
-        return "\n".join([*self._head(), *self._to_do(), *self._outlook(), *self._theory()])
+        return "\n".join([*self._head(), *self._to_do(), *self._expected(), *self._theory()])
 
     def _head(self) -> list[str]:
         p = self.problem
@@ -136,9 +145,10 @@ class Diagnosis:
             lines += paragraph(f"{number}. {finding.do} {finding.what}", indent=3)
         return lines
 
-    def _outlook(self) -> list[str]:
-        p, lines = self.problem, ["", "WHAT TO EXPECT"]
-        explore = p.exploration
+    @property
+    def outlook(self) -> tuple[str, ...]:
+        """What to expect, a paragraph each."""
+        p, explore = self.problem, self.problem.exploration
         every = self.rounds / self.pair_views if self.pair_views else math.inf
         text = f"With {explore} of {p.d} features drawn at random per round, two given features "
         if self.pair_views:
@@ -155,31 +165,36 @@ class Diagnosis:
                 if self.enough
                 else " That is little, and the stream is too short for 100 times at any budget."
             )
-        lines += paragraph(text)
-        if self.fit is not None:
-            best = listed([p.label(j) for j in self.fit.features])
-            lines += paragraph(
-                f"The best {p.k} features found explain {self.fit.sparse:.0%} of the label's "
-                f"variance, all of them together {self.fit.full:.0%}. They are: {best}."
-            )
-        return lines
+        if self.fit is None:
+            return (text,)
+        best = listed([p.label(j) for j in self.fit.features])
+        fit = (
+            f"The best {p.k} features found explain {self.fit.sparse:.0%} of the label's "
+            f"variance, all of them together {self.fit.full:.0%}. They are: {best}."
+        )
+        return text, fit
 
-    def _theory(self) -> list[str]:
+    @property
+    def measured(self) -> str:
+        """What the guarantees are judged by."""
         after = f" after dropping {plural(len(self.drop), 'column')}" if self.drop else ""
-        lines = ["", "WHICH GUARANTEES APPLY"]
-        lines += paragraph(
+        return (
             f"Measured on centred and scaled columns{after}: isometry constant at "
             f"{self.rip_sparsity} features {ends(self.rip)} (0 is perfect, 1 or more hopeless), "
             f"condition number at {self.problem.k} features {ends(self.condition)} (1 is perfect)."
         )
+
+    def _expected(self) -> list[str]:
+        lines = ["", "WHAT TO EXPECT"]
+        return lines + [line for text in self.outlook for line in paragraph(text)]
+
+    def _theory(self) -> list[str]:
+        lines = ["", "WHICH GUARANTEES APPLY", *paragraph(self.measured)]
         for g in self.guarantees:
             lines += paragraph(
                 f"- {g.algorithm} ({g.label}) {WORDS[g.verdict].upper()}. {g.why}", 2
             )
-        lines += paragraph(
-            "A guarantee that does not apply does not mean that the learner fails, only that "
-            "nobody has promised it."
-        )
+        lines += paragraph(NO_PROMISE)
         lines += ["", "RECOMMENDED"]
         for advice in (self.recommendation, self.proper):
             if advice is not None:

@@ -19,12 +19,12 @@ class ColumnObserver(Observer):
 
     def __init__(self, d: int) -> None:
         self.columns = ColumnSums(d)
-        self.codes = CodeCounter(d)
+        self.codes = CodeCounter(d + 1)  # of the columns, and of the label behind them
 
     def add(self, X: NDArray[np.floating], y: Floats) -> None:
         """Add complete rows and their labels."""
         self.columns.add(X)
-        self.codes.add(X)
+        self.codes.add(np.column_stack([X, y]))
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows that were played."""

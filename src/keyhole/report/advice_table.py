@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from keyhole.blocks.auto.advice import Advice
@@ -55,3 +56,19 @@ def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
         )
         for worth in advice.kept
     ]
+
+
+def sentences(advice: Advice, *, columns: bool) -> list[str]:
+    """What is advised, in words; where prices count columns, 1 for each, nothing about money.
+
+    >>> from keyhole.blocks.auto.advice import Fewer, Worth
+    >>> kept = Worth("age", 0.5, 0.3, 0.05, 1.0), Worth("bmi", 0.1, 0.01, 0.001, 1.0)
+    >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0),)
+    >>> advised = Advice(9, 9, kept, fewer, 0, "all rounds", 0, 0.0, 0, 0)
+    >>> [any("money" in s for s in sentences(advised, columns=c)) for c in (False, True)]
+    [True, False]
+    """
+    if not columns:
+        return list(advice.sentences)
+    paid = re.compile(r"brings least for its money \((.*?) for 1\)")
+    return [paid.sub(r"is missed least of whole columns (\1)", s) for s in advice.sentences]

@@ -1,4 +1,4 @@
-"""Pictures of intervals: what they covered over time, how wide they were, predicted and actual."""
+"""Pictures of intervals: what they covered over time, how wide they were."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from keyhole.problem import ProblemError
 from keyhole.report.interval_trace import IntervalTrace
-from keyhole.report.plots import BLUE, GREEN, INK, ORANGE, new_figure, style
+from keyhole.report.plots import BLUE, INK, new_figure, style
 from keyhole.report.run import Run
 
 if TYPE_CHECKING:
@@ -56,30 +56,6 @@ def widths_over_time(run: Run) -> Figure:
         return figure
 
 
-def predicted_and_actual(run: Run) -> Figure:
-    """Some rounds as points, prediction and label; those outside of their intervals marked."""
-    points = _trace(run).points
-    with style():
-        figure, axes = new_figure(4.2)
-        y_hat, y, low, high = points.T
-        inside = (low <= y) & (y <= high)
-        ends = [float(f(points[:, :2])) for f in (np.min, np.max)] if len(points) else [0.0, 1.0]
-        axes.plot(ends, ends, color=INK, lw=0.8, label="as predicted")
-        axes.plot(
-            *(y_hat[inside], y[inside], "o"), ms=3, color=BLUE, alpha=0.5, label="within", mew=0
-        )
-        axes.plot(*(y_hat[~inside], y[~inside], "x"), ms=4, color=ORANGE, label="outside")
-        order = np.argsort(y_hat, kind="stable")
-        order = order[np.isfinite(high - low)[order]]
-        for end in (low, high):
-            axes.plot(y_hat[order], end[order], ",", color=GREEN)
-        axes.set_xlabel("predicted")
-        axes.set_ylabel(f"actual: {run.target}" if run.target.isprintable() else "actual")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=3)
-        return figure
-
-
 def interval_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     """Heading, words and figure of each, for the page; none where there were no intervals."""
     if run.intervals is None or not run.ledger.bounded:
@@ -94,14 +70,9 @@ def interval_pictures(run: Run) -> list[tuple[str, str, Figure]]:
         f"How wide the {share} intervals were. They follow the learner's own errors: narrower as "
         "it learns, wider when the world changes."
     )
-    points = (
-        f"{len(run.intervals.points):,} rounds, evenly over the game. On the line: exactly as "
-        "predicted. Crosses: outside of their intervals, whose ends are the fine dots."
-    )
     return [
         ("Do the intervals hold", covered, coverage_over_time(run)),
         ("How wide the intervals were", widths, widths_over_time(run)),
-        ("Predicted and actual", points, predicted_and_actual(run)),
     ]
 
 

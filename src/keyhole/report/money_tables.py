@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keyhole.prices import Prices
-from keyhole.report.figures import Fact, amount, mean_amount, number, span
+from keyhole.report.figures import Fact, amount, brief, brief_span, mean_amount, number
 from keyhole.report.run import Run
 
 LISTED = 4  # members of a panel by name, and free features
@@ -58,6 +58,11 @@ def money_facts(run: Run) -> list[Fact]:
     prices, ledger, money = run.problem.prices, run.ledger, run.spending
     if prices is None:
         return []
+    if run.columns:
+        bought = (
+            f"{number(ledger.spent / ledger.rounds)} of {len(prices.items):,} bought per example"
+        )
+        return [Fact("columns saved", f"{ledger.saved:.0%}", bought)]
     each, whole = ledger.spent / ledger.rounds, ledger.full_cost / ledger.rounds
     in_all, all_of_it = amount(ledger.spent, prices), amount(ledger.full_cost, prices)
     facts = [
@@ -79,9 +84,9 @@ def money_facts(run: Run) -> list[Fact]:
         if best is not None and best.total is not None:
             rounds = ledger.rounds
             low, high = best.total.low / rounds, best.total.high / rounds
-            least = span(type(best.total)(low, high, best.total.how))
+            least = brief_span(type(best.total)(low, high, best.total.how))
             note = f"per example; the best in hindsight {least}"
-        facts.append(Fact("worth × loss + money", number(total), note))
+        facts.append(Fact("worth × loss + money", brief(total), note))
     if money is not None and money.purse is not None:
         left = amount(money.purse - ledger.spent, prices)
         note = f"of {amount(money.purse, prices)}"

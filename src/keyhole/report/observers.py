@@ -11,9 +11,12 @@ import numpy as np
 from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.hindsight import Hindsight, Prefix, Sums
+from keyhole.learners.baselines import FullInformation
+from keyhole.learners.registry import make_learner
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
-from keyhole.problem import Indices, Interval, Learner
+from keyhole.problem import Indices, Interval, Learner, Problem
+from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.trace import Trace
 
 
@@ -32,9 +35,10 @@ class Rival(Observer):
 
     def __init__(self, learner: Learner, bins: int, most_rounds: float = math.inf) -> None:
         self.trace = Trace(learner.problem.d, bins)
+        self.recent = RecentLoss()
         self.gave_up = False
         self._most_rounds = most_rounds
-        self._game = Game(learner, [self.trace], keep_predictions=False)
+        self._game = Game(learner, [self.trace, self.recent], keep_predictions=False)
 
     @property
     def ledger(self) -> Ledger:
@@ -55,6 +59,18 @@ class Rival(Observer):
     def finish(self, learner: Learner) -> None:
         """Close the books."""
         self._game.finish()
+
+
+def full_rival(problem: Problem, rounds: int | None, bins: int, work: float) -> Rival | None:
+    """A learner that reads everything; None where that is known to take too long.
+
+    `work` is the most d^2 times rounds that it may be.
+    """
+    most_rounds = work // float(problem.d) ** 2
+    too_long = rounds is not None and rounds > most_rounds
+    if too_long or not fits(FullInformation.memory(problem.whole())):
+        return None
+    return Rival(make_learner("full", problem, 0), bins, most_rounds)
 
 
 class PrefixObserver(Observer):

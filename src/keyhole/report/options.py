@@ -24,6 +24,8 @@ class About:
         What so many features explain, if sizes were chosen from that.
     history
         How many rows the learner studied before (`learner.study`).
+    columns
+        Whether prices count the columns of a file, 1 for each, and are no money.
     """
 
     name: str | None = None
@@ -34,6 +36,7 @@ class About:
     command: str = ""
     curve: BudgetCurve | None = None
     history: int = 0
+    columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

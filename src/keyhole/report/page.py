@@ -12,15 +12,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keyhole.diagnosis.page import NO_PROMISE
+from keyhole.diagnosis.page import WORDS as VERDICTS
 from keyhole.optional_imports import extra
-from keyhole.problem import DataError, Interval
+from keyhole.problem import DataError, Floats
 from keyhole.report import plots
-from keyhole.report.advice_table import losses
-from keyhole.report.figures import Fact, amount, mean_amount, number, share, span
+from keyhole.report.advice_table import losses, sentences
+from keyhole.report.figures import (
+    Fact,
+    amount,
+    brief,
+    brief_span,
+    doubt,
+    mean_amount,
+    number,
+    share,
+)
+from keyhole.report.finding_list import findings
+from keyhole.report.headline import headline
 from keyhole.report.interval_plots import interval_pictures
 from keyhole.report.money_tables import money_facts, money_page, price_of
+from keyhole.report.prediction_plots import prediction_pictures
 from keyhole.report.reliability import WORDS, probability_facts, reliability
 from keyhole.report.run import Run
+from keyhole.report.scores import Score, scores
 from keyhole.saving.atomic_file import whole_file
 
 if TYPE_CHECKING:
@@ -38,16 +53,18 @@ ROWS = 100  # of the table of weights
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """A row of the table of losses."""
+class Row:
+    """A row of the table of scores."""
 
     who: str
     reads: str
+    money: str
     mean: str
+    error: str
+    recent: str
+    total: str
     loss: str
     r2: str
-    money: str
-    total: str
     ours: bool = False
 
 
@@ -57,6 +74,7 @@ class Weight:
 
     name: str
     weight: str
+    played: str
     best: str
     spread: str
     bought: str
@@ -88,7 +106,7 @@ def write(run: Run, path: str | os.PathLike[str]) -> None:
     >>> folder = tempfile.TemporaryDirectory()
     >>> write(kh.report.record(learner, stream, seed=0), folder.name + "/out.html")
     >>> Path(folder.name, "out.html").read_text(encoding="utf-8").count("<svg")
-    5
+    8
     >>> folder.cleanup()
     """
     text = page(run).encode("utf-8", "replace")  # half a surrogate pair may stand in a name
@@ -108,14 +126,21 @@ def page(run: Run) -> str:
         run=run,
         problem=run.problem,
         facts=_facts(run),
-        costs=_costs(run),
+        rows=[_row(run, score) for score in scores(run)],
+        headline=headline(run),
+        findings=findings(run),
+        verdicts=VERDICTS,
+        no_promise=NO_PROMISE,
         pictures=[_marked(p, jinja.utils.markupsafe.Markup) for p in _pictures(run)],
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
-        intercepts=(number(run.intercept), number(run.best.intercept)),
+        advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
+        intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
+        variance=brief(run.best.variance),
         weights=[_weight(run, j) for j in used[:ROWS]],
         weights_left=max(len(used) - ROWS, 0),
         settings=_settings(run),
         money=money_page(run),
+        priced=run.problem.prices is not None and not run.columns,
         worth=None if run.spending is None else run.spending.worth,
     )
     return text
@@ -139,29 +164,49 @@ def inline(svg: str, name: str, title: str) -> str:
 
 
 def _facts(run: Run) -> list[Fact]:
-    ledger, gap = run.ledger, run.total_regret
-    error = number(math.sqrt(ledger.mean_loss))
+    ledger, gap = run.ledger, run.later_regret
     better = f"lost beyond the {run.yardstick}"
     if gap.high < 0:
         better = f"below 0: less lost than by the {run.yardstick}"
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
-    scored = [
-        Fact("mean squared loss", number(ledger.mean_loss), f"typical error {error}"),
-        Fact("R²", share(run.r2), f"{run.yardstick} {share(run.best.r2)}"),
-    ]
-    if run.probabilities is not None:
-        scored = probability_facts(run.probabilities)
     return [
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
-        *scored,
-        Fact("regret", span(gap), better),
+        *_scored(run),
+        Fact("regret", brief_span(gap), better),
         *_interval_facts(run),
+        *_first_round(run),
         Fact(
             "rounds",
             f"{ledger.rounds:,}",
             f"played in {number(ledger.rounds / run.rounds_per_second)} s",
         ),
     ]
+
+
+def _scored(run: Run) -> list[Fact]:
+    """How good predictions are: all rounds but the first, and those of late."""
+    if run.probabilities is not None:
+        return probability_facts(run.probabilities)
+    mean, recent = run.ledger.later_mean_loss, run.recent.mean_loss
+    if math.isnan(mean):
+        mean, recent = run.ledger.mean_loss, run.ledger.mean_loss
+    error, lately = brief(math.sqrt(mean)), brief(math.sqrt(recent))
+    return [
+        Fact("typical error", error, f"mean squared loss {brief(mean)}"),
+        Fact(
+            f"error, last {run.recent.rounds:,} rounds",
+            lately,
+            f"mean squared loss {brief(recent)}",
+        ),
+        Fact("R²", share(run.later_r2), f"{run.yardstick} {share(run.best.r2)}"),
+    ]
+
+
+def _first_round(run: Run) -> list[Fact]:
+    """What was lost in the first round, which no other figure has."""
+    if run.ledger.rounds < 2:
+        return []
+    return [Fact("first round", brief(run.ledger.first_loss), "squared loss, in no other figure")]
 
 
 def _interval_facts(run: Run) -> list[Fact]:
@@ -172,73 +217,79 @@ def _interval_facts(run: Run) -> list[Fact]:
     return [Fact(f"within {100 * ledger.coverage:g} % intervals", held, wide)]
 
 
-def _costs(run: Run) -> list[Cost]:
-    rounds, empty, prices = run.ledger.rounds, run.best.empty_loss, run.problem.prices
-    worth = None if run.spending is None else run.spending.worth
-
-    def cost(
-        who: str, reads: float, loss: Interval, money: float | None, ours: bool = False
-    ) -> Cost:
-        mean = Interval(loss.low / rounds, loss.high / rounds, loss.how)
-        r2 = 1.0 - loss.high / empty if empty > 0 else 0.0
-        spent = "" if prices is None or money is None else mean_amount(money, prices)
-        total = "" if worth is None or money is None else number(worth * mean.high + money)
-        return Cost(who, number(reads), span(mean), span(loss), share(r2), spent, total, ours)
-
-    def known(loss: float) -> Interval:
-        return Interval(loss, loss, "played")
-
-    others = [cost(b.name, b.reads, known(float(b.loss[-1])), b.cost) for b in run.baselines]
-    best = cost(run.yardstick, float(run.best.k), run.best.loss, run.best.cost)
-    beside = run.best_with_past
-    past = f"{run.yardstick} and the past"
-    more = [] if beside is None else [cost(past, float(beside.k), beside.loss, beside.cost)]
-    for who, reads, loss, money in _best_for_money(run):
-        more.append(cost(who, reads, loss, money))
-    spent = run.ledger.spent / rounds
-    ours = cost(run.learner, run.ledger.mean_reads, known(run.ledger.loss), spent, ours=True)
-    return [ours, best, *more, *others]
+def _paid(run: Run, each: float | None) -> str:
+    """Money or columns per example; nothing where neither is counted."""
+    if each is None or run.problem.prices is None:
+        return ""
+    return number(each) if run.columns else mean_amount(each, run.problem.prices)
 
 
-def _best_for_money(run: Run) -> list[tuple[str, float, Interval, float | None]]:
-    """The best of any number of features within the limit, and the best at the rate."""
-    found = list[tuple[str, float, Interval, float | None]]()
-    money, prices = run.spending, run.problem.prices
-    if money is None or prices is None:
-        return found
-    if money.frontier is not None:
-        point = money.frontier.at(money.allowed)
-        who = f"best for {money.allowed:,.10g} in hindsight, any number"
-        found.append((who, float(len(point.features)), point.loss, point.cost))
-    if money.best_total is not None:
-        best = money.best_total
-        who = "best for what it is worth in hindsight"
-        found.append((who, float(len(best.support)), best.loss, best.cost))
-    return found
+def _row(run: Run, score: Score) -> Row:
+    money = run.spending
+    worth = None if money is None else money.worth
+    paid = score.cost
+    return Row(
+        score.who,
+        number(score.reads),
+        _paid(run, paid),
+        brief_span(score.mean),
+        brief(score.error),
+        "" if math.isnan(score.last_tenth) else brief(score.last_tenth),
+        "" if worth is None or paid is None else number(worth * score.mean.high + paid),
+        brief_span(score.loss),
+        share(score.r2),
+        score.ours,
+    )
 
 
 def _pictures(run: Run) -> list[Picture]:
-    best, beside = f"best {run.best.k} features", ""
-    if run.spending is not None and run.problem.prices is not None:
-        best += f" for {amount(run.spending.allowed, run.problem.prices)}"
-        beside = " Beside each what it costs alone, the fees of its panels included."
-    exact = bool((run.regret.low == run.regret.high).all())
-    band = "" if exact else " The band is what the search for the best model left open."
-    most = "" if exact else f" The line is the most it can be.{band}"
     drawn = (
+        *prediction_pictures(run),
+        *_reliable(run),
+        *interval_pictures(run),
+        *_losses(run),
+        *_money_pictures(run),
+        *_features(run),
+        *_curve(run),
+    )
+    return [
+        Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
+        for i, (heading, words, figure) in enumerate(drawn, start=1)
+    ]
+
+
+def _losses(run: Run) -> list[tuple[str, str, Figure]]:
+    """Loss and regret over time."""
+    best = run.yardstick.removesuffix(" in hindsight")
+    exact = bool((run.regret.low == run.regret.high).all())
+    effort = "every search along the way took as long as the others"
+    band = "" if exact else f" The band is what searching left open: {effort}."
+    return [
         (
             "Loss over time",
-            "What was lost in total up to each round. The lower, the better. Beside the learner: "
-            f"the {best} for exactly the rounds up to there, and the baselines.{band}",
+            "What was lost in total from the second round on. The lower, the better. Beside the "
+            f"learner: the {best} for exactly the rounds up to there, and the baselines.{band}",
             plots.cumulative_loss(run),
         ),
         (
             "Regret",
-            f"What the learner lost beyond the {best} of the rounds up to there. A "
-            "curve that flattens has learnt; one that falls does better than any such "
-            f"model.{most}",
+            f"What the learner lost beyond the {best} of the rounds up to there, the first round "
+            "left out. A curve that flattens has learnt; one that falls does better than any such "
+            f"model.{'' if exact else ' The line is against the best models found.'}{band}",
             plots.regret(run),
         ),
+    ]
+
+
+def _features(run: Run) -> list[tuple[str, str, Figure]]:
+    """What was bought when, and what the models made of it."""
+    beside = ""
+    if run.spending is not None and not run.columns:
+        beside = " Beside each what it costs alone, the fees of its panels included."
+    other = ""
+    if not run.plays_sparse:
+        other = " Circles: what is played at the end, which may use all that is read."
+    return [
         (
             "Which features were bought when",
             "A row per feature, those bought most at the top. Full colour: bought in every round; "
@@ -246,29 +297,18 @@ def _pictures(run: Run) -> list[Picture]:
             plots.reads(run),
         ),
         (
-            "Life lines of the model",
-            "When each feature had a weight, looked at once per column of the picture above. "
-            "Thick: positive, thin: negative.",
+            "Life lines of what is played",
+            "When each feature had a weight in the predictions, looked at once per column of the "
+            "picture above. Thick: positive, thin: negative.",
             plots.supports(run),
         ),
         (
             "Weights",
             "What one standard deviation of a feature adds to the prediction: so features in "
-            f"different units can be compared. The final model uses {len(run.support)}.",
+            f"different units can be compared. Bars: the model of at most {run.problem.k} weights "
+            f"that is handed out, and printed by the command line.{other}",
             plots.weights(run),
         ),
-        *_curve(run),
-    )
-    drawn = (
-        *drawn[:2],
-        *_reliable(run),
-        *interval_pictures(run),
-        *_money_pictures(run),
-        *drawn[2:],
-    )
-    return [
-        Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
-        for i, (heading, words, figure) in enumerate(drawn, start=1)
     ]
 
 
@@ -287,7 +327,9 @@ def _curve(run: Run) -> list[tuple[str, str, Figure]]:
         f"From {looked}: the share of the label's variance that the best features found explain on "
         f"rows that they were not chosen on. {run.curve.recommendation}"
     )
-    return [("How many features to buy", words, plots.budget_curve(run.curve))]
+    what = "columns" if run.columns else "money"
+    heading = f"How {'many columns' if run.columns else 'many features'} to buy"
+    return [(heading, words, plots.budget_curve(run.curve, what=what))]
 
 
 def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
@@ -303,9 +345,14 @@ def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
             "everything was seen. The learner pays for learning from the first round on, and may "
             f"predict by more than one model: it can end up on either side.{rest}"
         )
-        point = run.ledger.spent / run.ledger.rounds, run.ledger.loss
-        found.append(("Loss and money", words, plots.frontier(money.frontier, point)))
+        point = run.ledger.spent / run.ledger.rounds, run.ledger.later_loss
+        what = "columns" if run.columns else "money"
+        drawn = plots.frontier(money.frontier, point, what=what)
+        found.append((f"Loss and {what}", words, drawn))
     limit = amount(run.problem.budget, prices)
+    if run.columns:
+        words = f"How many columns were bought per example, over each stretch; at most {limit}."
+        return [*found, ("Columns over time", words, plots.spending(run))]
     words = f"What an example cost, on average over each stretch of rounds; at most {limit}."
     found.append(("Money over time", words, plots.spending(run)))
     if money.left is not None:
@@ -321,29 +368,47 @@ def _marked(picture: Picture, markup: type[str]) -> Picture:
 
 def _used(run: Run) -> list[int]:
     """The features with a weight, here or in hindsight, the largest effect first."""
-    used = np.union1d(run.support, run.best.support)
-    effect = np.maximum(np.abs(run.weights), np.abs(run.best.weights)) * run.spread
-    order: list[int] = used[np.argsort(-effect[used], kind="stable")].tolist()
+    models = np.abs([_sparse(run), run.weights, run.best.weights])
+    used, effect = np.flatnonzero(models.any(axis=0)), models.max(axis=0) * run.spread
+    # Those of the model that is handed out first.
+    order: list[int] = used[np.lexsort((-effect[used], models[0][used] == 0))].tolist()
     return order
 
 
+def _sparse(run: Run) -> Floats:
+    weights = np.zeros(run.problem.d)
+    weights[run.sparse.features] = run.sparse.weights
+    return weights
+
+
 def _weight(run: Run, j: int) -> Weight:
+    sparse = {int(feature): i for i, feature in enumerate(run.sparse.features)}
+    errors, shares, i = run.sparse.errors, run.shares, sparse.get(j)
+
+    def shown(weight: float) -> str:
+        return number(weight) if weight else ""
+
     return Weight(
         name=run.problem.label(j),
-        weight=number(float(run.weights[j])) if run.weights[j] else "",
-        best=number(float(run.best.weights[j])) if run.best.weights[j] else "",
+        weight="" if i is None else number(float(run.sparse.weights[i])),
+        played=shown(float(run.weights[j])),
+        best=shown(float(run.best.weights[j])),
         spread=number(float(run.spread[j])),
         bought=f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
         price=price_of(run, j),
-        error="" if run.errors is None or not run.weights[j] else f"{run.errors[j]:.2g}",
-        share="" if run.shares is None else f"{run.shares[j]:.0%}",
+        error="" if errors is None or i is None else doubt(float(errors[i])),
+        share="" if shares is None else f"{shares[j]:.0%}",
     )
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:
     p, width = run.problem, int(run.ends[0])
     budget = [("budget, everything read for one example", str(p.budget))]
-    if p.prices is not None:
+    if run.columns and p.prices is not None:
+        budget = [
+            ("budget, columns bought for one example", f"{p.budget:g} of {len(p.prices.items)}")
+        ]
+    elif p.prices is not None:
         everything = amount(p.cost(range(p.d)), p.prices)
         budget = [
             ("budget, money for one example", amount(p.budget, p.prices)),

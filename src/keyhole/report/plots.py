@@ -6,7 +6,6 @@ Colours are told apart by colour-blind readers too, and nothing is said by colou
 from __future__ import annotations
 
 import io
-import unicodedata
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from keyhole.advice import BudgetCurve, MoneyCurve
 from keyhole.hindsight_frontier import Frontier
 from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.report.figures import brief, plain_name
 from keyhole.report.money_tables import price_of
 from keyhole.report.run import FULL, LAST, MEAN, Run
 from keyhole.report.spending import Spending
@@ -32,7 +32,6 @@ STYLES: dict[str, tuple[str, Any]] = {
     FULL: (PURPLE, "-."),
 }
 MOST = 30  # features in one picture
-LONGEST = 28  # letters of a name
 STYLE = {
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -54,20 +53,23 @@ def cumulative_loss(run: Run) -> Figure:
     """Cumulative loss of the learner, of the baselines, and of the best k features in hindsight.
 
     The best model is that of the rounds up to each point; the band is what is not known about it.
+    What was lost in the first round, when nothing was known, is left out of all but the best.
     """
     with style():
         figure, axes = new_figure(3.4)
         for other in run.baselines:
             colour, dashes = STYLES[other.name]
             label = f"{other.name}, reads {other.reads:.3g}"
-            _curve(axes, run.ends, other.loss, color=colour, ls=dashes, label=label)
+            lost = later(other.loss, other.first_loss)
+            _curve(axes, run.ends, lost, color=colour, ls=dashes, label=label)
         lost = run.loss[np.searchsorted(run.ends, run.regret.rounds)]
         low, high = lost - run.regret.high, lost - run.regret.low
         label = f"{run.yardstick}, of every prefix"
         _curve(axes, run.regret.rounds, high, color=GREEN, ls="--", label=label)
         _band(axes, run.regret.rounds, low, high, GREEN)
         label = f"{shown(run.learner)}, reads {run.ledger.mean_reads:.3g}"
-        _curve(axes, run.ends, run.loss, color=BLUE, lw=2.2, label=label)
+        lost = later(run.loss, run.ledger.first_loss)
+        _curve(axes, run.ends, lost, color=BLUE, lw=2.2, label=label)
         axes.set_ylabel("cumulative squared loss")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside upper left", ncols=2)
@@ -75,16 +77,26 @@ def cumulative_loss(run: Run) -> Figure:
 
 
 def regret(run: Run) -> Figure:
-    """Regret against the best k-sparse model of the rounds so far; a band where it is not exact."""
+    """Regret against the best k-sparse model found of the rounds so far, the first round left out.
+
+    The band goes up to what it could be against a better model that no search has ruled out.
+    """
     with style():
         figure, axes = new_figure(2.9)
-        rounds, low, high = run.regret.rounds, run.regret.low, run.regret.high
-        _curve(axes, rounds, high, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
+        first = run.ledger.first_loss
+        rounds, low, high = run.regret.rounds, run.regret.low - first, run.regret.high - first
+        _curve(axes, rounds, low, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
         _band(axes, rounds, low, high, BLUE)
         axes.axhline(0, color=INK, lw=0.8)
-        axes.set_ylabel(f"regret, {run.yardstick}")
+        axes.set_ylabel("regret")
         figure.legend(loc="outside upper left", ncols=2)
         return figure
+
+
+def later(loss: Floats, first_loss: float) -> Floats:
+    """Cumulative loss from the second round on."""
+    rest: Floats = np.maximum(loss - first_loss, 0.0)
+    return rest
 
 
 def reads(run: Run, most: int = MOST) -> Figure:
@@ -161,17 +173,35 @@ def supports(run: Run, most: int = MOST) -> Figure:
 
 
 def weights(run: Run, most: int = MOST) -> Figure:
-    """The final model: what one standard deviation of each feature adds to the prediction.
+    """What one standard deviation of each feature adds to the prediction, by three models.
 
-    Weights in the units of the features cannot be compared with each other, these effects can.
+    The sparse model that is handed out, what is played at the end where that is another, and the
+    best in hindsight. Weights in the units of the features cannot be compared with each other,
+    these effects can.
     """
-    effect, best = run.weights * run.spread, run.best.weights * run.spread
-    used = np.union1d(run.support, run.best.support)
-    rows = used[np.argsort(-np.maximum(np.abs(effect), np.abs(best))[used], kind="stable")][:most]
+    sparse = np.zeros(run.problem.d)
+    sparse[run.sparse.features] = run.sparse.weights
+    effect, played, best = (w * run.spread for w in (sparse, run.weights, run.best.weights))
+    used = np.flatnonzero((sparse != 0) | (run.weights != 0) | (run.best.weights != 0))
+    size = np.max(np.abs([effect, played, best]), axis=0)
+    rows = used[np.argsort(-size[used], kind="stable")][:most]
     with style():
         figure, axes = new_figure(1.0 + 0.22 * max(len(rows), 2))
         places = np.arange(len(rows))
-        axes.barh(places, effect[rows], 0.62, color=BLUE, label=shown(run.learner))
+        label = f"model of at most {run.problem.k}"
+        axes.barh(places, effect[rows], 0.62, color=BLUE, label=label)
+        if not run.plays_sparse:
+            among = np.flatnonzero(run.weights[rows])
+            label = f"played by {shown(run.learner)} at the end"
+            how: dict[str, Any] = {
+                "color": ORANGE,
+                "marker": "o",
+                "ls": "",
+                "ms": 5,
+                "mfc": "none",
+                "mew": 1.6,
+            }
+            axes.plot(played[rows[among]], among, label=label, **how)
         among = np.flatnonzero(np.isin(rows, run.best.support))
         label = run.yardstick
         axes.plot(best[rows[among]], among, color=GREEN, marker="D", ls="", ms=6, label=label)
@@ -181,15 +211,15 @@ def weights(run: Run, most: int = MOST) -> Figure:
         axes.set_xlabel(f"change of {shown(run.target)} per standard deviation of the feature")
         axes.grid(axis="x")
         _not_shown(axes, len(rows), len(used), "features with a weight")
-        figure.legend(loc="outside upper left", ncols=2)
+        figure.legend(loc="outside upper left", ncols=3)
         return figure
 
 
-def budget_curve(curve: BudgetCurve) -> Figure:
+def budget_curve(curve: BudgetCurve, *, what: str = "money") -> Figure:
     """What k features explain of the label, with two standard errors; the knee, what to choose.
 
     Beside it the same on the rows that models were fitted on, which is too good. With prices, all
-    of it against money.
+    of it against money; `what` is that in words.
     """
     percent = 100.0 * curve.explained
     money = isinstance(curve, MoneyCurve)
@@ -214,10 +244,10 @@ def budget_curve(curve: BudgetCurve) -> Figure:
         if 0 < bend < chosen:
             _mark(axes, x[bend], percent[bend], PURPLE, "s", f"knee: {x[bend]:,.6g}")
         if chosen > 0 or (money and chosen == 0):
-            how = "spending" if money else "reading"
+            how = "reading" if not money else "spending" if what == "money" else "buying"
             label = f"recommended: {x[chosen]:,.6g}, by {how} {curve.budget:,.6g}"
             _mark(axes, x[chosen], percent[chosen], GREEN, "D", label)
-        axes.set_xlabel("money for one example" if money else "features of the model")
+        axes.set_xlabel(f"{what} for one example" if money else "features of the model")
         axes.set_ylabel("explained of the label's variance, %")
         # Errors of useless models may be huge: show where something is explained.
         low, high = percent - 200.0 * curve.error, percent + 200.0 * curve.error
@@ -230,10 +260,13 @@ def budget_curve(curve: BudgetCurve) -> Figure:
         return figure
 
 
-def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figure:
+def frontier(
+    found: Frontier, point: tuple[float, float] | None = None, *, what: str = "money"
+) -> Figure:
     """The least loss in hindsight by money per example, as a step line.
 
     `point` is a learner's (cost per example, loss), marked on it; its loss is over the same rounds.
+    `what` is what is paid, in words.
     """
     costs = np.array([p.cost for p in found.points])
     flat = flat_from(found)
@@ -262,7 +295,7 @@ def frontier(found: Frontier, point: tuple[float, float] | None = None) -> Figur
             axes.set_title(about, loc="right")
         axes.set_xlim(-0.01 * last, last)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("money per example")
+        axes.set_xlabel(f"{what} per example")
         axes.set_ylabel(f"squared loss, {found.rounds:,} rounds")
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=2)
@@ -282,12 +315,13 @@ def spending(run: Run) -> Figure:
     with style():
         figure, axes = new_figure(2.6)
         edges = np.append(0, run.ends)
-        label = f"spent per example by {shown(run.learner)}"
+        what = "bought" if run.columns else "spent"
+        label = f"{what} per example by {shown(run.learner)}"
         axes.stairs(each, edges, baseline=None, color=BLUE, lw=2.0, label=label)
         axes.axhline(run.problem.budget, color=INK, ls=":", lw=1.4, label="the limit")
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(0, 1.06 * max(run.problem.budget, float(each.max())))
-        axes.set_ylabel("money per example")
+        axes.set_ylabel("columns per example" if run.columns else "money per example")
         axes.grid(True)
         figure.legend(loc="outside upper left", ncols=2)
         return figure
@@ -346,11 +380,7 @@ def shown(name: str) -> str:
     >>> shown("cost in $ of " + "very " * 9 + "many 17"), shown("two\\nlines")
     ('cost in \\\\$ of very…ry many 17', 'two lines')
     """
-    # Categories C: control, unassigned, and marks that turn the direction of writing around.
-    kept = ("".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in name)).strip()
-    # What tells long names apart is often at their ends.
-    short = kept if len(kept) <= LONGEST else f"{kept[: LONGEST - 11]}…{kept[-10:]}"
-    return short.replace("$", r"\$")  # between two dollars matplotlib reads formulas
+    return plain_name(name).replace("$", r"\$")  # between two dollars matplotlib reads formulas
 
 
 def _money(run: Run) -> Spending:
@@ -370,10 +400,19 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
         (8.6, height), layout="constrained"
     )
     axes = figure.add_subplot()
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.xaxis.set_major_formatter(lambda value, _: tick(value))
+    axes.yaxis.set_major_formatter(lambda value, _: tick(value))
     axes.set_xlabel("rounds")
     return figure, axes
+
+
+def tick(value: float) -> str:
+    """A number beside an axis: thousands apart, words for what is large.
+
+    >>> tick(1_225_000.0), tick(2.5e10), tick(0.1 + 0.2), tick(-250.0)
+    ('1,225,000', '25 billion', '0.3', '-250')
+    """
+    return brief(value) if abs(value) >= 1e7 else f"{value:,.10g}"
 
 
 def _curve(axes: Axes, rounds: Indices, values: Floats, **how: Any) -> None:
@@ -397,7 +436,7 @@ def _band(axes: Axes, rounds: Indices, low: Floats, high: Floats, colour: str) -
 def _features(axes: Axes, run: Run, rows: Indices, *, priced: bool = False) -> None:
     """Names of features on the y axis, with what each costs alone if asked."""
     names = [shown(run.problem.label(int(j))) for j in rows]
-    if priced and run.problem.prices is not None:
+    if priced and run.problem.prices is not None and not run.columns:
         names = [f"{name} · {price_of(run, int(j))}" for name, j in zip(names, rows, strict=True)]
     axes.set_yticks(np.arange(len(rows)), names)
     axes.tick_params(axis="y", length=0)

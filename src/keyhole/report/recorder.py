@@ -18,12 +18,14 @@ from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
+from keyhole.model import sparse_model
 from keyhole.prediction_interval import a_coverage
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
     Indices,
+    Interval,
     Learner,
     Problem,
     ProblemError,
@@ -33,10 +35,12 @@ from keyhole.problem import (
 )
 from keyhole.regrets import RegretCurve
 from keyhole.report.interval_trace import IntervalTrace
-from keyhole.report.observers import LabelObserver, Rival, prefix_observer
+from keyhole.report.observers import LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.options import About, Scope
+from keyhole.report.prediction_trace import PredictionTrace
+from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
-from keyhole.report.spending import Spending, spending, within_budget
+from keyhole.report.spending import Spending, WithinBudget, spending, within_budget
 from keyhole.report.trace import Trace, bin_ends
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
@@ -132,13 +136,14 @@ class Recorder:
         self._k = problem.k if scope.k is None else sparsity(scope.k, d)
         self._audit = Audit(scope.audit)
         self._trace = Trace(d, bins, problem.prices)
+        self._recent, self.predictions = RecentLoss(), PredictionTrace(bins)
         self._intervals = None
         if scope.coverage is not None:
             self._intervals = IntervalTrace(a_coverage(scope.coverage), bins)
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
         self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
-        self._full = _full_information(problem, stream.rounds, bins) if scope.full else None
+        self._full = full_rival(problem, stream.rounds, bins, FULL_WORK) if scope.full else None
         self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
@@ -154,8 +159,7 @@ class Recorder:
         say = stage if stage is not None else lambda words: None
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
-        say(f"the best {self._k} features in hindsight")
-        models, with_past, whole = self._best_models()
+        models, curve, with_past, whole = self._best_models(say)
         money = None
         if self._learner.problem.prices is not None:
             say("the least loss at every cost")
@@ -165,7 +169,7 @@ class Recorder:
         if isinstance(self._sums, StreamSums):
             say("diagnosis")
             diagnosis = self._diagnose(self._sums, ledger)
-        return self._run(ledger, models, with_past, money, diagnosis)
+        return self._run(ledger, models[-1], curve, with_past, money, diagnosis)
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
@@ -178,7 +182,8 @@ class Recorder:
             keep_predictions=False,
             audit=self._audit,
             observers=[
-                *(self._trace, *beside, *rivals, self._sums, self._prefixes),
+                *(self._trace, self._recent, self.predictions),
+                *(*beside, *rivals, self._sums, self._prefixes),
                 *(*more, *observers),
             ],
             coverage=self._scope.coverage,
@@ -187,12 +192,17 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
-    def _best_models(self) -> tuple[list[Hindsight], Hindsight | None, Prefix | None]:
+    def _best_models(
+        self, say: Stage
+    ) -> tuple[list[Hindsight], list[Interval], Hindsight | None, Prefix | None]:
         """The best models of the rounds up to some ends of bins, the last one of all rounds.
 
-        And the best one of all rounds that may look at earlier labels; and the sums of all rounds.
-        With prices, the best of those that the budget buys.
+        Their losses as a curve to which every point owes the same effort; the best model of all
+        rounds that may look at earlier labels; and the sums of all rounds. With prices, the best of
+        those that the budget buys.
         """
+        what = f"the best {self._k} features in hindsight"
+        say(what)
         ends, watched = _some(self._trace.ends, self._stream.d), self._prefixes
         if [prefix.rounds for prefix in watched.prefixes] != ends:
             # The game was not as long as the stream said: look at what was played once more.
@@ -200,14 +210,29 @@ class Recorder:
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
-            return best_of_each(watched.prefixes, len(ends), self._k, seconds), None, None
+            models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
+            return models, [model.loss for model in models], None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
-        models = best_of_each(prefixes, len(prefixes), self._k, seconds)
+        count, limit = len(prefixes), f"about {seconds:g} s"
+        models = best_of_each(
+            prefixes,
+            count,
+            self._k,
+            seconds,
+            lambda i: say(
+                f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"
+            ),
+        )
+        losses = [model.loss for model in models]
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
-            models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds))
+            say(f"{what}, once more for longer: {limit}")
+            start = min(_supports(models), key=prefixes[-1].loss_of)
+            models[-1] = _narrower(models[-1], prefixes[-1].best(self._k, seconds, start))
+        say(f"{what}, beside earlier labels: {limit}")
         beside = within_budget(watched.beside_past(), self._learner)
         with_past = beside.best(self._k, seconds, models[-1].support)
-        return models, with_past, watched.prefixes[-1]
+        curve = _equal_effort(losses, models, prefixes)
+        return models, curve, with_past, watched.prefixes[-1]
 
     def _diagnose(self, sums: StreamSums, ledger: Ledger) -> Diagnosis:
         """The diagnosis counts reads: with prices, as many as were bought on average."""
@@ -220,7 +245,8 @@ class Recorder:
     def _run(
         self,
         ledger: Ledger,
-        models: list[Hindsight],
+        best: Hindsight,
+        curve: list[Interval],
         with_past: Hindsight | None,
         money: Spending | None,
         diagnosis: Diagnosis | None,
@@ -241,12 +267,15 @@ class Recorder:
             models=trace.models,
             intercept=float(self._learner.intercept),
             spread=self._sums.columns.facts().sd,
-            best=models[-1],
+            best=best,
             best_with_past=with_past,
             centred=self._scope.centred,
-            regret=_regret(trace, models),
+            regret=_regret(trace, _some(trace.ends, self._stream.d), curve),
             baselines=self._baselines(),
             diagnosis=diagnosis,
+            sparse=sparse_model(self._learner),
+            recent=self._recent.last_tenth,
+            predictions=self.predictions,
             command=about.command,
             notes=self._notes(ledger.rounds),
             curve=about.curve,
@@ -257,6 +286,7 @@ class Recorder:
             spending=money,
             probabilities=self._answers,
             intervals=self._intervals,
+            columns=about.columns,
         )
 
     def _baselines(self) -> tuple[Baseline, ...]:
@@ -264,7 +294,14 @@ class Recorder:
         if self._full is not None and not self._full.gave_up:
             played[FULL] = self._full
         return tuple(
-            Baseline(name, rival.ledger.mean_reads, rival.trace.loss, _mean_cost(rival.ledger))
+            Baseline(
+                name,
+                rival.ledger.mean_reads,
+                rival.trace.loss,
+                _mean_cost(rival.ledger),
+                rival.ledger.first_loss,
+                rival.recent.last_tenth.mean_loss,
+            )
             for name, rival in played.items()
         )
 
@@ -304,16 +341,6 @@ class Recorder:
         )
 
 
-def _full_information(problem: Problem, rounds: int | None, bins: int) -> Rival | None:
-    """A learner that reads everything; None where that is known to take too long."""
-    most_rounds = FULL_WORK // float(problem.d) ** 2
-    everything = problem.whole()
-    too_long = rounds is not None and rounds > most_rounds
-    if too_long or not fits(FullInformation.memory(everything)):
-        return None
-    return Rival(FullInformation(everything), bins, most_rounds)
-
-
 def _mean_cost(ledger: Ledger) -> float:
     return ledger.spent / ledger.rounds if ledger.rounds else 0.0
 
@@ -339,12 +366,35 @@ def _some(ends: Indices, d: int) -> list[int]:
     return some
 
 
-def _regret(trace: Trace, models: list[Hindsight]) -> RegretCurve:
-    ends = np.array([best.rounds for best in models], dtype=np.int64)
+def _equal_effort(
+    losses: Sequence[Interval],
+    models: Sequence[Hindsight],
+    prefixes: Sequence[Prefix | WithinBudget],
+) -> list[Interval]:
+    """The losses of the best models of prefixes, none of them searched better than the others.
+
+    Every set of features that was found anywhere is tried on every prefix. Otherwise a line would
+    fall where a search happened to get further, above all at the end.
+    """
+    tried, found = _supports(models), list[Interval]()
+    for loss, prefix in zip(losses, prefixes, strict=True):
+        high = min([loss.high, *(prefix.loss_of(support) for support in tried)])
+        found.append(Interval(min(loss.low, high), high, loss.how))
+    best = models[-1].loss  # the same, but for rounding, where the last search began with it
+    found[-1] = Interval(min(losses[-1].low, best.high), best.high, best.how)
+    return found
+
+
+def _supports(models: Sequence[Hindsight]) -> list[Indices]:
+    """The sets of features of some models, each once."""
+    return list({tuple(model.support.tolist()): model.support for model in models}.values())
+
+
+def _regret(trace: Trace, ends: Sequence[int], best: Sequence[Interval]) -> RegretCurve:
     lost = trace.loss[np.searchsorted(trace.ends, ends)]
-    gaps = [float(loss) - best.loss for loss, best in zip(lost, models, strict=True)]
+    gaps = [float(loss) - other for loss, other in zip(lost, best, strict=True)]
     return RegretCurve(
-        rounds=ends,
+        rounds=np.array(ends, dtype=np.int64),
         low=np.array([gap.low for gap in gaps]),
         high=np.array([gap.high for gap in gaps]),
     )

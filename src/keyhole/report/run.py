@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,9 +18,12 @@ from keyhole.errors import printable
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
+from keyhole.model import SparseModel
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.regrets import RegretCurve
 from keyhole.report.interval_trace import IntervalTrace
+from keyhole.report.prediction_trace import PredictionTrace
+from keyhole.report.recent_loss import Recent
 from keyhole.report.spending import Spending
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
@@ -30,13 +34,21 @@ PACKAGES = ("numpy", "scipy", "numba", "highspy")
 class Baseline:
     """What another learner lost on the same stream, cumulatively at the ends of the bins.
 
-    `reads` is what it read per example, `cost` what that cost.
+    `reads` is what it read per example, `cost` what that cost; `first_loss` is what it lost in the
+    first round, `last_tenth` what it lost per round in the last tenth of the game.
     """
 
     name: str
     reads: float
     loss: Floats
     cost: float = 0.0
+    first_loss: float = 0.0
+    last_tenth: float = math.nan
+
+    def later_mean(self, rounds: int) -> float:
+        """Loss per round of a game of so many, the first left out; NaN where there is no other."""
+        lost = max(float(self.loss[-1]) - self.first_loss, 0.0)
+        return lost / (rounds - 1) if rounds > 1 else math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +92,13 @@ class Run:
         feasible.
     diagnosis
         Does the data fit; None if it was not asked for.
+    sparse
+        The model of at most k features that the learner hands out (`learner.model`), which
+        `keyhole predict` uses. The one that is played, `models`, may use all that is read.
+    recent
+        How many rounds the last tenth of the game has, and what was lost in them per round.
+    predictions
+        Some predictions with their labels, and errors over time.
     command
         What to type, or to run, to have it again; may be empty.
     notes
@@ -99,6 +118,8 @@ class Run:
         Scores of the predictions if they are probabilities of yes (`kh.YesNoLearner`); None if not.
     intervals
         How intervals fared over time, if they were asked for; None if not.
+    columns
+        Whether prices count the columns of a file, 1 for each: then nothing is told as money.
     versions
         Versions of keyhole and of what it computes with.
     """
@@ -123,6 +144,9 @@ class Run:
     regret: RegretCurve
     baselines: tuple[Baseline, ...]
     diagnosis: Diagnosis | None
+    sparse: SparseModel
+    recent: Recent
+    predictions: PredictionTrace
     command: str = ""
     notes: tuple[str, ...] = ()
     curve: BudgetCurve | None = None
@@ -133,6 +157,7 @@ class Run:
     spending: Spending | None = None
     probabilities: ProbabilityScores | None = None
     intervals: IntervalTrace | None = None
+    columns: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
 
     def __repr__(self) -> str:
@@ -160,10 +185,24 @@ class Run:
         return np.flatnonzero(self.weights)
 
     @property
+    def plays_sparse(self) -> bool:
+        """Whether the model that is played is the sparse one that is handed out."""
+        used, handed_out = self.weights[self.support], self.sparse
+        return (
+            np.array_equal(self.support, np.sort(handed_out.features))
+            and np.array_equal(used, handed_out.weights[np.argsort(handed_out.features)])
+            and self.intercept == handed_out.intercept
+        )
+
+    @property
     def yardstick(self) -> str:
         """What the learner is compared with, in words."""
-        money = "" if self.spending is None else f" for {self.spending.allowed:,.10g}"
-        return f"best {self.best.k}{money} in hindsight"
+        if self.spending is None:
+            return f"best {self.best.k} features in hindsight"
+        if self.columns:
+            columns = f"{self.spending.allowed:,.10g} columns"
+            return f"best {self.best.k} weights of {columns} in hindsight"
+        return f"best {self.best.k} features for {self.spending.allowed:,.10g} in hindsight"
 
     @property
     def saved(self) -> float:
@@ -172,14 +211,24 @@ class Run:
 
     @property
     def r2(self) -> float:
-        """The share of the loss of the best constant (of 0, without intercept) that was avoided."""
-        empty = self.best.empty_loss
-        return 1.0 - self.ledger.loss / empty if empty > 0 else 0.0
+        """R2 of all rounds, the first included: see `Hindsight.r2_of`."""
+        return self.best.r2_of(self.ledger.mean_loss)
+
+    @property
+    def later_r2(self) -> float:
+        """R2 of all rounds but the first."""
+        later = self.ledger.later_mean_loss
+        return self.r2 if math.isnan(later) else self.best.r2_of(later)
 
     @property
     def total_regret(self) -> Interval:
         """Regret over the whole stream."""
         return self.ledger.loss - self.best.loss
+
+    @property
+    def later_regret(self) -> Interval:
+        """The same without what the learner lost in the first round."""
+        return self.ledger.later_loss - self.best.loss
 
     def summary(self) -> dict[str, object]:
         """The figures of the run as plain words, numbers, lists: what JSON can hold.
@@ -202,6 +251,18 @@ class Run:
             "loss": self.ledger.loss,
             "mean_loss": self.ledger.mean_loss,
             "r2": self.r2,
+            "first_round": {"loss": self.ledger.first_loss},
+            "after_first": {
+                "mean_loss": finite(self.ledger.later_mean_loss),
+                "r2": self.later_r2,
+                "regret": _ends(self.later_regret),
+            },
+            "last_tenth": {
+                "rounds": self.recent.rounds,
+                "mean_loss": finite(self.recent.mean_loss),
+                "r2": finite(self.best.r2_of(self.recent.mean_loss)),
+            },
+            "label_variance": self.best.variance,
             **self._probabilities(),
             "reads_per_example": self.ledger.mean_reads,
             "most_reads": self.ledger.most_reads,
@@ -217,8 +278,9 @@ class Run:
                 "errors": self._of_support(self.errors),
                 "shares": self._of_support(self.shares),
             },
+            "sparse_model": self._sparse(),
             "bought": self._bought(),
-            "baselines": {b.name: {"loss": float(b.loss[-1])} for b in self.baselines},
+            "baselines": {b.name: self._baseline(b) for b in self.baselines},
             "advice": None if self.advice is None else self.advice.as_json(),
             "rounds_per_second": self.rounds_per_second,
             "notes": list(self.notes),
@@ -230,6 +292,31 @@ class Run:
         reads = self.ledger.reads
         order = np.argsort(-reads, kind="stable")[: np.count_nonzero(reads)].tolist()
         return {self.problem.label(j): int(reads[j]) for j in order}
+
+    def _baseline(self, other: Baseline) -> dict[str, object]:
+        """What a baseline lost, in all and after the first round, for the summary."""
+        mean = other.later_mean(self.ledger.rounds)
+        return {
+            "loss": float(other.loss[-1]),
+            "first_loss": other.first_loss,
+            "after_first": {"mean_loss": finite(mean), "r2": finite(self.best.r2_of(mean))},
+            "last_tenth": {"mean_loss": finite(other.last_tenth)},
+        }
+
+    def _sparse(self) -> dict[str, object]:
+        model = self.sparse
+
+        def by_name(numbers: Floats | None) -> dict[str, float] | None:
+            return (
+                None if numbers is None else dict(zip(model.names, numbers.tolist(), strict=True))
+            )
+
+        return {
+            "weights": by_name(model.weights),
+            "intercept": model.intercept,
+            "errors": by_name(model.errors),
+            "shares": by_name(model.shares),
+        }
 
     def _probabilities(self) -> dict[str, object]:
         """Scores of probabilities, for the summary, where predictions are some."""
@@ -264,6 +351,11 @@ def versions() -> dict[str, str]:
     found = {"keyhole": __version__, "python": platform.python_version()}
     found |= {package: importlib.metadata.version(package) for package in PACKAGES}
     return found | {"machine": f"{platform.system()} {platform.machine()}"}
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON knows it: None if it is not finite."""
+    return value if math.isfinite(value) else None
 
 
 def _ends(interval: Interval) -> dict[str, object]:

@@ -92,6 +92,10 @@ class WithinBudget:
         """How many there are."""
         return self.prefix.rounds
 
+    def loss_of(self, support: Indices) -> float:
+        """What the best model of exactly these features loses, whatever they cost."""
+        return self.prefix.loss_of(support)
+
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best model of k features within the limit; the search begins with `start`."""
         return self.prefix.best_for(Deal(self.prices, k, self.limit, None), seconds, start)

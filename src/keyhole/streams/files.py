@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,8 @@ class FileStream:
     assumed
         What nobody said and the file shows: each with the argument that says otherwise.
     codes
-        By feature, the numbers that stand for no value and how often they do; with `missing="auto"`
-        only.
+        By feature, and for the target, the numbers that stand for no value and how often they do;
+        with `missing="auto"` only.
     unknown
         By column, how many cells of the last pass held a level that is not known: possible only
         where the features are those of another stream.
@@ -76,6 +76,7 @@ class FileStream:
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
         self._coded: list[tuple[int, Floats]] = []
+        self._unlabelled: Floats = np.empty(0)  # numbers of the target that stand for no value
         self._most = most
         self.answers = found.answers
         self._table = table
@@ -127,21 +128,42 @@ class FileStream:
                 for start in range(0, part.rows.num_rows, size):
                     X, y = self._encode(part, start, size)
                     played += len(y)
+                    if len(self._unlabelled):
+                        here = ~np.isin(y, self._unlabelled)
+                        X, y = X[here], y[here]
                     for i in range(0, len(y), most):
                         yield X[i : i + most], y[i : i + most]
             if limit is not None and limit() <= 0:
                 return
 
-    def without_codes(self) -> FileStream:
-        """The same stream, numbers that stand for no value left out; one pass finds them."""
-        found = find_codes(self.blocks(), self.d)
+    def without_codes(self, progress: Callable[[int], None] | None = None) -> FileStream:
+        """The same stream, numbers that stand for no value left out; one pass finds them.
+
+        A row whose target is such a number is left out, as one without a target is. Yes and no are
+        no codes.
+        """
+        found = find_codes(self._with_labels(progress), self.d + 1)
+        label = found.pop(self.d, {})
         self.codes = {self.names[j]: codes for j, codes in found.items()}
         self._coded = [(j, np.array(sorted(codes))) for j, codes in found.items()]
+        if label and self.target is not None:
+            self.codes[self.target], self._unlabelled = label, np.array(sorted(label))
+            self.left_out += sum(label.values())
+            self.rounds = (self.rounds or 0) - sum(label.values())
         self.assumed += tuple(
             Assumption(f"{_listed(codes)} in {name!r} no value", "missing")
             for name, codes in self.codes.items()
         )
         return self
+
+    def _with_labels(self, progress: Callable[[int], None] | None) -> Iterator[Block]:
+        """The rows with the label as a further column, NaN where it cannot be a code."""
+        rows, numeric = 0, self.target is not None and self.answers is None
+        for X, y in self.blocks():
+            yield np.column_stack([X, y if numeric else np.full(len(y), np.nan)]), y
+            rows += len(y)
+            if progress is not None:
+                progress(rows)
 
     def _encode(self, batch: Batch, start: int, size: int) -> Block:
         part = batch.rows.slice(start, size)
@@ -232,7 +254,8 @@ def read(
         and told in `assumed`; otherwise "," (a tab in .tsv), ".", "", UTF-8, True, "" and '"'.
     missing
         Further texts that mean no value in a CSV, besides an empty cell, NA, NaN, null, None, ? and
-        the like. "auto" among them: codes such as 9999, -1 and - are found and left out too.
+        the like. "auto" among them: codes such as 9999, -1 and - are found and left out too, and
+        with them the rows whose target is one.
     dates
         What columns of dates become: "ordinal" (days since 1970), "month", "weekday", "hour", or
         several of these. Without it they are refused.
@@ -330,7 +353,7 @@ def _stream(opened: Opened, request: Request, limit: int) -> FileStream:
     columns = _columns(table, spread, features, request.known)
     assumed = [*opened.still_assumed(), *words]
     stream = FileStream(table, columns, features, target, found, assumed, request.rounds)
-    return stream.without_codes() if request.codes else stream
+    return stream.without_codes(request.progress) if request.codes else stream
 
 
 def _surveyed(
@@ -343,7 +366,10 @@ def _surveyed(
     wanted = Wanted(None if isinstance(given, Answers) else given, request.yes_no, known)
     while True:
         try:
-            return survey(opened.table, roles, most_levels, request.rounds, wanted), words
+            look = survey(
+                opened.table, roles, most_levels, request.rounds, wanted, request.progress
+            )
+            return look, words
         except Withdrawn:
             continue
         except OddCell as odd:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ class Request:
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     words: Words = PYTHON
+    progress: Callable[[int], None] | None = None  # is told how many rows a pass has read
 
     @property
     def codes(self) -> bool:

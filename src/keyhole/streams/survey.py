@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn
@@ -66,11 +66,13 @@ def survey(
     most_levels: int | None,
     rounds: int | None = None,
     wanted: Wanted = Wanted(),
+    progress: Callable[[int], None] | None = None,
 ) -> Survey:
     """Go through a table once and find out about the columns that have roles.
 
     A table that has types is asked for its target and its text columns only. `most_levels` None
     collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
+    `progress` is told how many rows have been seen.
     """
     seen = {name: _Sighting(table, name, role, most_levels) for name, role in roles.items()}
     for name, arrow_type in table.types.items():
@@ -92,6 +94,8 @@ def survey(
             rows += part.rows.num_rows
             for name in open_questions:
                 seen[name].note(part)
+        if progress is not None:
+            progress(rows)
         if limit is not None and limit() <= 0:
             break
     if rows == 0:
