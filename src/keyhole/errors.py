@@ -184,7 +184,7 @@ def one_of(name: str, value: object, known: Iterable[str]) -> str:
 def nearest(name: object, names: Sequence[str]) -> str:
     """The hint ' (did you mean ...?)' for a misspelt name, or an empty string.
 
-    Of more than MANY_NAMES only those that begin alike are compared: all would take minutes.
+    Of more than MANY_NAMES only those that begin alike are compared: all would take seconds.
 
     >>> nearest("crp_gm", ["age", "crp_mg"]), nearest("g77777x", [f"g{j}" for j in range(100_000)])
     (" (did you mean 'crp_mg'?)", " (did you mean 'g77777'?)")

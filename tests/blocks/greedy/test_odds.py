@@ -95,7 +95,7 @@ def mean_weights(drawn: Floats, said: Floats, budget: int) -> dict[tuple[int, ..
     n, d = drawn.shape
 
     def filled(v: int) -> float:
-        return (budget - v) / (d - v)
+        return float((budget - v) / (d - v))
 
     mean: dict[tuple[int, ...], Floats] = {}
     everyone = np.arange(d)

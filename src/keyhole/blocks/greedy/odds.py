@@ -119,7 +119,7 @@ def _follow(known: Odds, i: int, L: Floats, u: float) -> int:
             reached += weight
             if left < reached:
                 break
-    return last
+    return int(last)
 
 
 @kernel
