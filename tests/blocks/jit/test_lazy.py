@@ -16,7 +16,7 @@ def _twice(x: float) -> float:
 @kernel
 def twice_and_more(x: float, more: float = 1.0) -> float:
     """Calls a function of its own file, and one of another module by a dot."""
-    return _twice(x) + more + keyed.scratch(3)[0, 2]
+    return _twice(x) + more + float(keyed.scratch(3)[0, 2])
 
 
 @kernel

@@ -87,8 +87,7 @@ class _Notes:
     def _watch(self, over: threading.Event) -> None:
         if over.wait(PATIENCE) or self._shown_elsewhere:
             return
-        # A screen that others draw on, as rich does, gets the one line that a file gets.
-        if sys.stderr is None or sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
+        if not _on_screen():
             if not self._said:
                 self._said = True
                 say("compiling its kernels for first use, a minute or two ...")
@@ -99,6 +98,12 @@ class _Notes:
 
 
 NOTES = _Notes()
+
+
+def _on_screen() -> bool:
+    """Whether it is a terminal; one that others draw on, as rich does, counts as a file."""
+    ours = sys.stderr is not None and sys.stderr is sys.__stderr__
+    return ours and sys.stderr.isatty()
 
 
 def _renew(line: str) -> None:
