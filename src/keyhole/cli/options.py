@@ -92,8 +92,9 @@ class FileOptions:
         typer.Argument(
             metavar="[FILE]...",
             show_default=False,
-            help="CSV (also compressed), Parquet, Arrow or a spreadsheet; - for standard input; "
-            "a folder or several files with the same columns. Without it: the simulated clinic.",
+            help="CSV (also compressed), Parquet, Arrow, svmlight (its target is `label`) or a "
+            "spreadsheet; - for standard input; a folder or several files with the same columns. "
+            "Without it: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
@@ -160,6 +161,26 @@ class CsvOptions:
         str | None,
         typer.Option("--sheet", metavar="NAME", help="Of a spreadsheet; else the first one."),
     ] = None
+    zero_based: Annotated[
+        bool | None,
+        typer.Option(
+            "--zero-based/--no-zero-based",
+            help="Whether indices of sparse rows begin with 0, or with 1.",
+            show_default="with 1 in svmlight unless 0 occurs",
+        ),
+    ] = None
+    n_features: Annotated[
+        int | None,
+        typer.Option("--n-features", min=1, metavar="N", help="How many sparse rows have."),
+    ] = None
+    absent: Annotated[
+        str,
+        typer.Option(
+            "--absent",
+            metavar="MEANING",
+            help="What a feature is that a sparse row has no pair for: zero or unknown.",
+        ),
+    ] = "zero"
 
 
 @dataclasses.dataclass(frozen=True)

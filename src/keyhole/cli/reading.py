@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from keyhole.cli.options import CsvOptions, ReadOptions
 from keyhole.errors import printable
-from keyhole.streams.files import FileStream, read_request
+from keyhole.streams.files import ReadStream, read_request
 from keyhole.streams.request import Request, told
 from keyhole.streams.words import COMMAND
 
@@ -35,7 +35,7 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
     )
 
 
-def read_files(files: Sequence[str], request: Request, title: str) -> FileStream:
+def read_files(files: Sequence[str], request: Request, title: str) -> ReadStream:
     """The stream of some files; a line on standard error says what was assumed about them."""
     stream = read_request(files[0] if len(files) == 1 else list(files), request)
     line = told(stream.assumed, request.words)

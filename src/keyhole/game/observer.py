@@ -7,18 +7,22 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.lazy_rows import LazyRows
 from keyhole.problem import Floats, Learner
+
+Rows = NDArray[np.floating] | LazyRows
 
 
 class PlayedBlock(NamedTuple):
     """Consecutive rounds as nature saw them: whole rows, labels, predictions, what was bought.
 
     `bought` has a row per round: feature indices, ascending, then -1. `ends`, if intervals were
-    asked for, has their low and high ends.
+    asked for, has their low and high ends. X of a sparse stream is not an array but lazy rows;
+    `whole_rows` writes them out.
     """
 
     first_round: int
-    X: NDArray[np.floating]
+    X: Rows
     y: Floats
     y_hat: Floats
     bought: NDArray[np.int32]
@@ -29,6 +33,11 @@ class PlayedBlock(NamedTuple):
         """The squared error of each round."""
         losses: Floats = (self.y - self.y_hat) ** 2
         return losses
+
+    @property
+    def whole_rows(self) -> NDArray[np.floating]:
+        """X as an array, rows x d."""
+        return np.asarray(self.X)
 
     def part(self, start: int, stop: int) -> PlayedBlock:
         """Some of the rounds, counted from 0 within the block; views, not copies."""

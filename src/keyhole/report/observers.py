@@ -83,7 +83,7 @@ class PrefixObserver(Observer):
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows, and keep a copy of the sums where one is wanted."""
-        self._sums.add(played.X, played.y)
+        self._sums.add(played.whole_rows, played.y)
         if self._waiting and self._waiting[-1] == self._sums.n:
             self._waiting.pop()
             self._keep()
