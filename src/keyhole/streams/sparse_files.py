@@ -83,7 +83,7 @@ class SparseFileStream:
     target, rounds, left_out, assumed, answers
         As of `FileStream`.
     names
-        None: features are numbers, from 0; or the names of those that were asked for, x17 and so on.
+        None: features are numbers, from 0. Those that were asked for are called x17 and so on.
     absent
         What a feature without a pair is: "zero" or "unknown".
     zero_based
