@@ -18,7 +18,8 @@ from keyhole.problem import BlockStream, DataError, Floats, Indices
 from keyhole.sparse_rows import SparseRows
 
 Said = Callable[[str], None]
-CONSTANT = 1e-12  # of a column's square about 0: less than this about its mean is rounding
+# A column varies by rounding only below these shares of its square, about the origin and about 0.
+ROUNDING, OF_CELLS = 1e-12, 1e-26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,7 @@ def column_moments(passes: Passes, *, centred: bool) -> Columns:
     mean_x, mean_y = origin + off, y0 + y_sum / n
     about = n * mean_x**2
     g = np.maximum(xx - seen * off**2, 0.0)
-    g[g <= CONSTANT * (about + g)] = 0.0
+    g[g <= ROUNDING * xx + OF_CELLS * about] = 0.0
     c = np.where(g > 0.0, xy - off * label, 0.0)
     yy = max(yy_sum - y_sum**2 / n, 0.0)
     if not centred:

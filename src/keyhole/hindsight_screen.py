@@ -29,7 +29,8 @@ class Screening:
         The features that were searched among.
     lows
         No model with exactly r features outside of `kept`, r = 0, 1, ..., k, has a loss below
-        lows[r].
+        lows[r]. A copy of a feature that was kept counts as that feature, and constant columns do
+        not count; infinite if there are not r others.
     coherence
         The largest correlation of two features outside, beside those kept; None if pairs were not
         compared. Without it nothing but 0 can be said from the second feature outside on: two
@@ -77,6 +78,9 @@ def search_screened(
         coherence = outside.coherence(passes)
     lows = [best.lower]
     for r in range(1, k + 1):
+        if k == 1:
+            lows.append(outside.alone())
+            continue
         if r > 1 and coherence is None:
             lows.append(0.0)
             continue
@@ -180,6 +184,11 @@ class Outside:
         self.rho = np.where(self._free, np.clip(e / self._root, -most, most), 0.0)
         self.H = np.where(self._free, self._h / self._root, np.inf)
         self._columns = columns
+
+    def alone(self) -> float:
+        """The least loss of one feature outside by itself, which needs no bound."""
+        some, columns = self.features, self._columns
+        return columns.yy - float((columns.c[some] ** 2 / columns.g[some]).max(initial=0.0))
 
     def least(self, r: int, fewer: float, mu: float) -> float:
         """What no model with r features outside goes below.

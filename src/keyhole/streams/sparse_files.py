@@ -18,6 +18,7 @@ from keyhole.streams.arrays import Block, rows_of
 from keyhole.streams.columns import numbers
 from keyhole.streams.opening import Opened
 from keyhole.streams.request import Assumption, Request
+from keyhole.streams.several import SeveralTables
 from keyhole.streams.sparse import NUMBERS, ROWS, fill_of
 from keyhole.streams.survey import Role, Wanted, survey
 from keyhole.streams.svmlight import INDICES, LABEL, VALUES, SvmlightTable
@@ -200,7 +201,7 @@ class SparseFileStream:
                     f"out {request.words.say('zero_based', False)}"
                 )
             return asked, ()
-        if lowest == 0 or not isinstance(self._table, SvmlightTable):
+        if lowest == 0 or not _is_svmlight(self._table):
             return True, ()
         return False, (Assumption("indices that begin with 1", "zero_based"),)
 
@@ -231,9 +232,8 @@ class SparseFileStream:
             )
         values = values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
         owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        for at in np.flatnonzero(np.abs(values) > min(LARGEST, np.finfo(values.dtype).max))[
-            :1
-        ].tolist():
+        largest = np.float32(np.finfo(np.float32).max) if values.dtype == np.float32 else LARGEST
+        for at in np.flatnonzero(np.abs(values) > largest)[:1].tolist():
             what = f"the value of feature {int(indices[at])} is {values[at]:g}, too large"
             self._refuse(batch, int(owner[at]), what)
         alike = owner[1:] == owner[:-1]
@@ -247,6 +247,11 @@ class SparseFileStream:
 
     def _refuse(self, batch: Batch, row: int, what: str) -> None:
         raise DataError(f"{self._table.title}, {batch.place(row)}: {what}")
+
+
+def _is_svmlight(table: Table) -> bool:
+    parts = table.tables if isinstance(table, SeveralTables) else [table]
+    return all(isinstance(part, SvmlightTable) for part in parts)
 
 
 def _flat(cells: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -26,7 +26,7 @@ LABEL, INDICES, VALUES = "label", "indices", "values"
 SUFFIXES = (".svm", ".svmlight", ".libsvm")
 OTHERS = (".csv", ".tsv")  # never taken for svmlight, whatever they look like
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-LINE = re.compile(rf"{NUMBER}(?:\s+qid:\d+)?(?:\s+\d+:{NUMBER})+\s*(?:#.*)?")
+LINE = re.compile(rf"{NUMBER}(?:\s+qid:\d+)?(?:\s+\d+:(?:{NUMBER}|nan))*\s*(?:#.*)?")
 SAMPLE = 20  # lines that must look like it
 BLOCK = 4 << 20  # bytes read at a time
 
@@ -52,7 +52,7 @@ def looks_like_svmlight(head: str) -> bool:
     lines = head.split("\n")
     whole = [line.strip() for line in (lines[:-1] or lines)]
     told = [line for line in whole if line and not line.startswith("#")][:SAMPLE]
-    return bool(told) and all(LINE.fullmatch(line) for line in told)
+    return any(":" in line for line in told) and all(LINE.fullmatch(line) for line in told)
 
 
 class SvmlightTable:
