@@ -125,7 +125,7 @@ def _sparse_sums(X: SparseRows, z: Floats) -> tuple[Floats, ...]:
     v = np.where(here, values, 0.0).astype(np.float64)
 
     def total(weights: Any) -> Floats:
-        return np.bincount(indices, weights=weights, minlength=X.d)
+        return np.bincount(indices, weights=weights, minlength=X.d).astype(np.float64, copy=False)
 
     x, xx, xy = total(v), total(v * v), total(v * z[owner])
     if np.isnan(X.fill):

@@ -7,6 +7,8 @@ over is copied: nothing that it changes later changes the books.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,16 +111,18 @@ def overspent(problem: Problem, number: int, features: Indices) -> str:
 
 
 def _row(problem: Problem, x: Row) -> Row:
-    row = x if is_lazy_row(x) else real_numbers("x", x)
+    row: Row = x if is_lazy_row(x) else real_numbers("x", cast(NDArray[np.floating], x))
     if row.shape != (problem.d,):
         raise DataError(f"a row must have {problem.d} features, got shape {row.shape}")
     return row
 
 
 def _observed(ticket: Ticket, row: Row, features: Indices) -> Observation:
-    if is_lazy_row(row):
-        return Observation(ticket, np.array(row.values_at(features), dtype=np.float64))
-    return Observation(ticket, row[features].astype(np.float64, copy=False))  # [features] copies
+    if isinstance(row, np.ndarray):
+        values = row[features].astype(np.float64, copy=False)  # [features] copies
+    else:
+        values = np.array(row.values_at(features), dtype=np.float64)
+    return Observation(ticket, values)
 
 
 def play_round(problem: Problem, learner: Learner, number: int, x: Row, y: float) -> Round:
