@@ -290,7 +290,7 @@ class Sums:
 
     def __init__(self, d: int, *, past: bool) -> None:
         refuse_beyond_memory(
-            f"every pair of {d:,} features",
+            f"a table of all pairs of {d:,} features",
             gram_bytes(d),
             "kh.hindsight(stream, k), without prices and without the past, keeps a few of them",
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from keyhole.blocks.exact.subset import Subset, best_subset
 from keyhole.hindsight_columns import Columns, Passes, Said, column_moments, products
+from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import BlockStream, Floats, Indices, Interval
 
 KEPT = 256  # features that are searched among, unless told otherwise
@@ -53,6 +54,11 @@ class Found:
     screening: Screening
 
 
+def screening_bytes(d: int, kept: int) -> float:
+    """About what it takes to search among `kept` of d features."""
+    return 8.0 * 4.0 * kept * d  # products, those of a pass, coordinates, what is in between
+
+
 def search_screened(
     stream: BlockStream, k: int, kept: int, *, centred: bool, seconds: float, said: Said | None
 ) -> Found:
@@ -61,6 +67,11 @@ def search_screened(
     Half of them are the features most correlated with y; twice, a quarter of them those most
     correlated with what the best model so far leaves.
     """
+    refuse_beyond_memory(
+        f"{kept:,} features with {stream.d:,} others",
+        screening_bytes(stream.d, kept),
+        f"say screen={kept // 4 or 1}, or fewer",
+    )
     passes = Passes(stream, said)
     columns = column_moments(passes, centred=centred)
     A, G = np.zeros(0, dtype=np.int64), np.empty((kept, stream.d))
@@ -188,7 +199,8 @@ class Outside:
     def alone(self) -> float:
         """The least loss of one feature outside by itself, which needs no bound."""
         some, columns = self.features, self._columns
-        return columns.yy - float((columns.c[some] ** 2 / columns.g[some]).max(initial=0.0))
+        best = float((columns.c[some] ** 2 / columns.g[some]).max(initial=0.0))
+        return max(columns.yy - best, 0.0)
 
     def least(self, r: int, fewer: float, mu: float) -> float:
         """What no model with r features outside goes below.
@@ -204,7 +216,7 @@ class Outside:
         if left <= 0.0:
             return 0.0
         H, T = np.sqrt(np.sort([self.H**2, self.rho**2])[:, -r:].sum(axis=1, keepdims=True))
-        return max(self.Y + float(minimum(s2, H, T, left)[0]), 0.0)
+        return max(self.Y + float(minimum(s2, H, T, left).min()), 0.0)
 
     @property
     def work(self) -> float:

@@ -27,7 +27,7 @@ PROBLEM = kh.Problem(d=D, k=2, budget=5)
 
 def rows(seed: int = 0, dtype: type = np.float64) -> tuple[Any, Floats]:
     rng = np.random.default_rng(seed)
-    X = np.where(rng.random((N, D)) < 0.4, rng.standard_normal((N, D)), 0.0).astype(dtype)
+    X: Any = np.where(rng.random((N, D)) < 0.4, rng.standard_normal((N, D)), 0.0).astype(dtype)
     return X, X[:, 3] - X[:, 7] + 0.1 * rng.standard_normal(N)
 
 
@@ -160,7 +160,7 @@ class Rows(Observer):
         return 9
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
-        self.X.append(played.whole_rows)
+        self.X.append(played.X)
 
 
 def test_observers_are_told_the_rows() -> None:

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.streams import FileStream, collect, csv_text, read, sniff
+from keyhole.streams import ReadStream, collect, csv_text, read, sniff
 from keyhole.streams.habits import Decoded, Uncommented
 from keyhole.streams.request import Request, told
 
 
-def made(folder: Path, data: str | bytes, **arguments: Any) -> FileStream:
+def made(folder: Path, data: str | bytes, **arguments: Any) -> ReadStream:
     path = folder / "t.csv"
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return read(path, **{"target": "y", **arguments})
 
 
-def whats(stream: FileStream) -> list[str]:
+def whats(stream: ReadStream) -> list[str]:
     return [one.what for one in stream.assumed]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -39,7 +40,7 @@ def test_keeps_to_the_rules_of_streams(absent: str, dtype: type) -> None:
 def test_what_a_row_sells_is_what_it_holds(
     has: list[int], asked: list[int], fill: float, kind: type
 ) -> None:
-    indices = np.array(sorted(has), dtype=kind)
+    indices: Any = np.array(sorted(has), dtype=kind)
     row = SparseRow(indices, indices + 0.5, 41, fill)
     features = np.array(sorted(asked), dtype=np.int64)
     expected = [j + 0.5 if j in has else fill for j in sorted(asked)]
@@ -102,9 +103,9 @@ def test_wide_rows_are_written_out_a_few_at_a_time() -> None:
 )
 def test_refused(X: object, y: list[float], options: dict[str, str], says: str) -> None:
     with pytest.raises(kh.KeyholeError, match=says):
-        SparseStream(X, y, **options)  # type: ignore[arg-type]
+        SparseStream(X, y, **options)
 
 
 def test_an_array_stream_of_a_sparse_matrix_names_the_stream_for_it() -> None:
     with pytest.raises(kh.DataError, match=r"kh\.streams\.SparseStream\(X, y\)"):
-        ArrayStream(scipy.sparse.eye_array(2), [1.0, 2.0])
+        ArrayStream(scipy.sparse.eye_array(2), [1.0, 2.0])  # type: ignore[arg-type]

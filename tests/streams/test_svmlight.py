@@ -10,11 +10,11 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import load_svmlight_file  # type: ignore[import-untyped]
 
 import keyhole as kh
 from keyhole.streams import collect, read

@@ -28,7 +28,7 @@ class ColumnObserver(Observer):
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows that were played."""
-        self.add(played.whole_rows, played.y)
+        self.add(played.X, played.y)
 
 
 class StreamSums(ColumnObserver):

@@ -17,12 +17,12 @@ class PlayedBlock(NamedTuple):
     """Consecutive rounds as nature saw them: whole rows, labels, predictions, what was bought.
 
     `bought` has a row per round: feature indices, ascending, then -1. `ends`, if intervals were
-    asked for, has their low and high ends. X of a sparse stream is not an array but lazy rows;
-    `whole_rows` writes them out.
+    asked for, has their low and high ends. Of a sparse stream `rows` are as they came, and X writes
+    them out, each time it is asked for.
     """
 
     first_round: int
-    X: Rows
+    rows: Rows
     y: Floats
     y_hat: Floats
     bought: NDArray[np.int32]
@@ -35,15 +35,15 @@ class PlayedBlock(NamedTuple):
         return losses
 
     @property
-    def whole_rows(self) -> NDArray[np.floating]:
-        """X as an array, rows x d."""
-        return np.asarray(self.X)
+    def X(self) -> NDArray[np.floating]:
+        """The rows as an array of rounds x d."""
+        return np.asarray(self.rows)
 
     def part(self, start: int, stop: int) -> PlayedBlock:
         """Some of the rounds, counted from 0 within the block; views, not copies."""
         return PlayedBlock(
             self.first_round + start,
-            self.X[start:stop],
+            self.rows[start:stop],
             self.y[start:stop],
             self.y_hat[start:stop],
             self.bought[start:stop],

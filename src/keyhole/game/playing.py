@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
-from keyhole.game.board import Board, rows_of_board
+from keyhole.game.board import FEWEST, Board, rows_of_board
 from keyhole.game.history import study_first
 from keyhole.game.observer import Observer, PlayedBlock, Rows
 from keyhole.game.progress_line import Progress, ten_times_a_second
@@ -168,9 +168,9 @@ def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
 
 
 def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
-    """The blocks of a stream, not written out where it has lazy ones."""
+    """The blocks of a stream; lazy ones only as long as observers can have them written out."""
     if has_lazy_blocks(stream):
-        yield from stream.lazy_blocks()
+        yield from stream.lazy_blocks(rows_of_board(stream.d) or FEWEST)
     else:
         yield from stream.blocks()
 
@@ -261,17 +261,17 @@ class Game:
             finite_label(y)
         self._calibrate()
         first, twin = part.first_round, self._audit.copy_of(learner)
-        answer = play_rounds(self.problem, learner, first, part.X, part.y, self._board)
+        answer = play_rounds(self.problem, learner, first, part.rows, part.y, self._board)
         part.y_hat[:], part.bought[:] = answer.y_hat, answer.bought
         if twin is not None:
-            self._audit.look(self.problem, learner, twin, (first, part.X, part.y), answer)
+            self._audit.look(self.problem, learner, twin, (first, part.rows, part.y), answer)
         self.ledger.seconds += answer.seconds
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
         self._enter_intervals(part.y_hat, part.y, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
-        for i, (x, y) in enumerate(zip(_single(part.X), part.y.tolist(), strict=True)):
+        for i, (x, y) in enumerate(zip(_single(part.rows), part.y.tolist(), strict=True)):
             played = self._play_single(x, y, None if part.ends is None else part.ends[i : i + 1])
             part.y_hat[i] = played.y_hat
             part.bought[i, : len(played.features)] = played.features

@@ -11,6 +11,7 @@ import numpy as np
 from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.hindsight import Hindsight, Prefix, Sums
+from keyhole.hindsight_screen import ALL
 from keyhole.ledger import Ledger
 from keyhole.memory import fits
 from keyhole.problem import Indices, Interval, Learner
@@ -50,7 +51,7 @@ class Rival(Observer):
         """Play the same rows."""
         self.gave_up = self.gave_up or self.ledger.rounds + len(played.y) > self._most_rounds
         if not self.gave_up:
-            self._game.play_block(played.X, played.y)
+            self._game.play_block(played.rows, played.y)
 
     def finish(self, learner: Learner) -> None:
         """Close the books."""
@@ -83,7 +84,7 @@ class PrefixObserver(Observer):
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows, and keep a copy of the sums where one is wanted."""
-        self._sums.add(played.whole_rows, played.y)
+        self._sums.add(played.X, played.y)
         if self._waiting and self._waiting[-1] == self._sums.n:
             self._waiting.pop()
             self._keep()
@@ -112,7 +113,7 @@ class _Unsearched:
 
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The empty model; how much better the best one is, nobody has looked."""
-        how = f"not searched: {self.d:,} features take too much memory"
+        how = f"not searched: pairs of {self.d:,} features are too many"
         return Hindsight(
             self.rounds,
             k,
@@ -163,8 +164,11 @@ class LabelObserver(Observer):
 
 
 def prefix_observer(d: int, ends: Sequence[int], *, intercept: bool) -> AnyPrefixes:
-    """What hindsight is worked out from: second moments, or labels alone if those do not fit."""
-    fit = fits(gram_bytes(d, copies=len(ends) + 6))
+    """What hindsight is worked out from: second moments, or labels alone if those do not fit.
+
+    Of more than 4,096 features they would take too long, too: `hindsight` screens them.
+    """
+    fit = d <= ALL and fits(gram_bytes(d, copies=len(ends) + 6))
     return (PrefixObserver if fit else LabelObserver)(d, ends, intercept=intercept)
 
 

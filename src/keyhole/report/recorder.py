@@ -12,7 +12,8 @@ from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_su
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
-from keyhole.hindsight import Hindsight, Prefix, best_of_each
+from keyhole.hindsight import Hindsight, Prefix, best_of_each, hindsight
+from keyhole.hindsight_screen import ALL, KEPT, screening_bytes
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
@@ -155,7 +156,7 @@ class Recorder:
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
         say(f"the best {self._k} features in hindsight")
-        models, with_past, whole = self._best_models()
+        models, with_past, whole = self._best_models(say)
         money = None
         if self._learner.problem.prices is not None:
             say("the least loss at every cost")
@@ -187,7 +188,13 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
-    def _best_models(self) -> tuple[list[Hindsight], Hindsight | None, Prefix | None]:
+    def _searched_last(self, rounds: int) -> bool:
+        """Whether all rounds are searched by screening, where pairs of features are too many."""
+        d = self._stream.d
+        whole = self._learner.problem.prices is None and rounds == self._stream.rounds
+        return whole and d > ALL and fits(screening_bytes(d, KEPT))
+
+    def _best_models(self, say: Stage) -> tuple[list[Hindsight], Hindsight | None, Prefix | None]:
         """The best models of the rounds up to some ends of bins, the last one of all rounds.
 
         And the best one of all rounds that may look at earlier labels; and the sums of all rounds.
@@ -200,7 +207,16 @@ class Recorder:
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
-            return best_of_each(watched.prefixes, len(ends), self._k, seconds), None, None
+            models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
+            if self._searched_last(ends[-1]):
+                models[-1] = hindsight(
+                    self._stream,
+                    self._k,
+                    intercept=self._scope.centred,
+                    seconds=seconds,
+                    progress=say,
+                )
+            return models, None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         models = best_of_each(prefixes, len(prefixes), self._k, seconds)
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
@@ -269,23 +285,14 @@ class Recorder:
         )
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
-        notes, problem = list[str](), self._learner.problem
+        notes = list[str]()
         if self._about.history:
             notes.append(
                 "The learner studied history before the first round; the baselines did not, and "
                 "nothing of it is in these figures."
             )
         if isinstance(self._prefixes, LabelObserver):
-            notes.append(
-                f"The best {self._k} features in hindsight were not searched for: tables of all "
-                f"pairs of {self._stream.d:,} features do not fit in memory. Regret is an interval "
-                "from 0 loss to the best constant."
-                + (
-                    ""
-                    if problem.prices is None
-                    else " The frontier is left out for the same reason."
-                )
-            )
+            notes.append(self._no_pairs(rounds))
         if self._scope.full and (self._full is None or self._full.gave_up):
             notes.append(self._no_full_information(rounds))
         if self._audit.share > 0:
@@ -294,6 +301,21 @@ class Recorder:
                 "copy that saw only what was bought, with the same result."
             )
         return tuple(notes)
+
+    def _no_pairs(self, rounds: int) -> str:
+        d = self._stream.d
+        if self._searched_last(rounds):
+            return (
+                f"{d:,} features have too many pairs: the best {self._k} in hindsight were "
+                "searched for among the most promising, with a bound for the others, and only at "
+                "the end. Before, regret is an interval from 0 loss to the best constant."
+            )
+        frontier = self._learner.problem.prices is not None
+        return (
+            f"The best {self._k} features in hindsight were not searched for: {d:,} features have "
+            "too many pairs. Regret is an interval from 0 loss to the best constant."
+            + (" The frontier is left out for the same reason." if frontier else "")
+        )
 
     def _no_full_information(self, rounds: int) -> str:
         d = self._stream.d
