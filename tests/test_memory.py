@@ -65,7 +65,7 @@ def test_hindsight_says_so_too() -> None:
     with pytest.raises(kh.ProblemError, match="a table of all pairs of 20,000 features takes"):
         Gram(WIDE)
     stream = kh.streams.ArrayStream(np.zeros((2, WIDE)), np.zeros(2))
-    with pytest.raises(kh.ProblemError, match="256 features with 20,000 others .* say screen=64"):
+    with pytest.raises(kh.ProblemError, match=r"256 features with 20,000 others .* say screen=64"):
         kh.hindsight(stream, 1)
     with pytest.raises(kh.ProblemError, match="all pairs of 20,000 features"):
         kh.hindsight(stream, 1, past=True)

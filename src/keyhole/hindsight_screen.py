@@ -177,7 +177,7 @@ class Outside:
         values, vectors = np.linalg.eigh(G[:, A] / np.outer(unit, unit))
         solid = values > DEPENDENT
         root = (vectors[:, solid] / np.sqrt(values[solid])) / unit[:, None]
-        self._F = G.T @ root  # coordinates of the projections
+        self._F: Floats = G.T @ root  # coordinates of the projections
         self._of_y = columns.c[A] @ root
         self.Y = max(columns.yy - float(self._of_y @ self._of_y), 0.0)
         outside = columns.g > 0.0
@@ -222,7 +222,7 @@ class Outside:
     def work(self) -> float:
         """About how many multiplications it takes to compare all pairs."""
         many = float(len(self.features))
-        return many * (self._columns.cells + many * self._F.shape[1])
+        return many * (self._columns.cells + many * float(self._F.shape[1]))
 
     def coherence(self, passes: Passes) -> float:
         """The largest correlation of two of them, beside A; 1 if one depends on A.

@@ -12,18 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.streams import ReadStream, collect, csv_text, read, sniff
+from keyhole.streams import FileStream, collect, csv_text, read, sniff
 from keyhole.streams.habits import Decoded, Uncommented
 from keyhole.streams.request import Request, told
 
 
-def made(folder: Path, data: str | bytes, **arguments: Any) -> ReadStream:
+def made(folder: Path, data: str | bytes, **arguments: Any) -> FileStream:
     path = folder / "t.csv"
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return read(path, **{"target": "y", **arguments})
+    stream = read(path, **{"target": "y", **arguments})
+    assert isinstance(stream, FileStream)
+    return stream
 
 
-def whats(stream: ReadStream) -> list[str]:
+def whats(stream: FileStream) -> list[str]:
     return [one.what for one in stream.assumed]
 
 

@@ -169,8 +169,9 @@ def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
 
 def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
     """The blocks of a stream; lazy ones only as long as observers can have them written out."""
+    room = rows_of_board(stream.d) or FEWEST
     if has_lazy_blocks(stream):
-        yield from stream.lazy_blocks(rows_of_board(stream.d) or FEWEST)
+        yield from stream.lazy_blocks(room)
     else:
         yield from stream.blocks()
 
