@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -216,12 +216,15 @@ def test_sparse_rows_blocks_and_arrays_agree(intercept: bool, share: float, abse
     full = np.where(gone & (X != 0), np.nan, X)
     if absent == "unknown":
         full = np.where(X == 0, np.nan, full)
+
+    def chunks() -> Iterator[tuple[Floats, Floats]]:
+        for i in [200, *range(0, 200, 7)]:  # the first is empty
+            yield full[i : i + 7], y[i : i + 7]
+
     streams: list[BlockStream] = [
         ArrayStream(full, y),
         SparseStream(stored, y, absent=absent),
-        GeneratedStream(
-            20, 200, lambda: ((full[i : i + 7], y[i : i + 7]) for i in range(0, 200, 7))
-        ),
+        GeneratedStream(20, 200, chunks),
     ]
     found = [kh.hindsight(s, 2, intercept=intercept, screen=6, seconds=2.0) for s in streams]
     whole = kh.hindsight(streams[0], 2, intercept=intercept)

@@ -51,6 +51,8 @@ class Passes:
         stream, done = self.stream, 0
         of = "" if stream.rounds is None else f" of {stream.rounds:,}"
         for X, y in self._rows():
+            if not len(y):
+                continue
             yield X, y
             done += len(y)
             if self._said is not None and time.monotonic() - self._last > 0.2:

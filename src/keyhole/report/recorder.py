@@ -144,6 +144,7 @@ class Recorder:
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
         self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
+        self._screened = False
 
     def record(
         self,
@@ -188,8 +189,8 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
-    def _searched_last(self, rounds: int) -> bool:
-        """Whether all rounds are searched by screening, where pairs of features are too many."""
+    def _can_screen(self, rounds: int) -> bool:
+        """Whether all rounds can be searched by screening, where features have too many pairs."""
         d = self._stream.d
         whole = self._learner.problem.prices is None and rounds == self._stream.rounds
         return whole and d > ALL and fits(screening_bytes(d, KEPT))
@@ -208,7 +209,8 @@ class Recorder:
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
             models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
-            if self._searched_last(ends[-1]):
+            self._screened = self._can_screen(ends[-1])
+            if self._screened:
                 models[-1] = hindsight(
                     self._stream,
                     self._k,
@@ -292,7 +294,7 @@ class Recorder:
                 "nothing of it is in these figures."
             )
         if isinstance(self._prefixes, LabelObserver):
-            notes.append(self._no_pairs(rounds))
+            notes.append(self._no_pairs())
         if self._scope.full and (self._full is None or self._full.gave_up):
             notes.append(self._no_full_information(rounds))
         if self._audit.share > 0:
@@ -302,9 +304,9 @@ class Recorder:
             )
         return tuple(notes)
 
-    def _no_pairs(self, rounds: int) -> str:
+    def _no_pairs(self) -> str:
         d = self._stream.d
-        if self._searched_last(rounds):
+        if self._screened:
             return (
                 f"{d:,} features have too many pairs: the best {self._k} in hindsight were "
                 "searched for among the most promising, with a bound for the others, and only at "

@@ -72,12 +72,7 @@ class SparseStream:
         *,
         absent: str = "zero",
     ) -> None:
-        self._rows = _from_scipy(X, fill_of(absent)) if hasattr(X, "tocsr") else X
-        if not isinstance(self._rows, SparseRows):
-            raise DataError(
-                f"X must be a scipy.sparse matrix, got a {type(X).__name__}: make a "
-                "kh.streams.ArrayStream(X, y) of rows that are written out"
-            )
+        self._rows = _from_scipy(X, fill_of(absent))
         self.absent = absent
         self.y = labels_of(self._rows.shape, y)
         self.d = self._rows.d
@@ -90,7 +85,7 @@ class SparseStream:
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y), written out: few at a time where d is large."""
-        size = max(1, min(ROWS, NUMBERS // self.d)) if rows is None else rows
+        size = written_out(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
@@ -98,6 +93,11 @@ class SparseStream:
         size = ROWS if rows is None else whole_number("rows", rows, 1)
         for start in range(0, len(self.y), size):
             yield self._rows[start : start + size], self.y[start : start + size]
+
+
+def written_out(d: int) -> int:
+    """How many rows of d features are written out at a time."""
+    return max(1, min(ROWS, NUMBERS // d))
 
 
 def fill_of(absent: str) -> float:
@@ -110,16 +110,21 @@ def fill_of(absent: str) -> float:
 
 
 def _from_scipy(X: Any, fill: float) -> SparseRows:
+    if not hasattr(X, "tocsr"):
+        raise DataError(
+            f"X must be a scipy.sparse matrix, got a {type(X).__name__}: make a "
+            "kh.streams.ArrayStream(X, y) of rows that are written out"
+        )
     if len(X.shape) != 2 or X.shape[1] < 1:
         raise DataError(f"X must be a table of rows and features, got shape {X.shape}")
     matrix = X.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's stays as it is
         matrix.sum_duplicates()
-    return checked(matrix.indptr, matrix.indices, real_numbers("X", matrix.data), X.shape[1], fill)
+    return _checked(matrix.indptr, matrix.indices, real_numbers("X", matrix.data), X.shape[1], fill)
 
 
-def checked(
+def _checked(
     bounds: NDArray[np.integer],
     indices: NDArray[np.integer],
     values: NDArray[np.floating],

@@ -19,7 +19,7 @@ from keyhole.streams.columns import numbers
 from keyhole.streams.opening import Opened
 from keyhole.streams.request import Assumption, Request
 from keyhole.streams.several import SeveralTables
-from keyhole.streams.sparse import NUMBERS, ROWS, fill_of
+from keyhole.streams.sparse import ROWS, fill_of, written_out
 from keyhole.streams.survey import Role, Wanted, survey
 from keyhole.streams.svmlight import INDICES, LABEL, VALUES, SvmlightTable
 from keyhole.streams.tables import Batch, Table, wanted_rows
@@ -128,7 +128,7 @@ class SparseFileStream:
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y), written out: few at a time where d is large."""
-        size = max(1, min(ROWS, NUMBERS // self.d)) if rows is None else rows
+        size = written_out(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:

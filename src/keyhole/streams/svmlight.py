@@ -3,7 +3,7 @@
     1.5 3:0.2 17:1 # a comment
     -1 qid:4 1:0.5
 
-Arrow reads a block of lines at once; Python names the line that went wrong. The pairs, 12 bytes
+Arrow reads a block of lines at once; Python names the line that went wrong. The pairs, 16 bytes
 each, are kept: text is not taken apart once more in every pass.
 """
 
