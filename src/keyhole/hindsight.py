@@ -18,7 +18,7 @@ from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
 from keyhole.errors import true_or_false
 from keyhole.hindsight_columns import Said
 from keyhole.hindsight_cost import Deal, deal_of
-from keyhole.hindsight_screen import ALL, KEPT, Screening, search_screened
+from keyhole.hindsight_screen import Screening, search_screened, usually_kept
 from keyhole.memory import refuse_beyond_memory
 from keyhole.prices import Money, Prices
 from keyhole.problem import (
@@ -129,8 +129,9 @@ def hindsight(
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
     screen
-        How many features to search among; None: all, or 256 where there are more than 4,096. Not
-        with the past, `cost` or `worth`.
+        How many features to search among; None: all, or 256 where there are more than 4,096 (down
+        to 32, or 4 k, from 131,072 features on: memory is d times this). Not with the past, `cost`
+        or `worth`.
     progress
         Called with a few words while a stream of many features is read.
 
@@ -176,7 +177,7 @@ def hindsight(
         return whole.best(most, seconds) if deal is None else whole.best_for(deal, seconds)
     most = sparsity(cast(int, k), stream.d)
     if kept is None:
-        kept = stream.d if stream.d <= ALL else KEPT
+        kept = usually_kept(stream.d, most)
     if kept >= stream.d:
         return summed(stream, intercept, past).best(most, seconds)
     return _screened(stream, most, max(kept, most), intercept, seconds, progress)

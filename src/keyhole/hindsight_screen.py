@@ -12,7 +12,8 @@ from keyhole.hindsight_columns import Columns, Passes, Said, column_moments, pro
 from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import BlockStream, Floats, Indices, Interval
 
-KEPT = 256  # features that are searched among, unless told otherwise
+KEPT, FEWEST = 256, 32  # features that are searched among, unless told otherwise
+PRODUCTS = 2**25  # of those with all features: 256 MB; fewer are kept of very many features
 ALL = 4096  # features up to which nothing is screened away, unless told otherwise
 DEPENDENT = 1e-10  # of a square: less than this beside others counts as nothing
 COPY = 1e-12
@@ -52,6 +53,17 @@ class Found:
     weights: Floats
     loss: Interval
     screening: Screening
+
+
+def usually_kept(d: int, k: int) -> int:
+    """How many of d features are searched among unless told otherwise; d where that is all.
+
+    >>> [usually_kept(d, 4) for d in (4_096, 100_000, 1_000_000)]
+    [4096, 256, 33]
+    """
+    if d <= ALL:
+        return d
+    return max(4 * k, FEWEST, min(KEPT, PRODUCTS // d))
 
 
 def screening_bytes(d: int, kept: int) -> float:

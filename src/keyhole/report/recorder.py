@@ -13,7 +13,7 @@ from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
 from keyhole.hindsight import Hindsight, Prefix, best_of_each, hindsight
-from keyhole.hindsight_screen import ALL, KEPT, screening_bytes
+from keyhole.hindsight_screen import ALL, screening_bytes, usually_kept
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
@@ -193,7 +193,7 @@ class Recorder:
         """Whether all rounds can be searched by screening, where features have too many pairs."""
         d = self._stream.d
         whole = self._learner.problem.prices is None and rounds == self._stream.rounds
-        return whole and d > ALL and fits(screening_bytes(d, KEPT))
+        return whole and d > ALL and fits(screening_bytes(d, usually_kept(d, self._k)))
 
     def _best_models(self, say: Stage) -> tuple[list[Hindsight], Hindsight | None, Prefix | None]:
         """The best models of the rounds up to some ends of bins, the last one of all rounds.
