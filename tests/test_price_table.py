@@ -247,7 +247,9 @@ def test_a_table_in_a_problem_costs_what_its_parts_cost(table: kh.PriceTable) ->
 
 def _flats(folder: Path) -> kh.streams.FileStream:
     rows = "id,age,city,heat,rent\n1,31,Berlin,gas,800\n2,5,Paris,oil,1100\n3,9,Rome,gas,700\n"
-    return read(_file(folder, rows, "flats.csv"), target="rent", ignore=["id"])
+    stream = read(_file(folder, rows, "flats.csv"), target="rent", ignore=["id"])
+    assert isinstance(stream, kh.streams.FileStream)
+    return stream
 
 
 FLATS = "feature,price,panel,needs\nid,1\nrent,9,visit\nage,0.50,visit\nvisit,2\n"

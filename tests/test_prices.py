@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.game.block_play import play_rounds
+from keyhole.game.board import Board
 from keyhole.game.playing import Game
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.prices import Prices, price_list
@@ -207,10 +208,8 @@ def _play(learner: kh.Learner, X: Floats, y: Floats, in_blocks: bool) -> kh.Ledg
 
 def test_the_width_of_what_was_bought_is_that_of_the_widest_set() -> None:
     learner = Buys(_priced())
-    assert play_rounds(learner.problem, learner, 1, np.ones((2, 4)), np.zeros(2)).bought.shape == (
-        2,
-        learner.problem.width,
-    )
+    played = play_rounds(learner.problem, learner, 1, np.ones((2, 4)), np.zeros(2), Board())
+    assert played.bought.shape == (2, learner.problem.width)
 
 
 def test_books_in_money_and_without_prices_in_reads() -> None:

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.exact.priced import best_for_money
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.sums.gram import Gram, LeastSquares
+from keyhole.blocks.sums.gram import Gram, LeastSquares, gram_bytes
 from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
 from keyhole.display import Cell, counted, few, html_table
 from keyhole.errors import true_or_false
+from keyhole.hindsight_columns import Said
 from keyhole.hindsight_cost import Deal, deal_of
+from keyhole.hindsight_screen import Screening, search_screened, usually_kept
+from keyhole.memory import refuse_beyond_memory
 from keyhole.prices import Money, Prices
 from keyhole.problem import (
     BlockStream,
@@ -45,7 +48,8 @@ class Hindsight:
     `cost` is what the model costs per example, None without prices; k is d where any number of
     features may be bought. With `worth`, the model is the best by worth * loss + money of all
     rounds: that is `total`, an interval when the search was cut short, and `loss` is that of the
-    model found.
+    model found. `screening` says which features were searched among where not all were, and what is
+    known about the others; `loss.low` holds for all of them.
     """
 
     rounds: int
@@ -58,6 +62,7 @@ class Hindsight:
     cost: float | None = None
     worth: float | None = None
     total: Interval | None = None
+    screening: Screening | None = None
 
     @property
     def support(self) -> Indices:
@@ -107,6 +112,8 @@ def hindsight(
     intercept: bool = True,
     past: bool = False,
     seconds: float = 10.0,
+    screen: int | None = None,
+    progress: Said | None = None,
 ) -> Hindsight:
     """The best linear model of a whole stream: of k features, for a cost, or for what it is worth.
 
@@ -120,10 +127,18 @@ def hindsight(
     In the first rounds, where there is no such label yet, p_t is the mean of that input. It is what
     a learner could do that remembers labels, and the yardstick for streams whose order matters.
 
+    Of more than 4,096 features not all pairs can be kept: the features that go best with the labels
+    and with what earlier models leave are searched, and everything that was screened away is
+    bounded. Memory is then d x `screen`, and the stream is read four times, or once for every 256
+    features more where all pairs outside are compared. That is done where it takes at most 10^10
+    multiplications for each of the `seconds` (rows x d^2; of sparse rows pairs x d); without it,
+    models of two or more features outside are bounded by 0 only, and those of a single one by
+    `screening.lows[1]`.
+
     Parameters
     ----------
     stream
-        The stream; read once, O(d^2) memory.
+        The stream; read once, O(d^2) memory; of more than 4,096 features see above.
     k
         Most non-zero weights, those of free features included. With prices it may be left out: then
         money alone limits models, and free features are always in.
@@ -141,6 +156,12 @@ def hindsight(
         Whether models may look at earlier labels.
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
+    screen
+        How many features to search among; None: all, or 256 where there are more than 4,096 (down
+        to 32, or 4 k, from 131,072 features on: memory is d times this). Not with the past, `cost`
+        or `worth`.
+    progress
+        Called with a few words while a stream of many features is read.
 
     Returns
     -------
@@ -173,10 +194,35 @@ def hindsight(
     """
     refuse_unless_stream(stream, blocks=True)
     deal = deal_of(stream, k, cost, prices, worth)
-    if deal is not None:
-        return summed(stream, intercept, past).best_for(deal, seconds)
+    kept = None if screen is None else whole_number("screen", screen, 1)
+    if deal is not None or true_or_false("past", past):
+        if kept is not None:
+            raise ProblemError(
+                "screen is not for models with prices or with the past: leave it out"
+            )
+        whole = summed(stream, intercept, past)
+        most = 0 if deal is not None else sparsity(cast(int, k), stream.d)
+        return whole.best(most, seconds) if deal is None else whole.best_for(deal, seconds)
     most = sparsity(cast(int, k), stream.d)
-    return summed(stream, intercept, past).best(most, seconds)
+    if kept is None:
+        kept = usually_kept(stream.d, most)
+    if kept >= stream.d:
+        return summed(stream, intercept, past).best(most, seconds)
+    return _screened(stream, most, max(kept, most), intercept, seconds, progress)
+
+
+def _screened(
+    stream: BlockStream, k: int, kept: int, intercept: bool, seconds: float, said: Said | None
+) -> Hindsight:
+    found = search_screened(
+        stream, k, kept, centred=intercept, seconds=max(seconds, 0.0), said=said
+    )
+    columns, weights = found.columns, np.zeros(stream.d)
+    weights[found.support] = found.weights
+    constant = columns.mean_y - float(columns.mean_x @ weights) if intercept else 0.0
+    return Hindsight(
+        columns.n, k, found.loss, weights, constant, columns.yy, screening=found.screening
+    )
 
 
 def summed(stream: BlockStream, intercept: bool, past: bool) -> Prefix:
@@ -279,6 +325,11 @@ class Sums:
     """Sums over the rounds so far, with those of the past if asked: prefixes are made of them."""
 
     def __init__(self, d: int, *, past: bool) -> None:
+        refuse_beyond_memory(
+            f"a table of all pairs of {d:,} features",
+            gram_bytes(d),
+            "kh.hindsight(stream, k), without prices and without the past, keeps a few of them",
+        )
         self._gram = Gram(d)
         self._past = PastSums(d) if true_or_false("past", past) else None
 

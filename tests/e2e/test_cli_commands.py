@@ -100,7 +100,7 @@ def test_simulate_writes_what_it_says(cli: Cli, tmp_path: Path, kind: str) -> No
     found = answer(cli("simulate", kind, *options, "--out", path))
     stream = kh.streams.read(path, target="label")
     assert (found["rows"], found["features"]) == (stream.rounds, stream.d) == (200, stream.d)
-    assert set(found["weights"]) <= set(stream.names)
+    assert set(found["weights"]) <= set(stream.names or ())
     assert found["weights"]
 
 

@@ -64,9 +64,10 @@ def flats(folder: Path, prices: str = "good") -> tuple[object, ...]:
     return (path, "--target", "rent", "--ignore", "id", "--prices", folder / f"{prices}.csv")
 
 
-def problem_of(folder: Path, k: int, budget: float) -> tuple[kh.streams.FileStream, kh.Problem]:
+def problem_of(folder: Path, k: int, budget: float) -> tuple[kh.streams.ReadStream, kh.Problem]:
     """The same with the library."""
     stream = kh.streams.read(folder / "flats.csv", target="rent", ignore=["id"])
+    assert stream.names is not None
     table = kh.read_prices(folder / "good.csv").fitted(stream.names, stream.groups, ["id", "rent"])
     return stream, kh.Problem(stream.d, k, budget, stream.names, prices=table)
 
@@ -232,6 +233,7 @@ def test_simulated_price_lists_are_read_again(cli: Cli, tmp_path: Path, kind: st
     done = cli("simulate", kind, "--rows", 60, "--out", rows, "--prices", prices, "--seed", 2)
     assert done.returncode == 0, done.stderr
     stream = kh.streams.read(rows, target="y")
+    assert stream.names is not None
     table = kh.read_prices(prices).fitted(stream.names, stream.groups, ["y"])
     problem = kh.Problem(stream.d, 1, 10**6, stream.names, prices=table)
     if kind == "clinic":

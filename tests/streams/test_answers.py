@@ -8,12 +8,12 @@ import pytest
 
 import keyhole as kh
 from keyhole.optional_imports import extra
-from keyhole.streams import FileStream, collect, read
+from keyhole.streams import ReadStream, collect, read
 
 pa: Any = extra("pyarrow", "files")
 
 
-def opened(values: list[Any], form: str, folder: Path, **how: Any) -> FileStream:
+def opened(values: list[Any], form: str, folder: Path, **how: Any) -> ReadStream:
     if form == "frame":
         given = [None if value == "" else value for value in values]
         return read(pa.table({"a": list(range(len(values))), "y": given}), target="y", **how)

@@ -15,7 +15,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.optional_imports import extra
-from keyhole.streams import FileStream, collect, read, write
+from keyhole.streams import FileStream, ReadStream, collect, read, write
 
 arrow: Any = extra("pyarrow", "files")
 pd: Any = extra("pandas", "dev")
@@ -116,7 +116,7 @@ SOURCES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def same(stream: FileStream) -> None:
+def same(stream: ReadStream) -> None:
     assert stream.names == NAMES
     assert (stream.d, stream.rounds, stream.left_out) == (7, 4, 1)
     got_X, got_y = collect(stream)
@@ -217,6 +217,7 @@ def test_a_column_without_any_value_is_always_absent(tmp_path: Path) -> None:
 def test_single_precision_stays_where_it_is_exact(types: list[str], expected: Any) -> None:
     columns = [np.array([0, 1, 1]).astype(t) for t in types]
     stream = read(arrow.table({"a": columns[0], "b": columns[1], "y": [1.0, 2, 3]}), target="y")
+    assert isinstance(stream, FileStream)
     assert stream.dtype == expected
     block, labels = next(stream.blocks())
     assert block.dtype == expected

@@ -20,7 +20,9 @@ from keyhole.streams.request import Request, told
 def made(folder: Path, data: str | bytes, **arguments: Any) -> FileStream:
     path = folder / "t.csv"
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return read(path, **{"target": "y", **arguments})
+    stream = read(path, **{"target": "y", **arguments})
+    assert isinstance(stream, FileStream)
+    return stream
 
 
 def whats(stream: FileStream) -> list[str]:

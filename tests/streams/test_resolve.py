@@ -74,6 +74,7 @@ def test_no_feature_is_left_unwritten() -> None:
         frame = pyarrow.table({**table, "y": np.arange(6.0)})
         try:
             first = read(frame, target="y")
+            assert first.names is not None
             order = rng.permutation(first.d)[: rng.integers(1, first.d + 1)]
             again = read(frame, target="y", features=[first.names[j] for j in order])
             X = kh.streams.collect(again)[0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 import keyhole as kh
-from keyhole.streams import ArrayStream, GeneratedStream, collect, read, write
+from keyhole.streams import ArrayStream, FileStream, GeneratedStream, collect, read, write
 
 SUFFIXES = [".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".feather"]
 
@@ -54,6 +54,7 @@ def test_columns_and_nameless_features(suffix: str, tmp_path: Path) -> None:
     write(ArrayStream(np.eye(2, dtype=np.float32), [1.0, 2.0]), path)
     again = read(path, target="y")
     assert again.names == ("x0", "x1")
+    assert isinstance(again, FileStream)
     assert again.dtype == (np.float64 if "sv" in suffix else np.float32)
 
 

@@ -35,7 +35,7 @@ class RecentRows(Observer):
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Keep what was bought."""
         last = slice(-RECENT, None)
-        X, bought = played.X[last], played.bought[last]
+        X, bought = np.asarray(played.rows[last]), played.bought[last]
         row, place = np.nonzero(bought >= 0)
         seen = np.full(X.shape, np.nan)
         seen[row, bought[row, place]] = X[row, bought[row, place]]

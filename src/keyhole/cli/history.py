@@ -72,6 +72,7 @@ def open_history(
     request = dataclasses.replace(
         request_of(reading.csv, source.target),
         features=source.stream.names,
+        n_features=None if source.stream.names else source.stream.d,
         positive=source.answers,
         yes_no=None if source.answers else False,
     )

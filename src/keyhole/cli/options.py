@@ -92,8 +92,9 @@ class FileOptions:
         typer.Argument(
             metavar="[FILE]...",
             show_default=False,
-            help="CSV (may be compressed), Parquet, Arrow or spreadsheet; - reads standard input. "
-            "A folder, or several files, must share their columns. Default: the simulated clinic.",
+            help="CSV (may be compressed), Parquet, Arrow, svmlight (its target is `label`) or "
+            "spreadsheet; - reads standard input. A folder, or several files, must share their "
+            "columns. Default: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
@@ -164,6 +165,26 @@ class CsvOptions:
             "--sheet", metavar="NAME", help="Sheet of the spreadsheet; default: the first."
         ),
     ] = None
+    zero_based: Annotated[
+        bool | None,
+        typer.Option(
+            "--zero-based/--no-zero-based",
+            help="Whether indices of sparse rows begin with 0, or with 1.",
+            show_default="with 1 in svmlight unless 0 occurs",
+        ),
+    ] = None
+    n_features: Annotated[
+        int | None,
+        typer.Option("--n-features", min=1, metavar="N", help="How many sparse rows have."),
+    ] = None
+    absent: Annotated[
+        str,
+        typer.Option(
+            "--absent",
+            metavar="MEANING",
+            help="What a feature is that a sparse row has no pair for: zero or unknown.",
+        ),
+    ] = "zero"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from keyhole.cli.options import CsvOptions, ReadOptions
 from keyhole.cli.progress import staged
 from keyhole.errors import printable
-from keyhole.streams.files import FileStream, read_request
+from keyhole.streams.files import ReadStream, read_request
 from keyhole.streams.request import Request, told
 from keyhole.streams.words import COMMAND
 
@@ -36,7 +36,7 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
     )
 
 
-def read_files(files: Sequence[str], request: Request, title: str) -> FileStream:
+def read_files(files: Sequence[str], request: Request, title: str) -> ReadStream:
     """The stream of some files; a line on standard error says what was assumed about them."""
     source = files[0] if len(files) == 1 else list(files)
     with staged(f"reading {title}") as stage:

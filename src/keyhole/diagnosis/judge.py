@@ -12,6 +12,7 @@ from keyhole import theory
 from keyhole.blocks.draw.sampling import inclusion_uniform
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.estimates import available_case
+from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.redundancy import Dependence, dependence
 from keyhole.blocks.sums.second_moments import second_moments
@@ -20,6 +21,7 @@ from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
 from keyhole.diagnosis.sums import StreamSums
 from keyhole.learners.dantzig import default_burn_in
+from keyhole.memory import refuse_beyond_memory
 from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem, refuse_unless_stream
 
 VIEWS = 100  # of a pair: its correlation is then known to about 0.1
@@ -64,6 +66,11 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     """
     refuse_unless_stream(stream, blocks=True)
     problem = Problem(stream.d, k, budget, stream.names)
+    refuse_beyond_memory(
+        f"a diagnosis, which compares every pair of {stream.d:,} features,",
+        gram_bytes(stream.d, copies=4),
+        "kh.hindsight(stream, k) screens such streams, and kh.play needs no diagnosis",
+    )
     sums = StreamSums(stream.d)
     for X, y in stream.blocks():
         sums.add(X, y)

@@ -7,10 +7,10 @@ import secrets
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.errors import shortened
 from keyhole.game.block_play import Answer
+from keyhole.game.observer import Rows
 from keyhole.game.poison import poisoned
 from keyhole.game.referee import play_round
 from keyhole.problem import (
@@ -82,7 +82,7 @@ class Audit:
         problem: Problem,
         learner: BlockLearner,
         twin: Learner,
-        rows: tuple[int, NDArray[np.floating], Floats],
+        rows: tuple[int, Rows, Floats],
         answer: Answer,
     ) -> None:
         """BudgetError if this block is drawn and the learner's copy does not play it alike.
@@ -93,7 +93,7 @@ class Audit:
             return
         first, X, y = rows
         name = type(learner).__name__
-        hidden = poisoned(X, answer.bought, self._random)
+        hidden = poisoned(np.asarray(X), answer.bought, self._random)
         for i, (x, label) in enumerate(zip(hidden, y.tolist(), strict=True)):
             number, bought = first + i, answer.bought[i][answer.bought[i] >= 0]
             try:

@@ -1,12 +1,15 @@
 """The referee of block play: what a learner is handed, and what is checked when it comes back.
 
 A learner that plays blocks is handed whole rows. They are copies, of exactly this block: neither
-the stream's memory nor a later row can be reached from them. What it wrote down as bought is
+the stream's memory nor a later row can be reached from them. Lazy rows are written out on a board,
+which holds no other rows either and is wiped before the next. What it wrote down as bought is
 checked here; that it read nothing else is tried by the audit and proven by `keyhole.testing`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +17,10 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.jit.clock import clock
 from keyhole.errors import shortened
+from keyhole.game.board import Board
+from keyhole.game.observer import Rows
 from keyhole.game.referee import overspent, real_prediction
+from keyhole.lazy_rows import are_lazy
 from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
 
 
@@ -27,16 +33,17 @@ class Answer(NamedTuple):
 
 
 def play_rounds(
-    problem: Problem, learner: BlockLearner, first: int, X: NDArray[np.floating], y: Floats
+    problem: Problem, learner: BlockLearner, first: int, X: Rows, y: Floats, board: Board
 ) -> Answer:
     """Have a learner play a block of rounds, `first` and those after it."""
     name, n = type(learner).__name__, len(y)
     last = first + n - 1
-    rows, labels = np.array(X, order="C"), y.copy()
+    labels = y.copy()
     bought = np.full((n, problem.width), -1, dtype=np.int32)
-    began = clock()
-    predicted = learner.advance(rows, labels, bought)
-    seconds = clock() - began
+    with _copied(X, board) as rows:
+        began = clock()
+        predicted = learner.advance(rows, labels, bought)
+        seconds = clock() - began
     if labels.tobytes() != y.tobytes():
         raise BudgetError(f"rounds {first} to {last}: {name}.advance changed the labels")
     y_hat = _predictions(learner, first, n, predicted)
@@ -50,6 +57,16 @@ def play_rounds(
             f"{shortened(learner.round)}"
         )
     return Answer(y_hat, written, seconds)
+
+
+@contextmanager
+def _copied(X: Rows, board: Board) -> Iterator[NDArray[np.floating]]:
+    """Rows that a learner may have: a copy, or laid out on the board."""
+    if are_lazy(X):
+        with board.laid_out(X) as rows:
+            yield rows
+    else:
+        yield np.array(X, order="C")
 
 
 def _predictions(learner: BlockLearner, first: int, n: int, predicted: object) -> Floats:

@@ -7,18 +7,22 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.lazy_rows import LazyRows
 from keyhole.problem import Floats, Learner
+
+Rows = NDArray[np.floating] | LazyRows
 
 
 class PlayedBlock(NamedTuple):
     """Consecutive rounds as nature saw them: whole rows, labels, predictions, what was bought.
 
     `bought` has a row per round: feature indices, ascending, then -1. `ends`, if intervals were
-    asked for, has their low and high ends.
+    asked for, has their low and high ends. Of a sparse stream `rows` are as they came, and X writes
+    them out, each time it is asked for.
     """
 
     first_round: int
-    X: NDArray[np.floating]
+    rows: Rows
     y: Floats
     y_hat: Floats
     bought: NDArray[np.int32]
@@ -30,11 +34,16 @@ class PlayedBlock(NamedTuple):
         losses: Floats = (self.y - self.y_hat) ** 2
         return losses
 
+    @property
+    def X(self) -> NDArray[np.floating]:
+        """The rows as an array of rounds x d."""
+        return np.asarray(self.rows)
+
     def part(self, start: int, stop: int) -> PlayedBlock:
         """Some of the rounds, counted from 0 within the block; views, not copies."""
         return PlayedBlock(
             self.first_round + start,
-            self.X[start:stop],
+            self.rows[start:stop],
             self.y[start:stop],
             self.y_hat[start:stop],
             self.bought[start:stop],

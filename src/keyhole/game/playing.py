@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 from keyhole.blocks.jit.clock import clock
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
+from keyhole.game.board import FEWEST, Board, rows_of_board
 from keyhole.game.history import study_first
-from keyhole.game.observer import Observer, PlayedBlock
+from keyhole.game.observer import Observer, PlayedBlock, Rows
 from keyhole.game.progress_line import Progress, ten_times_a_second
 from keyhole.game.referee import (
     play_round,
     problem_of,
     refuse_another_problem,
 )
+from keyhole.lazy_rows import LazyRow, are_lazy, has_lazy_blocks
 from keyhole.ledger import Ledger, next_checkpoint
 from keyhole.prediction_interval import a_coverage
 from keyhole.problem import (
     BlockLearner,
     BlockStream,
+    DataError,
     Floats,
     Learner,
     Round,
@@ -49,9 +52,18 @@ def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
     """
     problem = problem_of(learner)
     refuse_other_features(problem, stream)
-    for number, (x, y) in enumerate(stream, start=learner.round + 1):
+    for number, (x, y) in enumerate(_rows(stream), start=learner.round + 1):
         yield play_round(problem, learner, number, x, y)
         refuse_another_problem(problem, learner)
+
+
+def _rows(stream: Stream) -> Iterator[tuple[NDArray[np.floating] | LazyRow, float]]:
+    """The rows of a stream, not written out where it has lazy ones."""
+    if not has_lazy_blocks(stream):
+        yield from stream
+        return
+    for X, y in stream.lazy_blocks():
+        yield from zip(_single(X), y.tolist(), strict=True)
 
 
 def play(
@@ -146,13 +158,22 @@ def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
             if ledger.rounds == limit:
                 return
         return
-    for X, labels in stream.blocks():
+    for X, labels in _blocks(stream):
         if game.enough():
             return
         left = None if limit is None else limit - ledger.rounds
         game.play_block(X[:left], labels[:left])
         if ledger.rounds == limit:
             return
+
+
+def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
+    """The blocks of a stream; lazy ones only as long as observers can have them written out."""
+    room = rows_of_board(stream.d) or FEWEST
+    if has_lazy_blocks(stream):
+        yield from stream.lazy_blocks(room)
+    else:
+        yield from stream.blocks()
 
 
 class Game:
@@ -187,6 +208,7 @@ class Game:
         self._audit = audit if isinstance(audit, Audit) else Audit(audit)
         self._learner = learner
         self._block_learner = learner if in_blocks and plays_blocks(learner) else None
+        self._board = Board()
         self._observers = tuple(observers)
         self._report = ten_times_a_second(progress, self.ledger)
         self._round = learner.round  # the last one
@@ -205,9 +227,10 @@ class Game:
         else:
             self._play_single(x, y)
 
-    def play_block(self, X: NDArray[np.floating], y: Floats) -> None:
-        """Play a round for each row."""
-        rows, labels = rows_and_labels(X, y, self.problem.d)
+    def play_block(self, X: Rows, y: Floats) -> None:
+        """Play a round for each row; lazy rows only as many at a time as a board holds."""
+        rows, labels = _rows_and_labels(X, y, self.problem.d)
+        room = rows_of_board(self.problem.d) if are_lazy(rows) else len(labels)
         labels = labels.copy()  # the referee's own
         n, start = len(labels), 0
         bought = np.full((n, self.problem.width), -1, dtype=np.int32)
@@ -217,9 +240,9 @@ class Game:
         due = [_due(observer, 0, n) for observer in self._observers]  # when it has to know more
         while start < n:
             # Not past a checkpoint: supports are taken where single rounds take them.
-            stop = min(n, start + self._checkpoint - self._round, *due)
+            stop = min(n, start + self._checkpoint - self._round, start + (room or n), *due)
             part = played.part(start, stop)
-            if self._block_learner is None:
+            if self._block_learner is None or not room:
                 self._play_singles(part)
             else:
                 self._advance(self._block_learner, part)
@@ -239,23 +262,24 @@ class Game:
             finite_label(y)
         self._calibrate()
         first, twin = part.first_round, self._audit.copy_of(learner)
-        answer = play_rounds(self.problem, learner, first, part.X, part.y)
+        answer = play_rounds(self.problem, learner, first, part.rows, part.y, self._board)
         part.y_hat[:], part.bought[:] = answer.y_hat, answer.bought
         if twin is not None:
-            self._audit.look(self.problem, learner, twin, (first, part.X, part.y), answer)
+            self._audit.look(self.problem, learner, twin, (first, part.rows, part.y), answer)
         self.ledger.seconds += answer.seconds
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
         self._enter_intervals(part.y_hat, part.y, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
-        rows = zip(part.X.astype(np.float64, copy=False), part.y.tolist(), strict=True)
-        for i, (x, y) in enumerate(rows):
+        for i, (x, y) in enumerate(zip(_single(part.rows), part.y.tolist(), strict=True)):
             played = self._play_single(x, y, None if part.ends is None else part.ends[i : i + 1])
             part.y_hat[i] = played.y_hat
             part.bought[i, : len(played.features)] = played.features
 
-    def _play_single(self, x: NDArray[np.floating], y: float, ends: Floats | None = None) -> Round:
+    def _play_single(
+        self, x: NDArray[np.floating] | LazyRow, y: float, ends: Floats | None = None
+    ) -> Round:
         self._calibrate()
         began = clock()
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
@@ -290,6 +314,26 @@ class Game:
             self.ledger.mark(self._learner.weights)
             self._checkpoint = next_checkpoint(self._round)
         self._report()
+
+
+def _rows_and_labels(X: Rows, y: Floats, d: int) -> tuple[Rows, Floats]:
+    """A row of d features for each label, or a DataError."""
+    if not are_lazy(X):
+        return rows_and_labels(X, y, d)
+    labels = real_numbers("y", y).astype(np.float64, copy=False)
+    if labels.shape != X.shape[:1] or X.shape[1] != d:
+        raise DataError(
+            f"a block needs {d} features per row and one label for each, "
+            f"got rows of shape {X.shape} and y of shape {labels.shape}"
+        )
+    return X, labels
+
+
+def _single(X: Rows) -> Iterator[NDArray[np.floating] | LazyRow]:
+    """Rows, one at a time; those that are written out in double precision."""
+    if are_lazy(X):
+        return (X.row(i) for i in range(len(X)))
+    return iter(np.asarray(X).astype(np.float64, copy=False))
 
 
 def _due(observer: Observer, told: int, n: int) -> int:

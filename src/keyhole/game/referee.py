@@ -7,10 +7,13 @@ over is copied: nothing that it changes later changes the books.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
+from keyhole.lazy_rows import LazyRow, is_lazy_row
 from keyhole.problem import (
     BudgetError,
     DataError,
@@ -25,9 +28,13 @@ from keyhole.problem import (
     real_numbers,
 )
 
+Row = NDArray[np.floating] | LazyRow
 
-def sell(problem: Problem, ticket: Ticket, x: NDArray[np.floating]) -> Observation:
+
+def sell(problem: Problem, ticket: Ticket, x: Row) -> Observation:
     """What a ticket buys of the row x: a copy of x at its features and nothing else.
+
+    A sparse row is asked for these features, and never written out.
 
     Raises
     ------
@@ -103,20 +110,22 @@ def overspent(problem: Problem, number: int, features: Indices) -> str:
     )
 
 
-def _row(problem: Problem, x: NDArray[np.floating]) -> NDArray[np.floating]:
-    row = real_numbers("x", x)
+def _row(problem: Problem, x: Row) -> Row:
+    row: Row = x if is_lazy_row(x) else real_numbers("x", cast(NDArray[np.floating], x))
     if row.shape != (problem.d,):
         raise DataError(f"a row must have {problem.d} features, got shape {row.shape}")
     return row
 
 
-def _observed(ticket: Ticket, row: NDArray[np.floating], features: Indices) -> Observation:
-    return Observation(ticket, row[features].astype(np.float64, copy=False))  # [features] copies
+def _observed(ticket: Ticket, row: Row, features: Indices) -> Observation:
+    if isinstance(row, np.ndarray):
+        values = row[features].astype(np.float64, copy=False)  # [features] copies
+    else:
+        values = np.array(row.values_at(features), dtype=np.float64)
+    return Observation(ticket, values)
 
 
-def play_round(
-    problem: Problem, learner: Learner, number: int, x: NDArray[np.floating], y: float
-) -> Round:
+def play_round(problem: Problem, learner: Learner, number: int, x: Row, y: float) -> Round:
     """Play round `number` by the paper's protocol; the row never reaches the learner."""
     row, label = _row(problem, x), finite_label(y)
     ticket = learner.ask()

@@ -11,6 +11,7 @@ import numpy as np
 from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.hindsight import Hindsight, Prefix, Sums
+from keyhole.hindsight_screen import ALL
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.registry import make_learner
 from keyhole.ledger import Ledger
@@ -54,7 +55,7 @@ class Rival(Observer):
         """Play the same rows."""
         self.gave_up = self.gave_up or self.ledger.rounds + len(played.y) > self._most_rounds
         if not self.gave_up:
-            self._game.play_block(played.X, played.y)
+            self._game.play_block(played.rows, played.y)
 
     def finish(self, learner: Learner) -> None:
         """Close the books."""
@@ -128,7 +129,7 @@ class _Unsearched:
 
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The empty model; how much better the best one is, nobody has looked."""
-        how = f"not searched: {self.d:,} features take too much memory"
+        how = f"not searched: pairs of {self.d:,} features are too many"
         return Hindsight(
             self.rounds,
             k,
@@ -179,8 +180,11 @@ class LabelObserver(Observer):
 
 
 def prefix_observer(d: int, ends: Sequence[int], *, intercept: bool) -> AnyPrefixes:
-    """What hindsight is worked out from: second moments, or labels alone if those do not fit."""
-    fit = fits(gram_bytes(d, copies=len(ends) + 6))
+    """What hindsight is worked out from: second moments, or labels alone if those do not fit.
+
+    Of more than 4,096 features they would take too long, too: `hindsight` screens them.
+    """
+    fit = d <= ALL and fits(gram_bytes(d, copies=len(ends) + 6))
     return (PrefixObserver if fit else LabelObserver)(d, ends, intercept=intercept)
 
 

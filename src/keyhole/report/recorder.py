@@ -12,7 +12,8 @@ from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_su
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
-from keyhole.hindsight import Hindsight, Prefix, best_of_each
+from keyhole.hindsight import Hindsight, Prefix, best_of_each, hindsight
+from keyhole.hindsight_screen import ALL, screening_bytes, usually_kept
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
@@ -148,6 +149,7 @@ class Recorder:
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
         self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
+        self._screened = False
 
     def record(
         self,
@@ -192,6 +194,12 @@ class Recorder:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
 
+    def _can_screen(self, rounds: int) -> bool:
+        """Whether all rounds can be searched by screening, where features have too many pairs."""
+        d = self._stream.d
+        whole = self._learner.problem.prices is None and rounds == self._stream.rounds
+        return whole and d > ALL and fits(screening_bytes(d, usually_kept(d, self._k)))
+
     def _best_models(
         self, say: Stage
     ) -> tuple[list[Hindsight], list[Interval], Hindsight | None, Prefix | None]:
@@ -211,7 +219,18 @@ class Recorder:
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
             models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
-            return models, [model.loss for model in models], None, None
+            losses = [model.loss for model in models]
+            self._screened = self._can_screen(ends[-1])
+            if self._screened:
+                models[-1] = hindsight(
+                    self._stream,
+                    self._k,
+                    intercept=self._scope.centred,
+                    seconds=seconds,
+                    progress=say,
+                )
+                losses[-1] = models[-1].loss
+            return models, losses, None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         count, limit = len(prefixes), f"about {seconds:g} s"
         models = best_of_each(
@@ -306,23 +325,14 @@ class Recorder:
         )
 
     def _notes(self, rounds: int) -> tuple[str, ...]:
-        notes, problem = list[str](), self._learner.problem
+        notes = list[str]()
         if self._about.history:
             notes.append(
                 "The learner studied history before the first round; the baselines did not, and "
                 "nothing of it is in these figures."
             )
         if isinstance(self._prefixes, LabelObserver):
-            notes.append(
-                f"The best {self._k} features in hindsight were not searched for: tables of all "
-                f"pairs of {self._stream.d:,} features do not fit in memory. Regret is an interval "
-                "from 0 loss to the best constant."
-                + (
-                    ""
-                    if problem.prices is None
-                    else " The frontier is left out for the same reason."
-                )
-            )
+            notes.append(self._no_pairs())
         if self._scope.full and (self._full is None or self._full.gave_up):
             notes.append(self._no_full_information(rounds))
         if self._audit.share > 0:
@@ -331,6 +341,21 @@ class Recorder:
                 "copy that saw only what was bought, with the same result."
             )
         return tuple(notes)
+
+    def _no_pairs(self) -> str:
+        d = self._stream.d
+        if self._screened:
+            return (
+                f"{d:,} features have too many pairs: the best {self._k} in hindsight were "
+                "searched for among the most promising, with a bound for the others, and only at "
+                "the end. Before, regret is an interval from 0 loss to the best constant."
+            )
+        frontier = self._learner.problem.prices is not None
+        return (
+            f"The best {self._k} features in hindsight were not searched for: {d:,} features have "
+            "too many pairs. Regret is an interval from 0 loss to the best constant."
+            + (" The frontier is left out for the same reason." if frontier else "")
+        )
 
     def _no_full_information(self, rounds: int) -> str:
         d = self._stream.d

@@ -16,11 +16,13 @@ from keyhole.streams.clinic import clinic
 from keyhole.streams.clinic_prices import CLINIC_BUDGET, clinic_prices
 from keyhole.streams.dependent import dependent
 from keyhole.streams.drift import drifting, leaders, sign_flips, switching
-from keyhole.streams.files import FileStream, read
+from keyhole.streams.files import FileStream, ReadStream, read
 from keyhole.streams.measurements import linear_measurements
 from keyhole.streams.priced_suite import PRICED_SUITE, Priced, PricedCase, priced_suite
 from keyhole.streams.realizable_suite import REALIZABLE_SUITE, Setting, realizable_suite
 from keyhole.streams.simulate import Simulated, Truth, linear
+from keyhole.streams.sparse import SparseStream
+from keyhole.streams.sparse_files import SparseFileStream
 from keyhole.streams.synthetic import (
     dense,
     ill_conditioned,
@@ -43,8 +45,11 @@ __all__ = [
     "GeneratedStream",
     "Priced",
     "PricedCase",
+    "ReadStream",
     "Setting",
     "Simulated",
+    "SparseFileStream",
+    "SparseStream",
     "Truth",
     "agnostic_suite",
     "chain",

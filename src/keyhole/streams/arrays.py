@@ -54,18 +54,13 @@ class ArrayStream:
     """
 
     def __init__(self, X: ArrayLike, y: ArrayLike, names: Sequence[str] | None = None) -> None:
-        rows, labels = real_numbers("X", X), real_numbers("y", y)
+        if hasattr(X, "tocsr"):
+            raise DataError("X is a sparse matrix: make a kh.streams.SparseStream(X, y) of it")
+        rows = real_numbers("X", X)
         if rows.ndim != 2 or rows.shape[1] < 1:
             raise DataError(f"X must be a table of rows and features, got shape {rows.shape}")
-        if labels.shape != (len(rows),):
-            raise DataError(f"y must have one label per row: X {rows.shape}, y {labels.shape}")
-        if not np.isfinite(labels).all():
-            row = int(np.flatnonzero(~np.isfinite(labels))[0])
-            raise DataError(
-                f"y must be finite, got {labels[row]} in row {row}: leave such rows out"
-            )
         self.X = rows
-        self.y: Floats = labels.astype(np.float64, copy=False)
+        self.y: Floats = labels_of(rows.shape, y)
         self.d = rows.shape[1]
         self.names = feature_names(names, self.d)
         self.rounds: int | None = len(rows)
@@ -84,6 +79,17 @@ class ArrayStream:
         size = block_rows(self.d) if rows is None else whole_number("rows", rows, 1)
         for start in range(0, len(self.y), size):
             yield self.X[start : start + size], self.y[start : start + size]
+
+
+def labels_of(shape: tuple[int, ...], y: ArrayLike) -> Floats:
+    """A finite label for each row of X, which has this shape, or a DataError."""
+    labels = real_numbers("y", y)
+    if labels.shape != shape[:1]:
+        raise DataError(f"y must have one label per row: X {shape}, y {labels.shape}")
+    if not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"y must be finite, got {labels[row]} in row {row}: leave such rows out")
+    return labels.astype(np.float64, copy=False)
 
 
 class GeneratedStream:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from keyhole.errors import LARGEST, shortened
-from keyhole.problem import DataError, Floats, nearest, whole_number
+from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
 from keyhole.streams.answers import Answers, Positive
 from keyhole.streams.arrays import Block, block_rows, rows_of
 from keyhole.streams.codes import WORDS, find_codes
@@ -18,10 +18,43 @@ from keyhole.streams.opening import Opened, open_table
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
 from keyhole.streams.shown import shown_stream, stream_table
+from keyhole.streams.sparse_files import pair_columns, sparse_stream
 from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
 from keyhole.streams.tables import Batch, Table, wanted_rows
 
 SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
+
+
+class ReadStream(BlockStream, Protocol):
+    """What `read` returns: a `FileStream`, or a `SparseFileStream` of sparse rows."""
+
+    @property
+    def target(self) -> str | None:
+        """The name of the target."""
+
+    @property
+    def left_out(self) -> int:
+        """How many rows have no target."""
+
+    @property
+    def assumed(self) -> tuple[Assumption, ...]:
+        """What nobody said and the file shows."""
+
+    @property
+    def answers(self) -> Answers | None:
+        """What the two values of the target mean."""
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """By column, the features that it becomes."""
+
+    @property
+    def codes(self) -> dict[str, dict[float, int]]:
+        """By feature, the numbers that stand for no value."""
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """By column, how many cells of the last pass held an unknown level."""
 
 
 class FileStream:
@@ -219,7 +252,10 @@ def read(
     sheet: str | None = None,
     positive: Positive | Answers | None = None,
     yes_no: bool | None = None,
-) -> FileStream:
+    zero_based: bool | None = None,
+    n_features: int | None = None,
+    absent: str = "zero",
+) -> ReadStream:
     """A file, several of them or a dataframe as a stream of examples.
 
     Numbers are features as they are, true and false are 1 and 0, and a column of text becomes one
@@ -228,14 +264,17 @@ def read(
     A missing cell is absent when bought; of a categorical column, all its indicators are. Rows
     without a target are left out and counted in `left_out`.
 
+    A svmlight file, and a table with lists of `indices` and `values`, become sparse rows.
+
     Parameters
     ----------
     source
         The path of a CSV (also compressed), Parquet or Arrow IPC file or of a spreadsheet, told
-        apart by the first bytes; "-" for standard input, which like any pipe is copied to a
-        temporary file so that it can be read again; a folder or a pattern such as `parts/*.csv`, or
-        a list of paths: files with the same columns, one after the other; or a dataframe that
-        narwhals knows (pandas, polars, pyarrow, ...).
+        apart by the first bytes, or of a svmlight file, whose columns are label, indices and
+        values; "-" for standard input, which like any pipe is copied to a temporary file so that it
+        can be read again; a folder or a pattern such as `parts/*.csv`, or a list of paths: files
+        with the same columns, one after the other; or a dataframe that narwhals knows (pandas,
+        polars, pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -269,6 +308,14 @@ def read(
         Whether the target is about yes and no. None: a target of two texts, of true and false, or
         of 0 and 1 is, and other numbers are not. True: any two numbers are, and the larger is
         yes. False: true and false, and 0 and 1, are numbers. `answers` says what was decided.
+    zero_based
+        Of sparse rows: whether the first feature has the index 0, or 1. None: 0 in lists; in
+        svmlight files 0 if that index occurs, and otherwise 1, told in `assumed`.
+    n_features
+        Of sparse rows: how many features there are. None: as many as occur. Say it for a second
+        file, so that it has the features of the first.
+    absent
+        Of sparse rows: what a feature is that a row has no pair for, "zero" or "unknown".
 
     Guarantee
     ---------
@@ -311,11 +358,14 @@ def read(
             sheet,
             positive=positive,
             yes_no=yes_no,
+            zero_based=zero_based,
+            n_features=n_features,
+            absent=absent,
         ),
     )
 
 
-def read_request(source: object, request: Request) -> FileStream:
+def read_request(source: object, request: Request) -> ReadStream:
     """The same as `read`, with its arguments in a record."""
     limit = whole_number(request.words.name("most_levels"), request.most_levels, 1)
     _check_features(request.features)
@@ -329,11 +379,14 @@ def read_request(source: object, request: Request) -> FileStream:
         raise DataError(f"{error} ({line})") from None
 
 
-def _stream(opened: Opened, request: Request, limit: int) -> FileStream:
+def _stream(opened: Opened, request: Request, limit: int) -> ReadStream:
     table, target = opened.table, request.target
     ignore, categorical, features = request.ignore, request.categorical, request.features
     label = () if target is None else (target,)
     _check_names(table, (*label, *ignore, *categorical))
+    pairs = pair_columns(table, target, tuple(ignore))
+    if pairs is not None:
+        return sparse_stream(opened, pairs, request)
     if features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
         roles = {name: Role.LEVELS if name in categorical else Role.FREE for name in used}

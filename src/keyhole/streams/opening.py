@@ -14,6 +14,7 @@ from keyhole.streams.request import Assumption, Request
 from keyhole.streams.several import SeveralTables, files_of
 from keyhole.streams.sniff import HEAD, sniff
 from keyhole.streams.spreadsheet import sheet_of
+from keyhole.streams.svmlight import SvmlightTable, is_svmlight
 from keyhole.streams.tables import ArrowTable, FrameTable, ParquetTable, Table
 
 
@@ -106,8 +107,11 @@ def _file(path: str, request: Request) -> Opened:
             f"{origin.title} is no spreadsheet: it has no sheet {request.sheet!r}; leave out "
             f"{request.words.name('sheet')}"
         )
+    head = _head(origin)
+    if not assumed and is_svmlight(origin, head):
+        return Opened(SvmlightTable(origin, request.words, request.rounds), (), ())
     plain = "\t" if ".tsv" in origin.path.suffixes[-2:] else ","
-    found = sniff(_head(origin), request, plain)
+    found = sniff(head, request, plain)
     text = TextTable(origin, found.habits, request.words)
     return Opened(text, (text,), [*assumed, *found.assumed])
 

@@ -33,6 +33,9 @@ class Request:
     sheet: str | None = None
     positive: Positive | Answers | None = None
     yes_no: bool | None = None
+    zero_based: bool | None = None
+    n_features: int | None = None
+    absent: str = "zero"
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     words: Words = PYTHON

@@ -12,9 +12,11 @@ from typing import Any
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.columns import kind_of
+from keyhole.streams.svmlight import SUFFIXES as SVMLIGHT
 from keyhole.streams.tables import Batch, Left, Table
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods")
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", *SPREADSHEETS, *SVMLIGHT)
 PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 
 

@@ -77,13 +77,14 @@ def columns(path: Path, target: str, *, study: bool, decimal: str = ".") -> Colu
     separator = max(",;\t", key=head.count)
     if lines.strip() != head.strip():
         stream = read(path, target=target or None, separator=separator, decimal=decimal)
-        return Columns(stream.names, stream.groups, stream if study else None)
+        names = stream.names or tuple(f"x{j}" for j in range(stream.d))  # of sparse rows
+        return Columns(names, stream.groups, stream if study else None)
     if study:
         raise DataError("the file has no rows to learn from: add some, or name the features only")
-    names = [cell.strip() for cell in next(csv.reader(io.StringIO(head), delimiter=separator))]
-    if target and target not in names:
-        raise DataError(f"the file has no column {shortened(target)}: it has {shortened(names)}")
-    return Columns(tuple(name for name in names if name != target), None, None)
+    cells = [cell.strip() for cell in next(csv.reader(io.StringIO(head), delimiter=separator))]
+    if target and target not in cells:
+        raise DataError(f"the file has no column {shortened(target)}: it has {shortened(cells)}")
+    return Columns(tuple(name for name in cells if name != target), None, None)
 
 
 def _problem(form: FormData, found: Columns, target: str, folder: Path) -> Problem:
