@@ -29,6 +29,7 @@ from keyhole.service.routes import authorise
 from keyhole.service.sessions import COOKIE, SECONDS
 from keyhole.service.settings import Settings
 from keyhole.store import Store
+from keyhole.store.async_store import AsyncStore
 from keyhole.version import __version__
 
 LOG = logging.getLogger("keyhole.service")
@@ -117,6 +118,7 @@ def create_app(
         warmth.begin()
         yield
         warmth.stopping.set()
+        app.state.writing.close()
         ring.close()
 
     app = FastAPI(
@@ -133,6 +135,8 @@ def create_app(
     app.state.metrics, app.state.demo = metrics, demo
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
     app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
+    app.state.writing = AsyncStore(store)
+    app.include_router(api_tickets.quick)
     app.include_router(api_tickets.router)
     app.include_router(api_learners.router)
     _add_the_rest(app, warmth)

@@ -10,20 +10,10 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from numpy.typing import ArrayLike
-
-from keyhole.errors import (
-    ProblemError,
-    StoreError,
-    finite_label,
-    positive_number,
-    shortened,
-    whole_number,
-)
-from keyhole.prediction_interval import a_coverage
+from keyhole.errors import StoreError, positive_number, shortened
 from keyhole.problem import BlockStream, Learner, Problem
-from keyhole.store import log, making, requests
-from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
+from keyhole.store import log, making, verbs
+from keyhole.store.arguments import checked_name, checked_who, seconds
 from keyhole.store.database import open_database
 from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
@@ -31,16 +21,12 @@ from keyhole.store.records import Event, LearnerInfo, StoredTicket
 from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
 from keyhole.store.transfer import Parcel, export
+from keyhole.store.verbs import COVERAGE, Duration, Values
 from keyhole.store.verifying import verify
 from keyhole.store.writer import Writer
-from keyhole.ticket import Observation, Ticket
 from keyhole.warming import rehearse
 
 T = TypeVar("T")
-Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
-Duration = timedelta | float | None
-COVERAGE = 0.9  # of intervals, where none is said
-MOST = 100_000  # tickets at once: others wait meanwhile
 
 
 class Store:
@@ -214,13 +200,7 @@ class Store:
             Of these examples only, for learners that take them: `prices`, `without`, `known`,
             `budget`, as in `kh.AutoLearner.ask`.
         """
-        many = whole_number("count", count, 1)
-        if many > MOST:
-            raise ProblemError(f"count must be at most {MOST:,} at once, got {many:,}")
-        lasts = seconds("expires_in", expires_in)
-        what = ("ask", many, lasts, terms)
-        request = Request(name, requests.ask(many, terms, lasts), what, checked_who(who))
-        return self._answer(request, key)
+        return self._answer(verbs.ask(name, count, who, key, expires_in, terms))
 
     def fill(
         self,
@@ -241,11 +221,7 @@ class Store:
         `coverage` of rounds (see `interval` of learners; None before the first label, or where the
         learner makes none). `coverage=None` issues none.
         """
-        name, id = self._reader.owner(ticket)
-        share = None if coverage is None else a_coverage(coverage)
-        deed = requests.fill([(id, _filler(values))], share)
-        request = Request(name, deed, ("fill", id, values, share), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.fill(ticket, values, coverage, who, key))[0]
 
     def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
@@ -253,16 +229,11 @@ class Store:
         The same label again gives the first reply, another one is a ConflictError. So is a label
         for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
         """
-        label = finite_label(y)
-        name, id = self._reader.owner(ticket)
-        request = Request(name, requests.tell([(id, label)]), ("tell", id, label), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.tell(ticket, y, who, key))[0]
 
     def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Close a ticket whose label will never come; again changes nothing."""
-        name, id = self._reader.owner(ticket)
-        request = Request(name, requests.drop([id]), ("drop", id), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.drop(ticket, who, key))[0]
 
     def fill_many(
         self,
@@ -274,19 +245,13 @@ class Store:
         key: str | None = None,
     ) -> list[StoredTicket]:
         """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
-        many = [(read_id(id), _filler(values)) for id, values in rows.items()]
-        share = None if coverage is None else a_coverage(coverage)
-        what = ("fill", share, *((read_id(id), values) for id, values in rows.items()))
-        return self._answer(Request(name, requests.fill(many, share), what, checked_who(who)), key)
+        return self._answer(verbs.fill_many(name, rows, coverage, who, key))
 
     def tell_many(
         self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
     ) -> list[StoredTicket]:
         """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
-        many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
-        return self._answer(
-            Request(name, requests.tell(many), ("tell", *many), checked_who(who)), key
-        )
+        return self._answer(verbs.tell_many(name, labels, who, key))
 
     # Tickets and events
 
@@ -427,13 +392,12 @@ class Store:
     def _look(self, name: str, at: Callable[[Learner], T]) -> T:
         return self._writer.look(name, at)
 
-    def _submit(self, request: Request) -> list[str]:
+    def _submit(self, request: Request) -> Request:
         return self._writer.submit(request)
 
-    def _answer(self, request: Request, key: str | None) -> list[StoredTicket]:
-        request.key = checked_key(key)
-        return self._reader.by_id(self._submit(request))
+    def _answer(self, request: Request) -> list[StoredTicket]:
+        return self._replies(self._submit(request))
 
-
-def _filler(values: Values) -> Callable[[Ticket], Observation]:
-    return lambda ticket: ticket.fill(values)
+    def _replies(self, done: Request) -> list[StoredTicket]:
+        """The tickets of a request that is done: as it left them, or as they are by now."""
+        return self._reader.by_id(done.tickets) if done.replies is None else done.replies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, cast
 
@@ -19,27 +19,31 @@ from keyhole.ticket import Observation, Ticket
 TERMS = ("prices", "without", "known", "budget")  # what one example may have of its own
 
 
-def asked(
-    learner: Learner, terms: Mapping[str, Any], expires_at: float | None
-) -> tuple[Ticket, str]:
-    """Ask for a ticket, on terms as `written_terms` has them; the ticket, and the event."""
-    ticket = cast(Any, learner).ask(**_read_terms(terms)) if terms else learner.ask()
-    more: dict[str, Any] = {"item_prices": item_prices(learner.problem, ticket)}
+def asked(learner: Learner, terms: Mapping[str, Any]) -> Ticket:
+    """Ask for a ticket, on terms as `written_terms` has them."""
+    return cast(Ticket, cast(Any, learner).ask(**_read_terms(terms))) if terms else learner.ask()
+
+
+def order(
+    ticket: Ticket, prices: Sequence[float], terms: Mapping[str, Any], expires_at: float | None
+) -> str:
+    """The event of a ticket that was asked for."""
+    more: dict[str, Any] = {"item_prices": prices}
     if terms:
         more["terms"] = terms
     if expires_at is not None:
         more["expires_at"] = expires_at
-    # Beside what a ticket says of itself, so that Ticket.from_json reads it.
-    return ticket, json.dumps({**json.loads(ticket.to_json()), **more})
+    # Beside what a ticket says of itself, in one object, so that Ticket.from_json reads it.
+    return f"{ticket.to_json()[:-1]}, {json.dumps(more)[1:]}"
 
 
-def seen(learner: Learner, observation: Observation, coverage: float | None) -> str:
+def seen(learner: Learner, observation: Observation, coverage: float | None) -> dict[str, Any]:
     """The event of what came back: with it the prediction that is served, and its interval.
 
     An interval is issued where a coverage is said and the learner makes intervals. What the learner
     buys and predicts stays as it is; what its next intervals are made from does not.
     """
-    values = [None if math.isnan(value) else value for value in observation.values.tolist()]
+    values = written_values(observation)
     issue = None if coverage is None else getattr(learner, "interval", None)
     served: dict[str, float | None]
     if issue is None:
@@ -48,27 +52,25 @@ def seen(learner: Learner, observation: Observation, coverage: float | None) -> 
         found = issue(observation, coverage)
         served = {"prediction": found.prediction, "coverage": found.coverage}
         served |= {"low": _finite(found.low), "high": _finite(found.high)}
-    return json.dumps({"values": values, **served}, allow_nan=False)
+    return {"values": values, **served}
+
+
+def written_values(observation: Observation) -> list[float | None]:
+    """What came back as JSON has it: null for what did not arrive."""
+    return [None if math.isnan(value) else value for value in observation.values.tolist()]
 
 
 def _finite(end: float) -> float | None:
     return end if math.isfinite(end) else None  # before the first label: JSON has no infinity
 
 
-def observation(asked: str, seen: str) -> Observation:
+def observation(order: Ticket, seen: Mapping[str, Any]) -> Observation:
     """What `tell` is given: the ticket as it was issued, what came back, and what was predicted.
 
     The one place where the log becomes an Observation.
     """
-    was = json.loads(seen)
-    values = [math.nan if value is None else value for value in was["values"]]
-    array = np.array(values, dtype=np.float64)
-    return Observation(Ticket.from_json(asked), array, prediction=was["prediction"])
-
-
-def told(y: float) -> str:
-    """The event of a label."""
-    return json.dumps({"y": y}, allow_nan=False)
+    values = np.array(seen["values"], dtype=np.float64)  # None becomes NaN
+    return Observation(order, values, prediction=seen["prediction"])
 
 
 def label(body: str) -> float:
@@ -154,20 +156,21 @@ class Replay:
         learner, id = self._learner, cast(str, event.ticket)
         if event.kind == "asked":
             was = json.loads(event.body)
-            ticket, _ = asked(learner, was.get("terms", {}), None)
+            ticket = asked(learner, was.get("terms", {}))
             if not ticket.says_the_same(Ticket.from_json(event.body)):
                 raise _differs(event, "the ticket", ticket.features.tolist(), was["features"])
             self._asked[id] = event.body
         elif event.kind == "seen":
             was = json.loads(event.body)
-            again = observation(self._order(id), event.body)
-            now = json.loads(seen(learner, again, was.get("coverage")))
+            again = observation(Ticket.from_json(self._order(id)), was)
+            now = seen(learner, again, was.get("coverage"))
             for what in ("prediction", "low", "high"):
                 if now.get(what) != was.get(what):
                     raise _differs(event, f"the {what}", now.get(what), was.get(what))
             self._seen[id] = event.body
         elif event.kind == "told":
-            learner.tell(observation(self._order(id), self._back(id)), label(event.body))
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            learner.tell(observation(order, back), label(event.body))
             self._forget(id)
         elif event.kind == "dropped":
             learner.drop(Ticket.from_json(self._order(id)))

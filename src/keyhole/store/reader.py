@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from keyhole.errors import StoreError, UnknownTicketError, one_of, whole_number
-from keyhole.store import log
+from keyhole.store import held, log
 from keyhole.store.database import Connection, Database
 from keyhole.store.log import TicketRow
 from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
@@ -60,7 +60,7 @@ class Reader:
         with self.connected() as connection:
             found = []
             for id in ids:
-                found += log.tickets(connection, " WHERE t.id = ?", (id,))
+                found += held.tickets(connection, " WHERE t.id = ?", (id,))
                 if not found or found[-1].id != id:
                     raise UnknownTicketError(f"there is no ticket {id} in the store")
             return found
@@ -94,7 +94,7 @@ class Reader:
             if limit is not None:
                 most = min(whole_number("limit", limit, 0), sys.maxsize)
                 rest, values = rest + " LIMIT ?", [*values, most]
-            return log.tickets(connection, rest, values)
+            return held.tickets(connection, rest, values)
 
     def history(self, name: str, after: int, limit: int | None) -> list[Event]:
         """The events of a learner after one, so many."""
@@ -102,13 +102,6 @@ class Reader:
             row, first = log.tally(connection, name), whole_number("after", after, 0)
             last = row.seq if limit is None else first + whole_number("limit", limit, 0)
             return list(log.events(connection, row.id, first, min(row.seq, last)))
-
-    def owner(self, ticket: str) -> tuple[str, str]:
-        """The name of the learner of a ticket, and its id as it is written."""
-        with self.connected() as connection:
-            row = _row(connection, ticket)
-            found = connection.rows("SELECT name FROM kh_learner WHERE id = ?", (row.learner,))
-            return str(found[0][0]), row.id
 
     def id_of(self, name: str, round: int) -> str:
         """The id of the ticket of a round."""
