@@ -52,14 +52,25 @@ def encode(state: State, version: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         # ZipInfo without a time: the same state gives the same bytes.
-        text = json.dumps(header, allow_nan=False, ensure_ascii=False)
-        archive.writestr(zipfile.ZipInfo("header.json"), text.encode())
+        archive.writestr(zipfile.ZipInfo("header.json"), _header(header))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         archive.comment = _SEAL + b"-" * 64
     data = buffer.getvalue()[:-64]
     return data + hashlib.sha256(data).hexdigest().encode()
+
+
+def _header(header: dict[str, Any]) -> bytes:
+    text = json.dumps(header, allow_nan=False, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(error.start - 20, 0) : error.end + 20]
+        raise StateError(
+            "this learner cannot be saved: half a surrogate pair is no text that can be written, "
+            f"and one stands in a name or a setting, near {around!r}; rename it"
+        ) from None
 
 
 def decode(data: bytes) -> State:

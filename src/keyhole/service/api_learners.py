@@ -122,6 +122,19 @@ def learner(name: LearnerName, caller: Calling) -> Response:
     return json_reply(caller.store.info(name).as_dict())
 
 
+@router.delete(LEARNER, responses={200: INFO})
+def delete(
+    name: LearnerName,
+    caller: Calling,
+    force: Annotated[bool, Query(description="Give up its open tickets.")] = False,
+) -> Response:
+    """Delete a learner with its log and its tickets; the reply says what it was.
+
+    Nothing brings it back: `export` it first.
+    """
+    return json_reply(caller.store.delete(name, force=force).as_dict())
+
+
 @router.get(f"{LEARNER}/problem", responses={200: {"model": models.ProblemReply}})
 def problem(name: LearnerName, caller: Calling) -> Response:
     """Its problem, with prices to the last cent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any
 
@@ -9,15 +10,15 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from keyhole.errors import ProblemError
 from keyhole.service import models
-from keyhole.service.quick import QuickRoute
 from keyhole.service.replies import REFUSALS, Calling, LearnerName, json_reply, ticket_reply
 from keyhole.service.routes import LEARNER, TICKET
 from keyhole.store import Store, verbs
 from keyhole.ticket import Ticket
 
 router = APIRouter(tags=["tickets"], responses=REFUSALS)
-quick = APIRouter(tags=["tickets"], responses=REFUSALS, route_class=QuickRoute)
+quick = APIRouter(tags=["tickets"], responses=REFUSALS)  # served by quick.py
 
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketReply}}
 MANY: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketsReply}}
@@ -127,6 +128,23 @@ def predict(name: LearnerName, body: models.Predict, caller: Calling) -> Respons
     order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
     seen = order.fill(_by_key(order, body.values))
     return json_reply({"prediction": float(caller.store.learner(name).predict(seen))})
+
+
+@router.post(f"{LEARNER}/intervals", responses={200: {"model": models.IntervalReply}})
+def interval(name: LearnerName, body: models.Issue, caller: Calling) -> Response:
+    """Serve an interval for a round's ticket, which is filled with these values if it is not yet.
+
+    Sent again it gives the same: an interval of a coverage is served once, unless labels came
+    since for one that did not come with the prediction.
+    """
+    order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
+    learner = caller.store.learner(name)
+    if not hasattr(learner, "interval"):
+        raise ProblemError(f"{name!r} is a learner that makes no intervals")
+    found = learner.interval(order.fill(_by_key(order, body.values)), body.coverage)
+    ends = {"low": found.low, "high": found.high}
+    finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
+    return json_reply({"prediction": found.prediction, "coverage": found.coverage, **finite})
 
 
 def ticket_by_round(store: Store, name: str, round: int) -> str:

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from keyhole.errors import KeyholeError, printable
-from keyhole.service.guard import KNOWN, Guard, Who, known
+from keyhole.service.guard import BODY, KNOWN, Guard, Who, known
 from keyhole.service.keys import scrubbed
 from keyhole.service.limits import Rate
 from keyhole.service.metrics import Metrics
@@ -138,7 +138,8 @@ class Door:
             raise TooSlowError(
                 f"the request did not arrive within {self._settings.body_seconds:g} seconds"
             ) from None
-        whole: Message | None = {"type": "http.request", "body": b"".join(chunks)}
+        request.scope[BODY] = b"".join(chunks)
+        whole: Message | None = {"type": "http.request", "body": request.scope[BODY]}
 
         async def again() -> Message:
             nonlocal whole

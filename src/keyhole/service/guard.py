@@ -15,6 +15,7 @@ from keyhole.service.settings import Settings, bare_host
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 KNOWN = "keyhole.who"  # where the door leaves what it has found out
+BODY = "keyhole.body"  # and what it has read
 LONGEST_WHO = 150  # characters: the id of the key is added, and a store takes 200
 
 

@@ -15,6 +15,7 @@ from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, verbs
 from keyhole.store.arguments import checked_name, checked_who, seconds
 from keyhole.store.database import open_database
+from keyhole.store.deleting import delete
 from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
 from keyhole.store.records import Event, LearnerInfo, StoredTicket
@@ -348,6 +349,18 @@ class Store:
         new = checked_name(parcel.name if name is None else name)
         self._writer.run(lambda connection: parcel.keep(connection, new))
         return self.info(new)
+
+    def delete(self, name: str, *, force: bool = False) -> LearnerInfo:
+        """Delete a learner: its log, its tickets, its snapshots. What it was is returned.
+
+        Nothing brings it back: `export` it first. ConflictError if it has open tickets, for
+        somebody may still bring their values or labels; `force` gives them up.
+        """
+        lock = self._database.row_lock
+        row = self._writer.run(lambda connection: delete(connection, name, lock, force))
+        self._writer.forget(row.id)
+        self._warm.discard(name)
+        return row.info()
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the whole store to a new file, as it is now, while others go on. SQLite only.

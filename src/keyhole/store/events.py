@@ -44,15 +44,16 @@ def seen(learner: Learner, observation: Observation, coverage: float | None) -> 
     buys and predicts stays as it is; what its next intervals are made from does not.
     """
     values = written_values(observation)
-    issue = None if coverage is None else getattr(learner, "interval", None)
-    served: dict[str, float | None]
-    if issue is None:
-        served = {"prediction": float(learner.predict(observation))}
-    else:
-        found = issue(observation, coverage)
-        served = {"prediction": found.prediction, "coverage": found.coverage}
-        served |= {"low": _finite(found.low), "high": _finite(found.high)}
-    return {"values": values, **served}
+    if coverage is None or not hasattr(learner, "interval"):
+        return {"values": values, "prediction": float(learner.predict(observation))}
+    return {"values": values, **interval(learner, observation, coverage)}
+
+
+def interval(learner: Learner, observation: Observation, coverage: float) -> dict[str, Any]:
+    """What an interval that is served says; before the first label it has no ends."""
+    found = cast(Any, learner).interval(observation, coverage)
+    ends = {"low": _finite(found.low), "high": _finite(found.high)}
+    return {"prediction": found.prediction, "coverage": found.coverage, **ends}
 
 
 def written_values(observation: Observation) -> list[float | None]:
@@ -163,11 +164,13 @@ class Replay:
         elif event.kind == "seen":
             was = json.loads(event.body)
             again = observation(Ticket.from_json(self._order(id)), was)
-            now = seen(learner, again, was.get("coverage"))
-            for what in ("prediction", "low", "high"):
-                if now.get(what) != was.get(what):
-                    raise _differs(event, f"the {what}", now.get(what), was.get(what))
+            _compare(event, seen(learner, again, was.get("coverage")), was)
             self._seen[id] = event.body
+        elif event.kind == "interval":
+            was = json.loads(event.body)
+            id = str(was["ticket"])
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            _compare(event, interval(learner, observation(order, back), was["coverage"]), was)
         elif event.kind == "told":
             order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
             learner.tell(observation(order, back), label(event.body))
@@ -189,8 +192,19 @@ class Replay:
         self._seen.pop(id, None)
 
 
+def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+    """StoreDamagedError unless the same was served."""
+    for what in ("prediction", "low", "high"):
+        if now.get(what) != then.get(what):
+            raise _differs(event, f"the {what}", now.get(what), then.get(what))
+
+
 def _differs(event: Event, what: str, now: object, then: object) -> StoreDamagedError:
     return StoreDamagedError(
-        f"event {event.seq} does not replay: {what} of {event.ticket} is now {shortened(now)}, and "
-        f"was {shortened(then)}"
+        f"event {event.seq} does not replay: {what} of {_about(event)} is now {shortened(now)}, "
+        f"and was {shortened(then)}"
     )
+
+
+def _about(event: Event) -> str:
+    return str(event.ticket or json.loads(event.body).get("ticket"))

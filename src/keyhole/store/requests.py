@@ -10,7 +10,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from keyhole.errors import ConflictError, DataError, KeyholeError, TicketError, UnknownTicketError
+from keyhole.errors import (
+    ConflictError,
+    DataError,
+    KeyholeError,
+    ProblemError,
+    TicketError,
+    UnknownTicketError,
+)
 from keyhole.problem import Learner
 from keyhole.store import events, held, log
 from keyhole.store.database import Connection
@@ -66,16 +73,24 @@ class Turn:
         ticket: TicketRow | None = None,
     ) -> TicketRow:
         """Write the next event, and what it means for its ticket and for the learner's row."""
-        row, self.changed = self.row, True
-        parts = (row.seq + 1, kind, id, self.who, self.now, text)
-        event = Event(*parts, log.digest(row.digest, *parts))
-        self.events.append(event)
-        after = project(row, ticket, event, said)
+        after = project(self.row, ticket, self._next(kind, id, text), said)
         if ticket is None:
             self.asked.append(after)
         else:
             self.later[id] = after
         return after
+
+    def note(self, kind: Kind, text: str) -> None:
+        """Write the next event, one that means nothing for any row."""
+        event = self._next(kind, None, text)
+        self.row.seq, self.row.digest = event.seq, event.digest
+
+    def _next(self, kind: Kind, id: str | None, text: str) -> Event:
+        self.changed = True
+        parts = (self.row.seq + 1, kind, id, self.who, self.now, text)
+        event = Event(*parts, log.digest(self.row.digest, *parts))
+        self.events.append(event)
+        return event
 
     def ticket(self, id: str) -> Held:
         """A ticket of this learner."""
@@ -268,6 +283,31 @@ def tell_seen(seen: Observation, y: float) -> Deed:
         _keep_values(turn, ticket, seen)
         _close(turn, ticket, y)
         return [ticket.row.id]
+
+    return deed
+
+
+def interval(seen: Observation, coverage: float, served: dict[str, Any]) -> Deed:
+    """Serve an interval, as `Learner.interval` does: fills its ticket if need be.
+
+    What is served is put into `served`. For the coverage that came with the prediction, it is what
+    was served then.
+    """
+
+    def deed(turn: Turn) -> list[str]:
+        learner = turn.awake.learner
+        if not hasattr(learner, "interval"):
+            raise ProblemError(f"{turn.row.name!r} is a learner that makes no intervals")
+        ticket = _by_round(turn, seen.ticket)
+        id = ticket.row.id
+        _keep_values(turn, ticket, seen, coverage)
+        found = cast(Mapping[str, Any], ticket.seen)
+        if found.get("coverage") != coverage:
+            again = events.observation(ticket.order, found)
+            found = turn.change(events.interval, learner, again, coverage)
+            turn.note("interval", json.dumps({"ticket": id, **found}, allow_nan=False))
+        served.update(found)
+        return [id]
 
     return deed
 

@@ -8,7 +8,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keyhole.errors import ProblemError, finite_label, whole_number
+from keyhole.errors import (
+    ProblemError,
+    UnknownLearnerError,
+    finite_label,
+    shortened,
+    whole_number,
+)
 from keyhole.prediction_interval import a_coverage
 from keyhole.store import requests
 from keyhole.store.arguments import checked_key, checked_who, seconds
@@ -35,7 +41,7 @@ def ask(
         raise ProblemError(f"count must be at most {MOST:,} at once, got {many:,}")
     lasts = seconds("expires_in", expires_in)
     what, deed = ("ask", many, lasts, terms), requests.ask(many, terms, lasts)
-    return Request(name, deed, what, checked_who(who), checked_key(key))
+    return Request(_named(name), deed, what, checked_who(who), checked_key(key))
 
 
 def fill(
@@ -85,7 +91,7 @@ def fill_many(
     """What came back for tickets of one learner."""
     read, share = [(read_id(id), values) for id, values in rows.items()], _share(coverage)
     deed = requests.fill([(id, _filler(values)) for id, values in read], share)
-    return Request(name, deed, ("fill", share, *read), checked_who(who), checked_key(key))
+    return Request(_named(name), deed, ("fill", share, *read), checked_who(who), checked_key(key))
 
 
 def tell_many(
@@ -94,7 +100,14 @@ def tell_many(
     """Labels of tickets of one learner."""
     many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
     deed = requests.tell(many)
-    return Request(name, deed, ("tell", *many), checked_who(who), checked_key(key))
+    return Request(_named(name), deed, ("tell", *many), checked_who(who), checked_key(key))
+
+
+def _named(name: object) -> str:
+    """What may be the name of a learner; whether it is one, the store will say."""
+    if not isinstance(name, str):
+        raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store")
+    return name
 
 
 def _share(coverage: float | None) -> float | None:

@@ -113,9 +113,15 @@ class Writer:
             try:
                 with connection.writing():
                     return call(connection)
-            except StoreError:
-                self._forget()
+            except StoreError as error:
+                if not isinstance(error, (ConflictError, LookupError)):
+                    self._forget()  # the connection may be broken
                 raise
+
+    def forget(self, learner: int) -> None:
+        """Let go of a learner that was deleted."""
+        with self._lock:
+            self._awake.pop(learner, None)
 
     def close(self) -> None:
         """Leave snapshots behind and let go of everything; safe to call again."""
@@ -252,16 +258,16 @@ class Writer:
 
 def _by_learner(connection: Connection, group: Sequence[Request]) -> dict[str, list[Request]]:
     """The requests by the name of their learner, which is looked up for those about a ticket."""
-    lost = [request for request in group if request.learner is None]
-    owners = log.owners(connection, [cast(str, request.about) for request in lost])
-    for request in lost:
-        request.learner = owners.get(cast(str, request.about))
-        if request.learner is None:
-            request.error = UnknownTicketError(f"there is no ticket {request.about} in the store")
+    ids = [request.about for request in group if request.about is not None]
+    owners = log.owners(connection, ids)
     found: dict[str, list[Request]] = {}
     for request in group:
+        if request.about is not None:
+            request.learner = owners.get(request.about)
         if request.learner is not None:
             found.setdefault(request.learner, []).append(request)
+        else:
+            request.error = UnknownTicketError(f"there is no ticket {request.about} in the store")
     return found
 
 
