@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 from fastapi import APIRouter, BackgroundTasks, Body, Query, Request, Response
+from fastapi.responses import HTMLResponse
 
 from keyhole.errors import (
     ConflictError,
@@ -174,6 +175,19 @@ def explanation(name: LearnerName, caller: Calling) -> Response:
         for key, verb in (("text", "explain"), ("advice", "advice"))
     }
     return json_reply(said)
+
+
+@router.get(f"{LEARNER}/report", response_class=HTMLResponse)
+def report(name: LearnerName, request: Request) -> Response:
+    """The report of what it has done so far, one page to read or to keep.
+
+    From the log, so without what needs values that were not bought: no hindsight, no regret. A long
+    log takes seconds.
+    """
+    from keyhole.service.report_page import HEADERS, reports_of
+
+    text = reports_of(request.app).page(name)
+    return HTMLResponse(text.encode("utf-8", "replace"), headers=HEADERS)
 
 
 @router.get(f"{LEARNER}/state", response_class=Response, responses=FILE)

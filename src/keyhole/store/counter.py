@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -14,7 +14,7 @@ from keyhole.errors import StoreError, positive_number, shortened
 from keyhole.problem import BlockStream, Learner, Problem
 from keyhole.store import log, making, verbs
 from keyhole.store.arguments import checked_name, checked_who, seconds
-from keyhole.store.database import open_database
+from keyhole.store.database import Connection, open_database
 from keyhole.store.deleting import delete
 from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
@@ -23,7 +23,7 @@ from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
 from keyhole.store.transfer import Parcel, export
 from keyhole.store.verbs import COVERAGE, Duration, Values
-from keyhole.store.verifying import verify
+from keyhole.store.verifying import from_the_start, verify
 from keyhole.store.writer import Writer
 from keyhole.warming import rehearse
 
@@ -320,16 +320,19 @@ class Store:
         StoreDamagedError with the first thing that is not as it was written. Others may go on
         writing meanwhile.
         """
-        if self._closed:
-            raise StoreError("the store is closed")
-        connection = self._database.connect()
-        try:
-            with connection.reading():
-                self._database.check(connection)
-                rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
-                return {row.name: verify(connection, row) for row in rows}
-        finally:
-            connection.close()
+        with self._view() as connection:
+            self._database.check(connection)
+            rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
+            return {row.name: verify(connection, row) for row in rows}
+
+    def replay(self, name: str) -> Iterator[tuple[Event, Learner]]:
+        """Every event of a log in order, with the learner as it was after it.
+
+        The learner is a copy that plays the log again, compared with it: StoreDamagedError where
+        it goes another way. Look at it before you ask for the next event, and change nothing.
+        """
+        with self._view() as connection:
+            yield from from_the_start(connection, log.tally(connection, name))
 
     def export(self, name: str, path: str | os.PathLike[str]) -> None:
         """Write one learner, its log and its tickets included, to a file for `import_`.
@@ -401,6 +404,18 @@ class Store:
         self.close()
 
     # Within the room
+
+    @contextlib.contextmanager
+    def _view(self) -> Iterator[Connection]:
+        """The store as it is now, on a connection of its own, for what takes long."""
+        if self._closed:
+            raise StoreError("the store is closed")
+        connection = self._database.connect()
+        try:
+            with connection.reading():
+                yield connection
+        finally:
+            connection.close()
 
     def _look(self, name: str, at: Callable[[Learner], T]) -> T:
         return self._writer.look(name, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from keyhole.errors import StateError, StoreDamagedError
@@ -15,6 +15,7 @@ from keyhole.store.database import Connection
 from keyhole.store.events import Replay
 from keyhole.store.held import Held
 from keyhole.store.log import Tally
+from keyhole.store.records import Event
 from keyhole.version import __version__
 
 KEPT = 2  # snapshots, beside the first of all, from which everything can be replayed
@@ -99,6 +100,12 @@ def load(connection: Connection, learner: int, seq: int) -> Awake:
 
 def catch_up(connection: Connection, awake: Awake, row: Tally) -> None:
     """Play the events that the log has and the learner has not, others may have written them."""
+    for _ in replayed(connection, awake, row):
+        pass
+
+
+def replayed(connection: Connection, awake: Awake, row: Tally) -> Iterator[Event]:
+    """The same event by event, each when it was played; StoreDamagedError if one goes otherwise."""
 
     def find(ticket: str, kind: str) -> str:
         sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND kind = ?"
@@ -115,6 +122,7 @@ def catch_up(connection: Connection, awake: Awake, row: Tally) -> None:
                 raise StoreDamagedError(f"event {event.seq} was changed after it was written")
             replay.play(event)
             awake.seq, awake.digest = event.seq, event.digest
+            yield event
         if (awake.seq, awake.digest) != (row.seq, row.digest):
             raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
     except StoreDamagedError as error:
