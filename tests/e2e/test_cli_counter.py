@@ -66,7 +66,7 @@ def counter(here: Path, capsys: pytest.CaptureFixture[str]) -> Counter:
 
 @pytest.mark.parametrize(
     "command",
-    ["create", "ask", "fill", "tell", "drop", "tickets", "status", "verify", "backup"],
+    ["create", "ask", "fill", "tell", "drop", "tickets", "status", "verify", "backup", "delete"],
 )
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0

@@ -137,7 +137,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.store, app.state.settings, app.state.guard = store, chosen, guard
-    app.state.metrics, app.state.demo = metrics, demo
+    app.state.metrics, app.state.demo, app.state.refused = metrics, demo, metrics.refused
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
     app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
     app.state.writing = AsyncStore(store)

@@ -18,7 +18,7 @@ from keyhole.store.database import Connection, open_database
 from keyhole.store.deleting import delete
 from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
-from keyhole.store.records import Event, LearnerInfo, StoredTicket
+from keyhole.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket
 from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
 from keyhole.store.transfer import Parcel, export
@@ -108,7 +108,16 @@ class Store:
     @property
     def last_commit_seconds(self) -> float:
         """How long the last of those commits took; 0 before the first."""
-        return self._writer.commit_seconds
+        return self._writer.recent[-1].seconds if self._writer.recent else 0.0
+
+    @property
+    def recent_commits(self) -> list[Commit]:
+        """The last 512 of them, oldest first: how many requests each had, and how long it took."""
+        return list(self._writer.recent)
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """By learner, when its last snapshot was taken, and how many events came since."""
+        return self._reader.snapshots()
 
     # Learners
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from threading import RLock
 from typing import Any
 
@@ -14,7 +15,7 @@ from keyhole.errors import StoreError, UnknownTicketError, one_of, whole_number
 from keyhole.store import held, log
 from keyhole.store.database import Connection, Database
 from keyhole.store.log import TicketRow
-from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
+from keyhole.store.records import STATES, Event, LearnerInfo, Snapshot, StoredTicket
 from keyhole.store.ticket_ids import read_id
 
 
@@ -54,6 +55,17 @@ class Reader:
         """What there is to say about one learner."""
         with self.connected() as connection:
             return log.tally(connection, name).info()
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """The last snapshot of each learner, by name."""
+        sql = (
+            "SELECT l.name, s.at, l.seq - s.seq FROM kh_learner l "
+            "JOIN kh_snapshot s ON s.learner = l.id WHERE s.seq = "
+            "(SELECT MAX(seq) FROM kh_snapshot WHERE learner = l.id) ORDER BY l.name"
+        )
+        with self.connected() as connection:
+            rows = connection.rows(sql)
+        return {name: Snapshot(datetime.fromtimestamp(at, UTC), tail) for name, at, tail in rows}
 
     def by_id(self, ids: Sequence[str]) -> list[StoredTicket]:
         """These tickets, in this order."""

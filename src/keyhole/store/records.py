@@ -225,6 +225,22 @@ class LearnerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction that was committed: how many requests were in it, and how long that took."""
+
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The last snapshot of a learner: when it was taken, and how many events came since."""
+
+    at: datetime
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of a learner's log.
 

@@ -27,10 +27,12 @@ from keyhole.store import log
 from keyhole.store.database import Connection, Database
 from keyhole.store.log import Tally
 from keyhole.store.memory import Awake, catch_up, keep_snapshot, wake
+from keyhole.store.records import Commit
 from keyhole.store.requests import Request, Turn
 
 T = TypeVar("T")
 MOST = 512  # requests in one transaction
+RECENT = 512  # commits of which it is known how long they took
 
 
 class Writer:
@@ -50,7 +52,7 @@ class Writer:
         self._closed, self._pid = False, os.getpid()
         self.groups = 0  # transactions so far, and requests in them
         self.requests = 0
-        self.commit_seconds = 0.0
+        self.recent: deque[Commit] = deque(maxlen=RECENT)  # the last of them
 
     def submit(self, request: Request) -> Request:
         """Have a request done; it returns when that is on disk, and raises what went wrong."""
@@ -187,7 +189,7 @@ class Writer:
             for turn in turns.values():  # they may be ahead of the log: nobody may use them
                 self._awake.pop(turn.row.id, None)
             return False
-        self.commit_seconds = time.perf_counter() - begun
+        self.recent.append(Commit(len(group), time.perf_counter() - begun))
         self.groups, self.requests = self.groups + 1, self.requests + len(group)
         for turn in turns.values():
             turn.awake.seq, turn.awake.digest = turn.row.seq, turn.row.digest

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from keyhole.errors import DataError, KeyholeError, ProblemError
+from keyhole.errors import ConflictError, DataError, KeyholeError, ProblemError
 from keyhole.service.pages.access import PageRoute, allow_all, store_of
 from keyhole.service.pages.forms import Form, key_of, new_key, text
 from keyhole.service.pages.making import CHOICES, wanted
@@ -85,6 +85,29 @@ def create(request: Request, form: Form) -> Response:
     if warm_up := getattr(request.app.state, "warm_up", None):
         response.background = BackgroundTask(warm_up, new.name)
     return response
+
+
+@router.get("/admin/learners/{name}/delete")
+def ask_to_delete(request: Request, name: str) -> Response:
+    """Is this learner really to be deleted?"""
+    allow_all(request, "admin")
+    return render(request, "delete.html", info=store_of(request).info(name), wrong="")
+
+
+@router.post("/admin/learners/{name}/delete")
+def delete(request: Request, name: str, form: Form) -> Response:
+    """Delete a learner, if its name was typed."""
+    allow_all(request, "admin")
+    store = store_of(request)
+    info = store.info(name)
+    try:
+        if text(form, "typed").strip() != info.name:
+            raise ProblemError("that is not its name: nothing was deleted")
+        store.delete(info.name, force=text(form, "force") == "yes")
+    except (ProblemError, ConflictError) as error:
+        status = 409 if isinstance(error, ConflictError) else 422
+        return render(request, "delete.html", status=status, info=info, wrong=str(error))
+    return go(request, "/admin#learners-there")
 
 
 def _refuse_too_wide(request: Request, d: int) -> None:
