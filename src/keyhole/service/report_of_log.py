@@ -162,7 +162,8 @@ class Books:
         # The best model is not known: all that can be said is what the best constant loses.
         empty, mean = float(self._labels.squares[0]), float(self._labels.mean[0])
         best = Hindsight(rounds, info.k, Interval(0.0, empty, UNKNOWN), np.zeros(d), mean, empty)
-        none = np.empty(0)
+        none, models = np.empty(0), self._trace.models.copy()
+        models[:, -1] = learner.weights
         advise = getattr(learner, "advice", None)
         advice = advise() if callable(advise) else None
         return Run(
@@ -177,7 +178,7 @@ class Books:
             ends=self._trace.ends,
             loss=self._trace.loss,
             reads=self._trace.reads,
-            models=self._trace.models,
+            models=models,
             intercept=float(learner.intercept),
             spread=self._values.deviations(),
             best=best,
