@@ -42,7 +42,7 @@ class Quick:
         window = None
         if scope["type"] == "http" and scope["method"] == "POST":
             window = self._windows.get(_place(scope["path"]))
-        if window is None:
+        if window is None or "//" in scope["path"]:  # a name or an id is never empty
             await self._app(scope, receive, send)
             return
         scope["route"] = window

@@ -100,6 +100,11 @@ def may(request: Request, roles: Sequence[str] | str, learner: str | None = None
     return True
 
 
+def has_api(request: Request) -> bool:
+    """Whether the API is there too: pages can be a part of other applications, without it."""
+    return getattr(request.app.state, "writing", None) is not None
+
+
 def may_all(request: Request, role: str) -> bool:
     """The same for what concerns all learners."""
     try:
