@@ -47,8 +47,8 @@ def test_a_run_from_the_log_is_the_run_that_was_recorded(tmp_path: Path) -> None
     assert run.spending is not None
     assert recorded.spending is not None
     assert np.array_equal(run.spending.spent, recorded.spending.spent)
-    means = [b.loss for one in (run, recorded) for b in one.baselines if b.name == MEAN]
-    assert np.allclose(*means, rtol=1e-12)
+    mine, theirs = (b.loss for one in (run, recorded) for b in one.baselines if b.name == MEAN)
+    assert np.allclose(mine, theirs, rtol=1e-12)
     assert run.r2 == pytest.approx(recorded.r2, rel=1e-9)
 
 

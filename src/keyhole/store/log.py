@@ -195,7 +195,7 @@ def among(connection: Connection, sql: str, first: Sequence[Any], keys: Sequence
     """
     found: list[Row] = []
     for start in range(0, len(keys), MOST):
-        some = keys[start : start + MOST]
+        some = [*keys[start : start + MOST]]
         many = 1 << (len(some) - 1).bit_length()
         marks = ", ".join("?" * many)
         found += connection.rows(
