@@ -153,7 +153,7 @@ class Request:
 
     def perform(self, turn: Turn) -> None:
         """Do it, or find that it was done before under the same key."""
-        turn.who = self.who
+        turn.who, self.replies = self.who, None  # an attempt before this one counts for nothing
         before = None if self.key is None else turn.keys.get(self.key)
         if before is not None:
             if before[0] != self.hash():
