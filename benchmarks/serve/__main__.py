@@ -2,13 +2,15 @@
 
 python -m benchmarks.serve [--seconds 5] [--clients 1,4,16,64] [--learner random] [--store URL]
 
-A round is three requests: ask, values, label. The yardstick is one commit of SQLite (or of the
-given PostgreSQL) with two small rows, measured in the same run, one after the other.
+A round is three requests, each with an idempotency key: ask, values, label. Clients are in another
+process (`clients.py`), whose processor time is given apart. The yardstick is one commit of SQLite
+(or of the given PostgreSQL) with two small rows, measured in the same run, one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +18,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,6 @@ import keyhole as kh
 from keyhole.client import Client
 from keyhole.store.database import open_database
 
-CLINIC = "/api/v1/learners/clinic"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -54,25 +54,6 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def play(url: str, until: float, took: list[float], rounds: list[int]) -> None:
-    """Rounds, one after the other; how long each request took."""
-    client = Client(url)
-
-    def timed(path: str, body: dict[str, Any]) -> Any:
-        begun = time.perf_counter()
-        reply = client.post(path, body)
-        took.append(time.perf_counter() - begun)
-        return reply
-
-    while time.perf_counter() < until:
-        [ticket] = timed(f"{CLINIC}/tickets", {})["tickets"]
-        values = [1.0] * len(ticket["features"])
-        timed(f"/api/v1/tickets/{ticket['id']}/values", {"values": values})
-        timed(f"/api/v1/tickets/{ticket['id']}/label", {"label": 1.0})
-        rounds.append(1)
-    client.close()
-
-
 def commits(client: Client) -> tuple[float, float]:
     """Transactions and requests in them, so far."""
     lines = client.fetch("/metrics").decode().splitlines()
@@ -83,29 +64,28 @@ def commits(client: Client) -> tuple[float, float]:
 
 def measure(url: str, pid: int, clients: int, seconds: float) -> dict[str, float]:
     """Let so many clients play for a while."""
-    took: list[list[float]] = [[] for _ in range(clients)]
-    rounds: list[int] = []
+    host, _, port = url.removeprefix("http://").partition(":")
     monitor = Client(url)
     before, processor = commits(monitor), processor_seconds(pid)
-    begun = time.perf_counter()
-    threads = [
-        threading.Thread(target=play, args=(url, begun + seconds, each, rounds)) for each in took
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    wall, after = time.perf_counter() - begun, commits(monitor)
-    used = processor_seconds(pid) - processor
+    players = subprocess.run(
+        [sys.executable, "-m", "benchmarks.serve.clients", host, port, str(clients), str(seconds)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    used, after = processor_seconds(pid) - processor, commits(monitor)
     monitor.close()
-    p50, p99 = np.percentile(np.concatenate(took), [50, 99])
+    found = json.loads(players.stdout)
+    p50, p99 = np.percentile(found["took"], [50, 99])
+    rounds = max(found["rounds"], 1)
     return {
-        "rounds_per_second": len(rounds) / wall,
-        "commits_per_second": 3 * len(rounds) / wall,
+        "rounds_per_second": found["rounds"] / found["wall"],
+        "requests_per_second": len(found["took"]) / found["wall"],
         "p50": float(p50),
         "p99": float(p99),
         "group": (after[1] - before[1]) / max(after[0] - before[0], 1),
-        "cpu": used / max(len(rounds), 1),
+        "cpu": used / rounds,
+        "client_cpu": found["cpu"] / rounds,
     }
 
 
@@ -137,7 +117,8 @@ def main() -> None:
         print(f"learner {chosen.learner}, d = 42, {chosen.seconds:g} s each")
         print(
             f"{'clients':>8}{'rounds/s':>10}{'requests/s':>12}{'x commit':>10}{'group':>8}"
-            f"{'p50 ms':>9}{'p99 ms':>9}{'p99/commit':>12}{'cpu ms/round':>14}{'commit ms':>11}"
+            f"{'p50 ms':>9}{'p99 ms':>9}{'p99/commit':>12}{'cpu ms/round':>14}{'of clients':>12}"
+            f"{'commit ms':>11}"
         )
         try:
             for clients in map(int, chosen.clients.split(",")):
@@ -145,10 +126,11 @@ def main() -> None:
                 found = measure(where, server.pid, clients, chosen.seconds)
                 print(
                     f"{clients:8}{found['rounds_per_second']:10.1f}"
-                    f"{found['commits_per_second']:12.1f}"
-                    f"{found['commits_per_second'] * alone:10.2f}{found['group']:8.1f}"
+                    f"{found['requests_per_second']:12.1f}"
+                    f"{found['requests_per_second'] * alone:10.2f}{found['group']:8.1f}"
                     f"{1e3 * found['p50']:9.1f}{1e3 * found['p99']:9.1f}"
-                    f"{found['p99'] / alone:12.1f}{1e3 * found['cpu']:14.2f}{1e3 * alone:11.2f}",
+                    f"{found['p99'] / alone:12.1f}{1e3 * found['cpu']:14.2f}"
+                    f"{1e3 * found['client_cpu']:12.2f}{1e3 * alone:11.2f}",
                     flush=True,
                 )
         finally:

@@ -30,6 +30,7 @@ from keyhole.errors import (
     shortened,
 )
 from keyhole.model import SparseModel
+from keyhole.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.problem_json import problem_from_dict
 from keyhole.ticket import Observation, Ticket
@@ -156,6 +157,19 @@ class RemoteLearner:
         """The predicted label; changes nothing, and is not kept."""
         body = {"round": seen.round, "values": _values(seen)}
         return float(self._client.post(f"{self._path}/predictions", body)["prediction"])
+
+    def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
+        """Where the label will be, in that share of rounds; the values are kept there."""
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        self._find(seen.ticket)
+        body = {"round": seen.round, "values": _values(seen), "coverage": a_coverage(coverage)}
+        found = self._client.post(f"{self._path}/intervals", body)
+        low = -math.inf if found["low"] is None else found["low"]
+        high = math.inf if found["high"] is None else found["high"]
+        return PredictionInterval(low, high, found["coverage"], found["prediction"])
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""

@@ -66,7 +66,7 @@ def counter(here: Path, capsys: pytest.CaptureFixture[str]) -> Counter:
 
 @pytest.mark.parametrize(
     "command",
-    ["create", "ask", "fill", "tell", "drop", "tickets", "status", "verify", "backup"],
+    ["create", "ask", "fill", "tell", "drop", "tickets", "status", "verify", "backup", "delete"],
 )
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
@@ -272,3 +272,18 @@ def test_refusals_are_one_line(counter: Counter, here: Path) -> None:
         assert words in counter.refused(*arguments), arguments
     assert not Path("none.db").exists()
     assert counter.json("status")["learners"][0]["rounds"] == 1  # none of them asked for anything
+
+
+def test_a_learner_is_deleted_once_that_is_confirmed(
+    counter: Counter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counter("ask", "clinic")
+    assert run(["delete", "clinic"]) == 2  # nobody is there to type its name
+    assert "add --yes" in capsys.readouterr().err
+    assert run(["delete", "clinic", "--yes"]) == 2
+    assert "an open ticket" in capsys.readouterr().err
+    assert run(["delete", "clini", "--yes"]) == 2
+    assert "clinic" in capsys.readouterr().err
+    assert run(["delete", "clinic", "--yes", "--force"]) == 0
+    assert capsys.readouterr().out == "clinic is deleted: 1 examples, 0 labels\n"
+    assert run(["ask", "clinic"]) == 2

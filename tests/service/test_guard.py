@@ -105,7 +105,9 @@ def test_nothing_is_reached_without_a_key(guarded: Service) -> None:
         "/static/../api/v1/learners",
     ):
         for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "FOO"):
-            assert guarded.request(method, path, b"").status == 401, (method, path)
+            # A parser that knows no such verb refuses it before anybody is asked for a key.
+            allowed = (400, 401) if method == "FOO" else (401,)
+            assert guarded.request(method, path, b"").status in allowed, (method, path)
     for path in (
         "//api/v1/learners",
         "/api/v1/learners/",

@@ -51,18 +51,22 @@ class Trouble:
     """Makes statements fail: before they are run, or after, when nobody will hear of it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._plain = SQLiteConnection.run
+        self._plain, self._many = SQLiteConnection.run, SQLiteConnection.run_many
         self.when: dict[str, bool] = {}  # by the beginning of a statement: after it was run?
         trouble = self
 
-        def run(connection: SQLiteConnection, sql: str, values: Any = ()) -> int:
-            for start in [start for start in trouble.when if sql.startswith(start)]:
-                if trouble.when.pop(start):
-                    trouble._plain(connection, sql, values)
-                raise kh.StoreError("disk I/O error")
-            return trouble._plain(connection, sql, values)
+        def failing(plain: Any) -> Any:
+            def run(connection: SQLiteConnection, sql: str, values: Any = ()) -> Any:
+                for start in [start for start in trouble.when if sql.startswith(start)]:
+                    if trouble.when.pop(start):
+                        plain(connection, sql, values)
+                    raise kh.StoreError("disk I/O error")
+                return plain(connection, sql, values)
 
-        monkeypatch.setattr(SQLiteConnection, "run", run)
+            return run
+
+        monkeypatch.setattr(SQLiteConnection, "run", failing(self._plain))
+        monkeypatch.setattr(SQLiteConnection, "run_many", failing(self._many))
 
 
 @pytest.mark.parametrize("statement", ["COMMIT", "UPDATE kh_learner", "INSERT INTO kh_event"])

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,11 +60,12 @@ def test_an_interval_of_the_log_that_was_changed_is_noticed() -> None:
     twin = kh.LEARNERS["mean"](PROBLEM, seed=0)
     for label in (1.0, 2.0, 3.0):
         twin.tell(twin.ask().fill([]), label)
-    ticket, asked = events.asked(learner, {}, None)
+    ticket = events.asked(learner, {})
+    asked = events.order(ticket, [], {}, None)
     body = events.seen(learner, ticket.fill([]), 0.9)
     replay = events.Replay(twin, None)
     replay.play(Event(2, "asked", "T", "", 0.0, asked, ""))
-    narrow = json.dumps({**json.loads(body), "low": 0.5})
+    narrow = json.dumps({**body, "low": 0.5})
     with pytest.raises(StoreDamagedError, match="the low of T is now"):
         replay.play(Event(3, "seen", "T", "", 0.0, narrow, ""))
 
@@ -75,3 +77,42 @@ def test_no_interval_where_none_is_asked_for_or_made(tmp_path: Path) -> None:
         assert store.fill(ticket.id, [1.0], coverage=None).coverage is None
         with pytest.raises(kh.ProblemError, match="coverage must be a share"):
             store.fill(ticket.id, [1.0], coverage=90)
+
+
+def test_a_stored_learner_serves_intervals_of_its_own(tmp_path: Path) -> None:
+    """Each is in the log, replayed and compared; the same coverage again is what was served."""
+    X, y = data(40)
+    alone: Any = kh.LEARNERS["fixed"](PROBLEM, seed=0)
+    with kh.Store(tmp_path / "keyhole.db") as store:
+        store.create("a", PROBLEM, learner="fixed")
+        learner = store.learner("a")
+        for row, label in zip(X, y.tolist(), strict=True):
+            seen, twin = (one.ask().fill(row[:1]) for one in (learner, alone))
+            for coverage in (0.8, 0.5):
+                assert learner.interval(seen, coverage) == alone.interval(twin, coverage)
+            assert learner.interval(seen, 0.8).coverage == 0.8
+            learner.tell(seen, label)
+            alone.tell(twin, label)
+        kinds = [event.kind for event in store.history("a")]
+        assert kinds[1:5] == ["asked", "seen", "interval", "told"]
+        assert kinds.count("interval") == 40
+        assert store.verify() == {"a": 1 + 4 * 40}
+        with pytest.raises(kh.DataError, match="interval takes what"):
+            learner.interval(3)
+
+
+def test_an_interval_that_was_changed_is_noticed(tmp_path: Path) -> None:
+    """Of the event of its own: the digest is made anew, so it is the replay that notices."""
+    learner, twin = (kh.LEARNERS["mean"](PROBLEM, seed=0) for _ in range(2))
+    for one in (learner, twin):
+        for label in (1.0, 2.0, 3.0):
+            one.tell(one.ask().fill([]), label)
+    ticket = events.asked(learner, {})
+    body = events.seen(learner, ticket.fill([]), 0.9)
+    more = events.interval(learner, ticket.fill([]), 0.5)
+    replay = events.Replay(twin, None)
+    replay.play(Event(2, "asked", "T", "", 0.0, events.order(ticket, [], {}, None), ""))
+    replay.play(Event(3, "seen", "T", "", 0.0, json.dumps(body), ""))
+    narrow = json.dumps({**more, "ticket": "T", "low": 0.5})
+    with pytest.raises(StoreDamagedError, match="the low of T is now"):
+        replay.play(Event(4, "interval", None, "", 0.0, narrow, ""))

@@ -1,5 +1,6 @@
 """kill -9 under load: what was acknowledged is there once, and the learner goes on as in memory."""
 
+import json
 import subprocess
 import sys
 import time
@@ -50,7 +51,7 @@ def in_memory(history: list[Event], kind: str) -> kh.Learner:
             tickets[event.ticket] = learner.ask()
             assert tickets[event.ticket] == kh.Ticket.from_json(event.body)
         elif event.kind == "seen":
-            values = events.observation(tickets[event.ticket].to_json(), event.body).values
+            values = events.observation(tickets[event.ticket], json.loads(event.body)).values
             seen[event.ticket] = tickets[event.ticket].fill(values)
         elif event.kind == "told":
             learner.tell(seen[event.ticket], events.label(event.body))

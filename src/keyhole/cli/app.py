@@ -61,6 +61,7 @@ app.command("tickets")(tickets.tickets)
 app.command("status")(tickets.status)
 app.command("verify")(upkeep.verify)
 app.command("backup")(upkeep.backup)
+app.command("delete")(upkeep.delete)
 app.command("serve")(serve.serve)
 app.add_typer(keys.app, name="keys")
 

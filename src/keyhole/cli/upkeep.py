@@ -1,4 +1,4 @@
-"""keyhole verify and keyhole backup: is everything as it was written, and a copy of it."""
+"""keyhole verify, backup and delete: is everything as it was written, a copy, and the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from keyhole.cli import options
-from keyhole.cli.counter import Address, opened
+from keyhole.cli.counter import Address, Name, opened
 
 
 def verify(
@@ -62,3 +62,43 @@ def backup(
         emit({"store": url, "backup": path, "bytes": size})
     else:
         say(f"{path}: a copy of {url}, {number(size / 1e6)} MB")
+
+
+def delete(
+    learner: Name,
+    force: Annotated[bool, typer.Option("--force", help="Give up its open tickets.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for the name again: for scripts.")
+    ] = False,
+    store: Address = "keyhole.db",
+    as_json: options.Json = False,
+) -> None:
+    """Delete a learner, with its log and its tickets. Nothing brings it back.
+
+    Keep a copy first: `kh.Store(...).export(name, path)`, the export of a service, or `keyhole
+    backup`, which copies the whole store.
+
+    \b
+    Example:
+      keyhole backup before.db
+      keyhole delete clinic
+    """
+    import sys
+
+    from keyhole.cli.output import emit, say
+    from keyhole.errors import DataError
+
+    with opened(store) as counter:
+        info = counter.info(learner)
+        if not yes:
+            if not sys.stdin.isatty():
+                raise DataError(f"deleting {learner} cannot be undone: add --yes to confirm it")
+            events = f"{info.rounds:,} examples, {info.told:,} labels, {info.open:,} open tickets"
+            typer.echo(f"{learner} has {events}. Nothing brings it back.", err=True)
+            if typer.prompt("Type its name to delete it", err=True) != learner:
+                raise DataError(f"that is not its name: {learner} was not deleted")
+        gone = counter.delete(learner, force=force)
+    if as_json:
+        emit({"deleted": gone.as_dict()})
+    else:
+        say(f"{learner} is deleted: {gone.rounds:,} examples, {gone.told:,} labels")

@@ -54,8 +54,7 @@ def encode(state: State, version: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         # ZipInfo without a time: the same state gives the same bytes.
-        text = json.dumps(header, allow_nan=False, ensure_ascii=False)
-        archive.writestr(zipfile.ZipInfo("header.json"), text.encode())
+        archive.writestr(zipfile.ZipInfo("header.json"), _header(header))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
                 _write_array(member, array)
@@ -71,6 +70,18 @@ def _write_array(member: IO[bytes], array: NDArray[Any]) -> None:
     np.lib.format.write_array_header_1_0(member, header)
     flat = np.ascontiguousarray(array.T if header["fortran_order"] else array)
     member.write(flat.reshape(-1).view(np.uint8).data)
+
+
+def _header(header: dict[str, Any]) -> bytes:
+    text = json.dumps(header, allow_nan=False, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(error.start - 20, 0) : error.end + 20]
+        raise StateError(
+            "this learner cannot be saved: half a surrogate pair is no text that can be written, "
+            f"and one stands in a name or a setting, near {around!r}; rename it"
+        ) from None
 
 
 def decode(data: bytes) -> State:

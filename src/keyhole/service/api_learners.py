@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
 from fastapi import APIRouter, BackgroundTasks, Body, Query, Request, Response
+from fastapi.responses import HTMLResponse
 
 from keyhole.errors import (
     ConflictError,
@@ -122,6 +123,19 @@ def learner(name: LearnerName, caller: Calling) -> Response:
     return json_reply(caller.store.info(name).as_dict())
 
 
+@router.delete(LEARNER, responses={200: INFO})
+def delete(
+    name: LearnerName,
+    caller: Calling,
+    force: Annotated[bool, Query(description="Give up its open tickets.")] = False,
+) -> Response:
+    """Delete a learner with its log and its tickets; the reply says what it was.
+
+    Nothing brings it back: `export` it first.
+    """
+    return json_reply(caller.store.delete(name, force=force).as_dict())
+
+
 @router.get(f"{LEARNER}/problem", responses={200: {"model": models.ProblemReply}})
 def problem(name: LearnerName, caller: Calling) -> Response:
     """Its problem, with prices to the last cent."""
@@ -161,6 +175,19 @@ def explanation(name: LearnerName, caller: Calling) -> Response:
         for key, verb in (("text", "explain"), ("advice", "advice"))
     }
     return json_reply(said)
+
+
+@router.get(f"{LEARNER}/report", response_class=HTMLResponse)
+def report(name: LearnerName, request: Request) -> Response:
+    """The report of what it has done so far, one page to read or to keep.
+
+    From the log, so without what needs values that were not bought: no hindsight, no regret. A long
+    log takes seconds.
+    """
+    from keyhole.service.report_page import HEADERS, reports_of
+
+    text = reports_of(request.app).page(name)
+    return HTMLResponse(text.encode("utf-8", "replace"), headers=HEADERS)
 
 
 @router.get(f"{LEARNER}/state", response_class=Response, responses=FILE)

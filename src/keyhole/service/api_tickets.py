@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
+from starlette.concurrency import run_in_threadpool
 
-from keyhole.errors import finite_label
+from keyhole.errors import ProblemError
 from keyhole.service import models
 from keyhole.service.replies import REFUSALS, Calling, LearnerName, json_reply, ticket_reply
 from keyhole.service.routes import LEARNER, TICKET
-from keyhole.store import Store
+from keyhole.store import Store, verbs
 from keyhole.ticket import Ticket
 
 router = APIRouter(tags=["tickets"], responses=REFUSALS)
+quick = APIRouter(tags=["tickets"], responses=REFUSALS)  # served by quick.py
 
 ONE: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketReply}}
 MANY: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketsReply}}
@@ -24,17 +27,18 @@ Whole = Annotated[bool, Query(description="With `ticket`, all that a kh.Ticket h
 Count = Annotated[int, Query(ge=1, le=1000)]
 
 
-@router.post(f"{LEARNER}/tickets", status_code=201, responses={201: {"model": models.TicketsReply}})
-def ask(name: LearnerName, body: models.Ask, caller: Calling, whole: Whole = False) -> Response:
+@quick.post(f"{LEARNER}/tickets", status_code=201, responses={201: {"model": models.TicketsReply}})
+async def ask(
+    name: LearnerName, body: models.Ask, caller: Calling, whole: Whole = False
+) -> Response:
     """Ask for tickets: what to buy for the next examples."""
-    caller.open_tickets.room(caller.who.id, body.count)
-    tickets = caller.store.ask(
-        name,
-        body.count,
-        who=caller.who.signed(body.who),
-        key=caller.key,
-        expires_in=body.expires_in,
-        terms=None if body.terms is None else _terms(caller.store, name, body.terms),
+    await caller.room(body.count)
+    terms = None
+    if body.terms is not None:
+        terms = await run_in_threadpool(_terms, caller.store, name, body.terms)
+    who = caller.who.signed(body.who)
+    tickets = await caller.answer(
+        verbs.ask(name, body.count, who, caller.key, body.expires_in, terms)
     )
     return json_reply({"tickets": caller.told(tickets, whole=whole), "next": None}, 201)
 
@@ -77,29 +81,29 @@ def ticket(id: str, caller: Calling, whole: Whole = False) -> Response:
     return json_reply(ticket_reply(caller.store.ticket(id), whole=whole))
 
 
-@router.post(f"{TICKET}/values", responses=ONE)
-def fill(id: str, body: models.Fill, caller: Calling) -> Response:
+@quick.post(f"{TICKET}/values", responses=ONE)
+async def fill(id: str, body: models.Fill, caller: Calling) -> Response:
     """Send what came back for a ticket; `prediction` of the reply is what is predicted from it."""
-    values = values_of(caller.store, id, body.values)
-    found = caller.store.fill(id, values, who=caller.who.signed(body.who), key=caller.key)
-    return json_reply(caller.told([found])[0])
+    values = await _values(caller.store, id, body.values)
+    who = caller.who.signed(body.who)
+    found = await caller.answer(verbs.fill(id, values, who=who, key=caller.key))
+    return json_reply(caller.told(found)[0])
 
 
-@router.post(f"{TICKET}/label", responses=ONE)
-def tell(id: str, body: models.Tell, caller: Calling) -> Response:
+@quick.post(f"{TICKET}/label", responses=ONE)
+async def tell(id: str, body: models.Tell, caller: Calling) -> Response:
     """Tell the label of a ticket, however late; the learner learns and the ticket is closed."""
-    label, who = finite_label(body.label), caller.who.signed(body.who)
-    if body.values is not None:
-        # The same values again change nothing, so this needs no key of its own.
-        caller.store.fill(id, values_of(caller.store, id, body.values), who=who)
-    return json_reply(caller.told([caller.store.tell(id, label, who=who, key=caller.key)])[0])
+    values = None if body.values is None else await _values(caller.store, id, body.values)
+    who = caller.who.signed(body.who)
+    found = await caller.answer(verbs.tell(id, body.label, who, caller.key, values))
+    return json_reply(caller.told(found)[0])
 
 
-@router.post(f"{TICKET}/drop", responses=ONE)
-def drop(id: str, caller: Calling, body: models.Drop | None = None) -> Response:
+@quick.post(f"{TICKET}/drop", responses=ONE)
+async def drop(id: str, caller: Calling, body: models.Drop | None = None) -> Response:
     """Drop a ticket whose label will never come."""
     who = caller.who.signed("" if body is None else body.who)
-    return json_reply(caller.told([caller.store.drop(id, who=who, key=caller.key)])[0])
+    return json_reply(caller.told(await caller.answer(verbs.drop(id, who, caller.key)))[0])
 
 
 @router.post(f"{LEARNER}/values", responses=MANY)
@@ -126,6 +130,23 @@ def predict(name: LearnerName, body: models.Predict, caller: Calling) -> Respons
     return json_reply({"prediction": float(caller.store.learner(name).predict(seen))})
 
 
+@router.post(f"{LEARNER}/intervals", responses={200: {"model": models.IntervalReply}})
+def interval(name: LearnerName, body: models.Issue, caller: Calling) -> Response:
+    """Serve an interval for a round's ticket, which is filled with these values if it is not yet.
+
+    Sent again it gives the same: an interval of a coverage is served once, unless labels came
+    since for one that did not come with the prediction.
+    """
+    order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
+    learner = caller.store.learner(name)
+    if not hasattr(learner, "interval"):
+        raise ProblemError(f"{name!r} is a learner that makes no intervals")
+    found = learner.interval(order.fill(_by_key(order, body.values)), body.coverage)
+    ends = {"low": found.low, "high": found.high}
+    finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
+    return json_reply({"prediction": found.prediction, "coverage": found.coverage, **finite})
+
+
 def ticket_by_round(store: Store, name: str, round: int) -> str:
     """The id of the ticket of a round."""
     number = min(max(round, 1), 2**62)  # no database knows a larger one
@@ -134,9 +155,18 @@ def ticket_by_round(store: Store, name: str, round: int) -> str:
 
 def values_of(store: Store, id: str, values: models.Values) -> Any:
     """Values as the store takes them: JSON has no numbers for keys, a mapping by number does."""
-    if isinstance(values, dict) and any(map(BY_NUMBER.fullmatch, values)):
-        return _by_key(store.ticket(id).ticket, values)
-    return values
+    return _by_key(store.ticket(id).ticket, values) if _may_be_by_number(values) else values
+
+
+async def _values(store: Store, id: str, values: models.Values) -> Any:
+    """The same, in a thread where the store must be asked."""
+    if not _may_be_by_number(values):
+        return values
+    return await run_in_threadpool(values_of, store, id, values)
+
+
+def _may_be_by_number(values: models.Values) -> bool:
+    return isinstance(values, dict) and any(map(BY_NUMBER.fullmatch, values))
 
 
 def _by_key(order: Ticket, values: models.Values) -> Any:

@@ -16,19 +16,21 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.params import Depends
 from starlette.exceptions import HTTPException
 
-from keyhole.errors import DataError, KeyholeError, shortened
+from keyhole.errors import KeyholeError
 from keyhole.service import api_learners, api_tickets
 from keyhole.service.door import Door
 from keyhole.service.guard import Guard
 from keyhole.service.keys import KeyRing
 from keyhole.service.limits import OpenTickets
 from keyhole.service.metrics import CONTENT_TYPE, Metrics
-from keyhole.service.refusals import UNEXPECTED, NoKeyError, refusal, written
+from keyhole.service.quick import Quick
+from keyhole.service.refusals import UNEXPECTED, NoKeyError, invalid, refused, written
 from keyhole.service.replies import json_reply
 from keyhole.service.routes import authorise
 from keyhole.service.sessions import COOKIE, SECONDS
 from keyhole.service.settings import Settings
 from keyhole.store import Store
+from keyhole.store.async_store import AsyncStore
 from keyhole.version import __version__
 
 LOG = logging.getLogger("keyhole.service")
@@ -90,6 +92,7 @@ def create_app(
     keys: KeyRing | None = None,
     say: Say = LOG.info,
     demo: Any = None,
+    quick: bool = True,
 ) -> FastAPI:
     """The service as an ASGI application.
 
@@ -106,6 +109,9 @@ def create_app(
         Told how warming up goes.
     demo
         Knows what a simulated patient's values are: see `keyhole.service.demo`.
+    quick
+        Whether the routes that are called all the time are served past FastAPI, with the same
+        replies.
     """
     chosen = settings or Settings()
     ring = KeyRing(store.url) if keys is None else keys
@@ -117,6 +123,7 @@ def create_app(
         warmth.begin()
         yield
         warmth.stopping.set()
+        app.state.writing.close()
         ring.close()
 
     app = FastAPI(
@@ -130,14 +137,18 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.store, app.state.settings, app.state.guard = store, chosen, guard
-    app.state.metrics, app.state.demo = metrics, demo
+    app.state.metrics, app.state.demo, app.state.refused = metrics, demo, metrics.refused
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
     app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
+    app.state.writing = AsyncStore(store)
+    app.include_router(api_tickets.quick)
     app.include_router(api_tickets.router)
     app.include_router(api_learners.router)
     _add_the_rest(app, warmth)
     _add_pages(app)
     _add_refusals(app)
+    if quick:
+        app.add_middleware(cast(Any, Quick), routes=api_tickets.quick.routes)
     app.add_middleware(
         cast(Any, Door), guard=guard, settings=chosen, metrics=metrics, ready=warmth.ready
     )
@@ -198,14 +209,13 @@ def _add_pages(app: FastAPI) -> None:
 
 def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(KeyholeError)
-    async def refused(request: Request, error: KeyholeError) -> Response:
-        return _refused(error)
+    async def known(request: Request, error: KeyholeError) -> Response:
+        return refused(error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
+    async def not_valid(request: Request, error: RequestValidationError) -> Response:
         found = error.errors()[0]
-        where = ".".join(str(part) for part in found["loc"])
-        return _refused(DataError(f"{shortened(where)[1:-1]}: {found['msg']}"))
+        return refused(invalid(found["loc"], found["msg"]))
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
@@ -220,11 +230,6 @@ def _add_refusals(app: FastAPI) -> None:
     async def bug(request: Request, error: Exception) -> Response:
         content = {"error": "something went wrong here; it was logged", "kind": "Bug"}
         return Response(written(content), UNEXPECTED, media_type="application/json")
-
-
-def _refused(error: KeyholeError) -> Response:
-    status, headers, body = refusal(error)
-    return Response(body, status, headers)
 
 
 def _is_path(text: str) -> bool:

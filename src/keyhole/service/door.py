@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from keyhole.errors import KeyholeError, printable
-from keyhole.service.guard import KNOWN, Guard, Who, known
+from keyhole.service.guard import BODY, KNOWN, Guard, Who
 from keyhole.service.keys import scrubbed
 from keyhole.service.limits import Rate
 from keyhole.service.metrics import Metrics
@@ -138,7 +138,8 @@ class Door:
             raise TooSlowError(
                 f"the request did not arrive within {self._settings.body_seconds:g} seconds"
             ) from None
-        whole: Message | None = {"type": "http.request", "body": b"".join(chunks)}
+        request.scope[BODY] = b"".join(chunks)
+        whole: Message | None = {"type": "http.request", "body": request.scope[BODY]}
 
         async def again() -> Message:
             nonlocal whole
@@ -152,12 +153,12 @@ class Door:
     def _note(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.count(method, route, status, seconds)
+        who: Who | None = scope.get(KNOWN)
+        id = "" if who is None else who.id
+        self._metrics.count(method, route, status, seconds, id)
         if self._settings.access_log:
-            who = known(HTTPConnection(scope))
-            id = "-" if who is None or who.key is None else who.id
             path = scrubbed(printable(scope["path"]))
-            LOG.info("%s %s %s %d %.1f ms", id, method, path, status, 1e3 * seconds)
+            LOG.info("%s %s %s %d %.1f ms", id or "-", method, path, status, 1e3 * seconds)
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

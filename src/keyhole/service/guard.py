@@ -15,6 +15,7 @@ from keyhole.service.settings import Settings, bare_host
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 KNOWN = "keyhole.who"  # where the door leaves what it has found out
+BODY = "keyhole.body"  # and what it has read
 LONGEST_WHO = 150  # characters: the id of the key is added, and a store takes 200
 
 
@@ -82,12 +83,12 @@ class Guard:
 
     def __init__(self, ring: KeyRing, settings: Settings) -> None:
         self.ring, self.sessions = ring, Sessions()
-        self._settings = settings
+        self._local = settings.local
 
     @property
     def keys_are_on(self) -> bool:
         """Whether requests need a key."""
-        return not self._settings.local or self.ring.exists
+        return not self._local or self.ring.exists
 
     def identify(self, request: HTTPConnection) -> Who:
         """Who sends a request; NoKeyError if that takes a key and there is none that is valid."""

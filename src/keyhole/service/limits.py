@@ -49,10 +49,14 @@ class OpenTickets:
         self._counted_at = -RECOUNT
         self._lock = Lock()
 
+    def must_count(self, key: str, count: int) -> bool:
+        """Whether `room` would have to ask the store."""
+        return self._counted_at < 0.0 or self._full(key, count)
+
     def room(self, key: str, count: int) -> None:
         """A TooManyError if this key may not have so many more."""
         with self._lock:
-            if self._counted_at < 0.0 or self._full(key, count):
+            if self.must_count(key, count):
                 self._recount()
             if self._full(key, count):
                 raise TooManyError(

@@ -126,6 +126,14 @@ class Predict(_Body):
     values: Values
 
 
+class Issue(_Body):
+    """Values of a round's ticket, which are kept, to predict an interval from."""
+
+    round: Whole = Field(ge=1, lt=2**63)
+    values: Values
+    coverage: Number = Field(0.9, description="The share of rounds in which it holds the label.")
+
+
 class Item(BaseModel):
     """Something to order."""
 
@@ -251,6 +259,15 @@ class PredictionReply(BaseModel):
     """What is predicted."""
 
     prediction: float
+
+
+class IntervalReply(BaseModel):
+    """Where the label will be; an end is null as long as no label was told."""
+
+    prediction: float
+    coverage: float
+    low: float | None
+    high: float | None
 
 
 class EventReply(BaseModel):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from starlette.responses import Response
 
 from keyhole.errors import (
     BudgetError,
@@ -20,6 +22,7 @@ from keyhole.errors import (
     TicketError,
     UnknownLearnerError,
     UnknownTicketError,
+    shortened,
 )
 
 
@@ -97,6 +100,18 @@ def status_of(error: KeyholeError) -> tuple[int, str]:
 def written(content: Any) -> bytes:
     """JSON in ASCII, which can always be sent, whatever names hold."""
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def invalid(where: Iterable[Any], words: str) -> DataError:
+    """What to say of a part of a request that is not as the schema has it."""
+    place = ".".join(str(part) for part in where)
+    return DataError(f"{shortened(place)[1:-1]}: {words}")
+
+
+def refused(error: KeyholeError) -> Response:
+    """The answer to a request that is refused."""
+    status, headers, body = refusal(error)
+    return Response(body, status, headers)
 
 
 def refusal(error: KeyholeError) -> tuple[int, dict[str, str], bytes]:

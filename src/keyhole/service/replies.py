@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from keyhole.errors import ProblemError, UnknownLearnerError, shortened
 from keyhole.service.guard import Who, known
@@ -39,6 +40,7 @@ class Caller:
     def __init__(self, request: Request, idempotency_key: str | None) -> None:
         self.store: Store = request.app.state.store
         self.open_tickets: OpenTickets = request.app.state.open_tickets
+        self.answer = request.app.state.writing.answer  # for coroutines: see AsyncStore
         self.who = known(request) or Who()
         self._key = idempotency_key
 
@@ -46,6 +48,13 @@ class Caller:
     def key(self) -> str | None:
         """The idempotency key, of this caller only."""
         return self.who.scoped(self._key)
+
+    async def room(self, count: int) -> None:
+        """A TooManyError if they may not have so many more tickets open."""
+        if self.open_tickets.must_count(self.who.id, count):
+            await run_in_threadpool(self.open_tickets.room, self.who.id, count)
+        else:
+            self.open_tickets.room(self.who.id, count)
 
     def told(self, tickets: list[StoredTicket], *, whole: bool = False) -> list[dict[str, Any]]:
         """Tickets as they are sent; that they are open, or no longer, is noted."""

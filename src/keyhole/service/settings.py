@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from keyhole.errors import ProblemError
 
@@ -77,6 +78,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)  # nearly all requests are for the same
 def bare_host(header: str) -> str | None:
     """The host of a Host or Origin, without port and brackets, in lower case; None if it is none.
 

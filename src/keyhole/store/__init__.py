@@ -2,6 +2,14 @@
 
 from keyhole.store.counter import Store
 from keyhole.store.learner import StoredLearner
-from keyhole.store.records import Event, LearnerInfo, StoredTicket
+from keyhole.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket
 
-__all__ = ["Event", "LearnerInfo", "Store", "StoredLearner", "StoredTicket"]
+__all__ = [
+    "Commit",
+    "Event",
+    "LearnerInfo",
+    "Snapshot",
+    "Store",
+    "StoredLearner",
+    "StoredTicket",
+]

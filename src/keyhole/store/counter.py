@@ -5,42 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from numpy.typing import ArrayLike
-
-from keyhole.errors import (
-    ProblemError,
-    StoreError,
-    finite_label,
-    positive_number,
-    shortened,
-    whole_number,
-)
-from keyhole.prediction_interval import a_coverage
+from keyhole.errors import StoreError, positive_number, shortened
 from keyhole.problem import BlockStream, Learner, Problem
-from keyhole.store import log, making, requests
-from keyhole.store.arguments import checked_key, checked_name, checked_who, seconds
-from keyhole.store.database import open_database
+from keyhole.store import log, making, verbs
+from keyhole.store.arguments import checked_name, checked_who, seconds
+from keyhole.store.database import Connection, open_database
+from keyhole.store.deleting import delete
 from keyhole.store.learner import StoredLearner, copied
 from keyhole.store.reader import Reader
-from keyhole.store.records import Event, LearnerInfo, StoredTicket
+from keyhole.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket
 from keyhole.store.requests import Request
 from keyhole.store.ticket_ids import read_id
 from keyhole.store.transfer import Parcel, export
-from keyhole.store.verifying import verify
+from keyhole.store.verbs import COVERAGE, Duration, Values
+from keyhole.store.verifying import from_the_start, verify
 from keyhole.store.writer import Writer
-from keyhole.ticket import Observation, Ticket
 from keyhole.warming import rehearse
 
 T = TypeVar("T")
-Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
-Duration = timedelta | float | None
-COVERAGE = 0.9  # of intervals, where none is said
-MOST = 100_000  # tickets at once: others wait meanwhile
 
 
 class Store:
@@ -121,7 +108,16 @@ class Store:
     @property
     def last_commit_seconds(self) -> float:
         """How long the last of those commits took; 0 before the first."""
-        return self._writer.commit_seconds
+        return self._writer.recent[-1].seconds if self._writer.recent else 0.0
+
+    @property
+    def recent_commits(self) -> list[Commit]:
+        """The last 512 of them, oldest first: how many requests each had, and how long it took."""
+        return list(self._writer.recent)
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """By learner, when its last snapshot was taken, and how many events came since."""
+        return self._reader.snapshots()
 
     # Learners
 
@@ -214,13 +210,7 @@ class Store:
             Of these examples only, for learners that take them: `prices`, `without`, `known`,
             `budget`, as in `kh.AutoLearner.ask`.
         """
-        many = whole_number("count", count, 1)
-        if many > MOST:
-            raise ProblemError(f"count must be at most {MOST:,} at once, got {many:,}")
-        lasts = seconds("expires_in", expires_in)
-        what = ("ask", many, lasts, terms)
-        request = Request(name, requests.ask(many, terms, lasts), what, checked_who(who))
-        return self._answer(request, key)
+        return self._answer(verbs.ask(name, count, who, key, expires_in, terms))
 
     def fill(
         self,
@@ -241,11 +231,7 @@ class Store:
         `coverage` of rounds (see `interval` of learners; None before the first label, or where the
         learner makes none). `coverage=None` issues none.
         """
-        name, id = self._reader.owner(ticket)
-        share = None if coverage is None else a_coverage(coverage)
-        deed = requests.fill([(id, _filler(values))], share)
-        request = Request(name, deed, ("fill", id, values, share), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.fill(ticket, values, coverage, who, key))[0]
 
     def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
@@ -253,16 +239,11 @@ class Store:
         The same label again gives the first reply, another one is a ConflictError. So is a label
         for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
         """
-        label = finite_label(y)
-        name, id = self._reader.owner(ticket)
-        request = Request(name, requests.tell([(id, label)]), ("tell", id, label), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.tell(ticket, y, who, key))[0]
 
     def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Close a ticket whose label will never come; again changes nothing."""
-        name, id = self._reader.owner(ticket)
-        request = Request(name, requests.drop([id]), ("drop", id), checked_who(who))
-        return self._answer(request, key)[0]
+        return self._answer(verbs.drop(ticket, who, key))[0]
 
     def fill_many(
         self,
@@ -274,19 +255,13 @@ class Store:
         key: str | None = None,
     ) -> list[StoredTicket]:
         """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
-        many = [(read_id(id), _filler(values)) for id, values in rows.items()]
-        share = None if coverage is None else a_coverage(coverage)
-        what = ("fill", share, *((read_id(id), values) for id, values in rows.items()))
-        return self._answer(Request(name, requests.fill(many, share), what, checked_who(who)), key)
+        return self._answer(verbs.fill_many(name, rows, coverage, who, key))
 
     def tell_many(
         self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
     ) -> list[StoredTicket]:
         """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
-        many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
-        return self._answer(
-            Request(name, requests.tell(many), ("tell", *many), checked_who(who)), key
-        )
+        return self._answer(verbs.tell_many(name, labels, who, key))
 
     # Tickets and events
 
@@ -354,16 +329,19 @@ class Store:
         StoreDamagedError with the first thing that is not as it was written. Others may go on
         writing meanwhile.
         """
-        if self._closed:
-            raise StoreError("the store is closed")
-        connection = self._database.connect()
-        try:
-            with connection.reading():
-                self._database.check(connection)
-                rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
-                return {row.name: verify(connection, row) for row in rows}
-        finally:
-            connection.close()
+        with self._view() as connection:
+            self._database.check(connection)
+            rows = log.tallies(connection) if name is None else [log.tally(connection, name)]
+            return {row.name: verify(connection, row) for row in rows}
+
+    def replay(self, name: str) -> Iterator[tuple[Event, Learner]]:
+        """Every event of a log in order, with the learner as it was after it.
+
+        The learner is a copy that plays the log again, compared with it: StoreDamagedError where
+        it goes another way. Look at it before you ask for the next event, and change nothing.
+        """
+        with self._view() as connection:
+            yield from from_the_start(connection, log.tally(connection, name))
 
     def export(self, name: str, path: str | os.PathLike[str]) -> None:
         """Write one learner, its log and its tickets included, to a file for `import_`.
@@ -383,6 +361,18 @@ class Store:
         new = checked_name(parcel.name if name is None else name)
         self._writer.run(lambda connection: parcel.keep(connection, new))
         return self.info(new)
+
+    def delete(self, name: str, *, force: bool = False) -> LearnerInfo:
+        """Delete a learner: its log, its tickets, its snapshots. What it was is returned.
+
+        Nothing brings it back: `export` it first. ConflictError if it has open tickets, for
+        somebody may still bring their values or labels; `force` gives them up.
+        """
+        lock = self._database.row_lock
+        row = self._writer.run(lambda connection: delete(connection, name, lock, force))
+        self._writer.forget(row.id)
+        self._warm.discard(name)
+        return row.info()
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the whole store to a new file, as it is now, while others go on. SQLite only.
@@ -424,16 +414,27 @@ class Store:
 
     # Within the room
 
+    @contextlib.contextmanager
+    def _view(self) -> Iterator[Connection]:
+        """The store as it is now, on a connection of its own, for what takes long."""
+        if self._closed:
+            raise StoreError("the store is closed")
+        connection = self._database.connect()
+        try:
+            with connection.reading():
+                yield connection
+        finally:
+            connection.close()
+
     def _look(self, name: str, at: Callable[[Learner], T]) -> T:
         return self._writer.look(name, at)
 
-    def _submit(self, request: Request) -> list[str]:
+    def _submit(self, request: Request) -> Request:
         return self._writer.submit(request)
 
-    def _answer(self, request: Request, key: str | None) -> list[StoredTicket]:
-        request.key = checked_key(key)
-        return self._reader.by_id(self._submit(request))
+    def _answer(self, request: Request) -> list[StoredTicket]:
+        return self._replies(self._submit(request))
 
-
-def _filler(values: Values) -> Callable[[Ticket], Observation]:
-    return lambda ticket: ticket.fill(values)
+    def _replies(self, done: Request) -> list[StoredTicket]:
+        """The tickets of a request that is done: as it left them, or as they are by now."""
+        return self._reader.by_id(done.tickets) if done.replies is None else done.replies

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
 from typing import Any, Protocol
@@ -34,8 +35,23 @@ class Connection(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """A transaction that sees the database as it is now, whatever others write meanwhile."""
 
+    def roll_back(self) -> None:
+        """Undo the transaction that is open, if there is one; never fails."""
+
     def close(self) -> None:
         """Close it; never fails."""
+
+
+@contextlib.contextmanager
+def transaction(connection: Connection, begin: str, end: str) -> Iterator[None]:
+    """From one statement to another; undone if anything goes wrong between them, or at the end."""
+    connection.run(begin)
+    try:
+        yield
+        connection.run(end)
+    except BaseException:
+        connection.roll_back()
+        raise
 
 
 class Database(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, cast
 
@@ -19,56 +19,59 @@ from keyhole.ticket import Observation, Ticket
 TERMS = ("prices", "without", "known", "budget")  # what one example may have of its own
 
 
-def asked(
-    learner: Learner, terms: Mapping[str, Any], expires_at: float | None
-) -> tuple[Ticket, str]:
-    """Ask for a ticket, on terms as `written_terms` has them; the ticket, and the event."""
-    ticket = cast(Any, learner).ask(**_read_terms(terms)) if terms else learner.ask()
-    more: dict[str, Any] = {"item_prices": item_prices(learner.problem, ticket)}
+def asked(learner: Learner, terms: Mapping[str, Any]) -> Ticket:
+    """Ask for a ticket, on terms as `written_terms` has them."""
+    return cast(Ticket, cast(Any, learner).ask(**_read_terms(terms))) if terms else learner.ask()
+
+
+def order(
+    ticket: Ticket, prices: Sequence[float], terms: Mapping[str, Any], expires_at: float | None
+) -> str:
+    """The event of a ticket that was asked for."""
+    more: dict[str, Any] = {"item_prices": prices}
     if terms:
         more["terms"] = terms
     if expires_at is not None:
         more["expires_at"] = expires_at
-    # Beside what a ticket says of itself, so that Ticket.from_json reads it.
-    return ticket, json.dumps({**json.loads(ticket.to_json()), **more})
+    # Beside what a ticket says of itself, in one object, so that Ticket.from_json reads it.
+    return f"{ticket.to_json()[:-1]}, {json.dumps(more)[1:]}"
 
 
-def seen(learner: Learner, observation: Observation, coverage: float | None) -> str:
+def seen(learner: Learner, observation: Observation, coverage: float | None) -> dict[str, Any]:
     """The event of what came back: with it the prediction that is served, and its interval.
 
     An interval is issued where a coverage is said and the learner makes intervals. What the learner
     buys and predicts stays as it is; what its next intervals are made from does not.
     """
-    values = [None if math.isnan(value) else value for value in observation.values.tolist()]
-    issue = None if coverage is None else getattr(learner, "interval", None)
-    served: dict[str, float | None]
-    if issue is None:
-        served = {"prediction": float(learner.predict(observation))}
-    else:
-        found = issue(observation, coverage)
-        served = {"prediction": found.prediction, "coverage": found.coverage}
-        served |= {"low": _finite(found.low), "high": _finite(found.high)}
-    return json.dumps({"values": values, **served}, allow_nan=False)
+    values = written_values(observation)
+    if coverage is None or not hasattr(learner, "interval"):
+        return {"values": values, "prediction": float(learner.predict(observation))}
+    return {"values": values, **interval(learner, observation, coverage)}
+
+
+def interval(learner: Learner, observation: Observation, coverage: float) -> dict[str, Any]:
+    """What an interval that is served says; before the first label it has no ends."""
+    found = cast(Any, learner).interval(observation, coverage)
+    ends = {"low": _finite(found.low), "high": _finite(found.high)}
+    return {"prediction": found.prediction, "coverage": found.coverage, **ends}
+
+
+def written_values(observation: Observation) -> list[float | None]:
+    """What came back as JSON has it: null for what did not arrive."""
+    return [None if math.isnan(value) else value for value in observation.values.tolist()]
 
 
 def _finite(end: float) -> float | None:
     return end if math.isfinite(end) else None  # before the first label: JSON has no infinity
 
 
-def observation(asked: str, seen: str) -> Observation:
+def observation(order: Ticket, seen: Mapping[str, Any]) -> Observation:
     """What `tell` is given: the ticket as it was issued, what came back, and what was predicted.
 
     The one place where the log becomes an Observation.
     """
-    was = json.loads(seen)
-    values = [math.nan if value is None else value for value in was["values"]]
-    array = np.array(values, dtype=np.float64)
-    return Observation(Ticket.from_json(asked), array, prediction=was["prediction"])
-
-
-def told(y: float) -> str:
-    """The event of a label."""
-    return json.dumps({"y": y}, allow_nan=False)
+    values = np.array(seen["values"], dtype=np.float64)  # None becomes NaN
+    return Observation(order, values, prediction=seen["prediction"])
 
 
 def label(body: str) -> float:
@@ -154,20 +157,23 @@ class Replay:
         learner, id = self._learner, cast(str, event.ticket)
         if event.kind == "asked":
             was = json.loads(event.body)
-            ticket, _ = asked(learner, was.get("terms", {}), None)
+            ticket = asked(learner, was.get("terms", {}))
             if not ticket.says_the_same(Ticket.from_json(event.body)):
                 raise _differs(event, "the ticket", ticket.features.tolist(), was["features"])
             self._asked[id] = event.body
         elif event.kind == "seen":
             was = json.loads(event.body)
-            again = observation(self._order(id), event.body)
-            now = json.loads(seen(learner, again, was.get("coverage")))
-            for what in ("prediction", "low", "high"):
-                if now.get(what) != was.get(what):
-                    raise _differs(event, f"the {what}", now.get(what), was.get(what))
+            again = observation(Ticket.from_json(self._order(id)), was)
+            _compare(event, seen(learner, again, was.get("coverage")), was)
             self._seen[id] = event.body
+        elif event.kind == "interval":
+            was = json.loads(event.body)
+            id = str(was["ticket"])
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            _compare(event, interval(learner, observation(order, back), was["coverage"]), was)
         elif event.kind == "told":
-            learner.tell(observation(self._order(id), self._back(id)), label(event.body))
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            learner.tell(observation(order, back), label(event.body))
             self._forget(id)
         elif event.kind == "dropped":
             learner.drop(Ticket.from_json(self._order(id)))
@@ -186,8 +192,19 @@ class Replay:
         self._seen.pop(id, None)
 
 
+def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+    """StoreDamagedError unless the same was served."""
+    for what in ("prediction", "low", "high"):
+        if now.get(what) != then.get(what):
+            raise _differs(event, f"the {what}", now.get(what), then.get(what))
+
+
 def _differs(event: Event, what: str, now: object, then: object) -> StoreDamagedError:
     return StoreDamagedError(
-        f"event {event.seq} does not replay: {what} of {event.ticket} is now {shortened(now)}, and "
-        f"was {shortened(then)}"
+        f"event {event.seq} does not replay: {what} of {_about(event)} is now {shortened(now)}, "
+        f"and was {shortened(then)}"
     )
+
+
+def _about(event: Event) -> str:
+    return str(event.ticket or json.loads(event.body).get("ticket"))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from keyhole.errors import DataError, TicketError, finite_label
+from keyhole.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.store import requests
 from keyhole.store.requests import Request
+from keyhole.store.verbs import COVERAGE
 from keyhole.ticket import Observation, Ticket
 
 if TYPE_CHECKING:
@@ -24,9 +27,9 @@ class StoredLearner:
 
     `ask`, `tell` and `drop` return when what they did is on disk. `tell` fills the ticket if nobody
     has, and keeps the prediction. What only looks (`predict`, `weights`, `intercept`, and `model`,
-    `explain`, `advice` where the learner has them) is not in the log. Intervals, which are judged
-    later, come with `store.fill`. A deep copy is a learner in memory that goes its own way; the
-    store knows nothing of it.
+    `explain`, `advice` where the learner has them) is not in the log. `interval`, where the learner
+    has it, fills the ticket: what was served is kept, and judged when the label comes. A deep copy
+    is a learner in memory that goes its own way; the store knows nothing of it.
 
     Examples
     --------
@@ -106,6 +109,8 @@ class StoredLearner:
         return f"<StoredLearner {self._name!r}: d={p.d}, k={p.k}, budget={p.budget:g}>"
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name == "interval" and self._store._look(self._name, lambda it: hasattr(it, name)):
+            return self._interval
         if name not in LOOKS or not self._store._look(self._name, lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
@@ -114,8 +119,26 @@ class StoredLearner:
 
         return look
 
+    def _interval(self, seen: Observation, coverage: float = COVERAGE) -> PredictionInterval:
+        """Where the label will be, in that share of rounds; fills the ticket if nobody has."""
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        share, served = a_coverage(coverage), dict[str, Any]()
+        deed = requests.interval(seen, share, served)
+        self._store._submit(Request(self._name, deed, ("interval", seen.round, share)))
+        return served_interval(served)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
         return self._store._look(self._name, copied)
+
+
+def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
+    """An interval from JSON, which has no infinity: an end that is not there is that."""
+    low = -math.inf if served["low"] is None else served["low"]
+    high = math.inf if served["high"] is None else served["high"]
+    return PredictionInterval(low, high, served["coverage"], served["prediction"])
 
 
 def copied(learner: Learner) -> Learner:

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 from keyhole.errors import ConflictError, StoreDamagedError, UnknownLearnerError, nearest, shortened
 from keyhole.store.arguments import is_name
 from keyhole.store.database import Connection, Row
-from keyhole.store.records import Event, LearnerInfo, StoredTicket, moment
-from keyhole.ticket import Ticket
+from keyhole.store.records import Event, LearnerInfo, moment
 
 PAGE = 1000  # events at a time
+MOST = 512  # keys in one statement
 TALLY = "seq, digest, waiting, filled, told, dropped, spent, loss, asked_at, told_at"
 LEARNER = f"id, name, about, created_at, {TALLY}"
 EVENT = "seq, kind, ticket, who, at, body, digest"
-TICKET = """
-    SELECT t.id, l.name, l.about, t.state, a.who, t.asked_at, t.expires_at, t.filled_at,
-           t.closed_at, a.body, s.body, c.body
-    FROM kh_ticket t
-    JOIN kh_learner l ON l.id = t.learner
-    JOIN kh_event a ON a.learner = t.learner AND a.seq = t.asked_seq
-    LEFT JOIN kh_event s ON s.learner = t.learner AND s.seq = t.filled_seq
-    LEFT JOIN kh_event c ON c.learner = t.learner AND c.seq = t.closed_seq
-"""
 
 
 @dataclass(slots=True)
@@ -52,7 +43,7 @@ class Tally:
 
     def values(self) -> tuple[Any, ...]:
         """The columns of TALLY."""
-        return tuple(getattr(self, name) for name in TALLY.split(", "))
+        return _tally(self)
 
     def info(self) -> LearnerInfo:
         """The same as users see it."""
@@ -76,10 +67,18 @@ class Tally:
         )
 
 
+_tally = attrgetter(*TALLY.split(", "))
+_event = attrgetter(*EVENT.split(", "))
+
+
 def chained(before: str, event: Event) -> str:
     """The digest of an event and all before it: none is edited or lost without being noticed."""
-    line = [before, event.seq, event.kind, event.ticket, event.who, event.at, event.body]
-    return hashlib.sha256(json.dumps(line).encode()).hexdigest()[:32]
+    return digest(before, event.seq, event.kind, event.ticket, event.who, event.at, event.body)
+
+
+def digest(before: str, *parts: Any) -> str:
+    """The same of the parts of an event, in their order."""
+    return hashlib.sha256(json.dumps([before, *parts]).encode()).hexdigest()[:32]
 
 
 def tally(connection: Connection, name: str, lock: str = "") -> Tally:
@@ -138,11 +137,11 @@ def events(connection: Connection, learner: int, after: int, last: int) -> Itera
             raise StoreDamagedError(f"event {after + 1} of {last} is missing from the log")
 
 
-def add_event(connection: Connection, learner: int, event: Event) -> None:
-    """Write an event."""
-    values = [learner, *(getattr(event, name) for name in EVENT.split(", "))]
-    connection.run(
-        f"INSERT INTO kh_event (learner, {EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values
+def add_events(connection: Connection, learner: int, events: Iterable[Event]) -> None:
+    """Write events."""
+    connection.run_many(
+        f"INSERT INTO kh_event (learner, {EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(learner, *_event(event)) for event in events],
     )
 
 
@@ -166,28 +165,63 @@ class TicketRow:
 
     def values(self) -> tuple[Any, ...]:
         """All columns."""
-        return tuple(getattr(self, name) for name in self.__slots__)
+        return _ticket(self)
 
 
 TICKET_ROW = ", ".join(TicketRow.__slots__)
+CHANGES = ("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at")
+_ticket = attrgetter(*TicketRow.__slots__)
+_changes = attrgetter(*CHANGES, "id")
 
 
-def add_ticket(connection: Connection, row: TicketRow) -> None:
-    """Write the row of a new ticket."""
+def add_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
+    """Write the rows of new tickets."""
     marks = ", ".join("?" for _ in TicketRow.__slots__)
-    connection.run(f"INSERT INTO kh_ticket ({TICKET_ROW}) VALUES ({marks})", row.values())
+    sql = f"INSERT INTO kh_ticket ({TICKET_ROW}) VALUES ({marks})"
+    connection.run_many(sql, [row.values() for row in rows])
 
 
-def update_ticket(connection: Connection, row: TicketRow) -> None:
-    """Write what has happened to a ticket."""
-    connection.run(
-        "UPDATE kh_ticket SET state = ?, filled_seq = ?, filled_at = ?, prediction = ?, "
-        "closed_seq = ?, closed_at = ? WHERE id = ?",
-        (
-            *(row.state, row.filled_seq, row.filled_at, row.prediction),
-            *(row.closed_seq, row.closed_at, row.id),
-        ),
-    )
+def update_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
+    """Write what has happened to tickets."""
+    columns = ", ".join(f"{name} = ?" for name in CHANGES)
+    sql = f"UPDATE kh_ticket SET {columns} WHERE id = ?"
+    connection.run_many(sql, [_changes(row) for row in rows])
+
+
+def among(connection: Connection, sql: str, first: Sequence[Any], keys: Sequence[str]) -> list[Row]:
+    """The rows for any of these keys; the SQL says `{}` where their marks go, at its end.
+
+    Marks are a power of two in number, so that few statements are prepared.
+    """
+    found: list[Row] = []
+    for start in range(0, len(keys), MOST):
+        some = [*keys[start : start + MOST]]
+        many = 1 << (len(some) - 1).bit_length()
+        marks = ", ".join("?" * many)
+        found += connection.rows(
+            sql.format(marks), (*first, *some, *some[-1:] * (many - len(some)))
+        )
+    return found
+
+
+def answered(
+    connection: Connection, learner: int, keys: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """What idempotency keys were used for, those that were: hash and tickets of the request."""
+    sql = "SELECT idem_key, request_hash, tickets FROM kh_request WHERE learner = ? AND idem_key"
+    return {key: (a, b) for key, a, b in among(connection, sql + " IN ({})", (learner,), keys)}
+
+
+def add_requests(connection: Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write what idempotency keys were used for."""
+    columns = "learner, idem_key, request_hash, tickets, at"
+    connection.run_many(f"INSERT INTO kh_request ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def owners(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The names of the learners of tickets, by id; without those that there are not."""
+    sql = "SELECT t.id, l.name FROM kh_ticket t JOIN kh_learner l ON l.id = t.learner"
+    return dict(among(connection, sql + " WHERE t.id IN ({})", (), ids))
 
 
 def find_ticket(connection: Connection, where: str, values: Sequence[Any]) -> TicketRow | None:
@@ -203,35 +237,3 @@ def body(connection: Connection, learner: int, seq: int | None) -> str:
     if not found:
         raise StoreDamagedError(f"event {seq} is missing from the log")
     return str(found[0][0])
-
-
-def tickets(connection: Connection, rest: str, values: Sequence[Any]) -> list[StoredTicket]:
-    """Tickets as users see them; `rest` is what follows in the SELECT."""
-    return [_stored(row) for row in connection.rows(TICKET + rest, values)]
-
-
-def _stored(row: Row) -> StoredTicket:
-    id, learner, about, state, who, asked_at, expires_at, filled_at, closed_at, *bodies = row
-    asked, seen, closed = bodies
-    back = None if seen is None else json.loads(seen)
-    return StoredTicket(
-        id=id,
-        learner=learner,
-        state=state,
-        who=who,
-        asked_at=datetime.fromtimestamp(asked_at, UTC),
-        expires_at=moment(expires_at),
-        filled_at=moment(filled_at),
-        closed_at=moment(closed_at),
-        ticket=Ticket.from_json(asked),
-        item_prices=tuple(json.loads(asked)["item_prices"]),
-        units=json.loads(about)["units"],
-        values=None if back is None else tuple(map(_number, back["values"])),
-        prediction=None if back is None else back["prediction"],
-        label=json.loads(closed)["y"] if state == "told" else None,
-        **{name: (back or {}).get(name) for name in ("coverage", "low", "high")},
-    )
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

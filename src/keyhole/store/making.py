@@ -87,5 +87,5 @@ def keep(connection: Connection, new: tuple[Tally, Event], learner: Learner, now
     """Write a new learner, in a transaction that is open."""
     row, event = new
     log.add_learner(connection, row)
-    log.add_event(connection, row.id, event)
+    log.add_events(connection, row.id, [event])
     keep_snapshot(connection, row.id, Awake(learner, 1, event.digest, 0, 0, now), now)

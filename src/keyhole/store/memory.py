@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from keyhole.errors import StateError, StoreDamagedError
@@ -12,7 +13,9 @@ from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.store import log
 from keyhole.store.database import Connection
 from keyhole.store.events import Replay
+from keyhole.store.held import Held
 from keyhole.store.log import Tally
+from keyhole.store.records import Event
 from keyhole.version import __version__
 
 KEPT = 2  # snapshots, beside the first of all, from which everything can be replayed
@@ -22,6 +25,7 @@ PLATFORM = f"{platform.system()} {platform.machine()}"
 # than half a second, or as long as some 30 snapshots of a large learner.
 EVENTS, EVENTS_PER_BYTE = 1000, 875e-6
 SECONDS = 600.0
+HELD = 2000  # tickets in memory
 SMALL = 4_000_000  # bytes: a snapshot that is taken at every close
 
 
@@ -36,6 +40,14 @@ class Awake:
     snapshot_bytes: int
     snapshot_at: float
     version: str = field(default=__version__)
+    held: dict[str, Held] = field(default_factory=dict)  # tickets, as the log has them at `seq`
+
+    def forget_tickets(self, closed: Iterable[str]) -> None:
+        """Let go of tickets that are closed, and of the oldest ones if there are too many."""
+        for id in closed:
+            self.held.pop(id, None)
+        for id in [*self.held][: max(0, len(self.held) - HELD)]:
+            del self.held[id]
 
     @property
     def tail(self) -> int:
@@ -88,6 +100,12 @@ def load(connection: Connection, learner: int, seq: int) -> Awake:
 
 def catch_up(connection: Connection, awake: Awake, row: Tally) -> None:
     """Play the events that the log has and the learner has not, others may have written them."""
+    for _ in replayed(connection, awake, row):
+        pass
+
+
+def replayed(connection: Connection, awake: Awake, row: Tally) -> Iterator[Event]:
+    """The same event by event, each when it was played; StoreDamagedError if one goes otherwise."""
 
     def find(ticket: str, kind: str) -> str:
         sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND kind = ?"
@@ -96,6 +114,7 @@ def catch_up(connection: Connection, awake: Awake, row: Tally) -> None:
             raise StoreDamagedError(f"the log does not say how {ticket} was {kind}")
         return str(found[0][0])
 
+    awake.held.clear()  # others may have written about them
     replay = Replay(awake.learner, find)
     try:
         for event in log.events(connection, row.id, awake.seq, row.seq):
@@ -103,6 +122,7 @@ def catch_up(connection: Connection, awake: Awake, row: Tally) -> None:
                 raise StoreDamagedError(f"event {event.seq} was changed after it was written")
             replay.play(event)
             awake.seq, awake.digest = event.seq, event.digest
+            yield event
         if (awake.seq, awake.digest) != (row.seq, row.digest):
             raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
     except StoreDamagedError as error:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
 from keyhole.optional_imports import extra
-from keyhole.store.database import Connection, Row, up_to_date, upgrade
+from keyhole.store.database import Connection, Row, transaction, up_to_date, upgrade
 
 MIGRATION = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
 
@@ -108,25 +109,18 @@ class PostgresConnection:
         with self._refusing(), self._raw.cursor() as cursor:
             cursor.executemany(sql.replace("?", "%s"), rows)
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """BEGIN; rows are locked by those who read them FOR UPDATE."""
-        self.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-        try:
-            yield
-            self.run("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
+        return transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", "COMMIT")
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """One view of the database for all that is read."""
-        self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        try:
-            yield
-        finally:
-            self._roll_back()
+        return transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "ROLLBACK")
+
+    def roll_back(self) -> None:
+        """Undo what is open."""
+        with contextlib.suppress(self._driver.Error):
+            self._raw.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close it."""
@@ -139,10 +133,6 @@ class PostgresConnection:
         return (
             self._raw.execute(sql.replace("?", "%s"), values) if values else self._raw.execute(sql)
         )
-
-    def _roll_back(self) -> None:
-        with contextlib.suppress(self._driver.Error):
-            self._raw.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from keyhole.errors import StoreDamagedError
 from keyhole.store.log import Tally, TicketRow
 from keyhole.store.records import Event
 
 
-def project(row: Tally, ticket: TicketRow | None, event: Event) -> TicketRow:
-    """Take an event into the row of its learner and of its ticket, which is new if it is asked."""
-    body = json.loads(event.body)
+def project(
+    row: Tally, ticket: TicketRow | None, event: Event, body: Mapping[str, Any] | None = None
+) -> TicketRow:
+    """Take an event into the row of its learner and of its ticket, which is new if it is asked.
+
+    `body` is what the event says, for those who know it without reading it.
+    """
+    body = json.loads(event.body) if body is None else body
     row.seq, row.digest = event.seq, event.digest
     if event.kind == "asked":
         row.waiting, row.spent, row.asked_at = row.waiting + 1, row.spent + body["cost"], event.at

@@ -7,14 +7,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from threading import RLock
 from typing import Any
 
 from keyhole.errors import StoreError, UnknownTicketError, one_of, whole_number
-from keyhole.store import log
+from keyhole.store import held, log
 from keyhole.store.database import Connection, Database
 from keyhole.store.log import TicketRow
-from keyhole.store.records import STATES, Event, LearnerInfo, StoredTicket
+from keyhole.store.records import STATES, Event, LearnerInfo, Snapshot, StoredTicket
 from keyhole.store.ticket_ids import read_id
 
 
@@ -57,12 +58,23 @@ class Reader:
         with self.connected() as connection:
             return log.tally(connection, name).info()
 
+    def snapshots(self) -> dict[str, Snapshot]:
+        """The last snapshot of each learner, by name."""
+        sql = (
+            "SELECT l.name, s.at, l.seq - s.seq FROM kh_learner l "
+            "JOIN kh_snapshot s ON s.learner = l.id WHERE s.seq = "
+            "(SELECT MAX(seq) FROM kh_snapshot WHERE learner = l.id) ORDER BY l.name"
+        )
+        with self.connected() as connection:
+            rows = connection.rows(sql)
+        return {name: Snapshot(datetime.fromtimestamp(at, UTC), tail) for name, at, tail in rows}
+
     def by_id(self, ids: Sequence[str]) -> list[StoredTicket]:
         """These tickets, in this order."""
         with self.connected() as connection:
             found = []
             for id in ids:
-                found += log.tickets(connection, " WHERE t.id = ?", (id,))
+                found += held.tickets(connection, " WHERE t.id = ?", (id,))
                 if not found or found[-1].id != id:
                     raise UnknownTicketError(f"there is no ticket {id} in the store")
             return found
@@ -96,7 +108,7 @@ class Reader:
             if limit is not None:
                 most = min(whole_number("limit", limit, 0), sys.maxsize)
                 rest, values = rest + " LIMIT ?", [*values, most]
-            return log.tickets(connection, rest, values)
+            return held.tickets(connection, rest, values)
 
     def history(self, name: str, after: int, limit: int | None) -> list[Event]:
         """The events of a learner after one, so many."""
@@ -104,13 +116,6 @@ class Reader:
             row, first = log.tally(connection, name), whole_number("after", after, 0)
             last = row.seq if limit is None else first + whole_number("limit", limit, 0)
             return list(log.events(connection, row.id, first, min(row.seq, last)))
-
-    def owner(self, ticket: str) -> tuple[str, str]:
-        """The name of the learner of a ticket, and its id as it is written."""
-        with self.connected() as connection:
-            row = _row(connection, ticket)
-            found = connection.rows("SELECT name FROM kh_learner WHERE id = ?", (row.learner,))
-            return str(found[0][0]), row.id
 
     def id_of(self, name: str, round: int) -> str:
         """The id of the ticket of a round."""

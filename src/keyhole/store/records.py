@@ -12,7 +12,7 @@ from typing import Any, Literal
 from keyhole.ticket import Ticket
 
 State = Literal["asked", "filled", "told", "dropped"]
-Kind = Literal["created", "asked", "seen", "told", "dropped"]
+Kind = Literal["created", "asked", "seen", "interval", "told", "dropped"]
 # What can be asked for: a state, or both of those that wait, or both of those that do not.
 STATES: Mapping[str, tuple[State, ...]] = {
     "asked": ("asked",),
@@ -131,20 +131,23 @@ class StoredTicket:
             {"item": item, "price": price}
             for item, price in zip(self.items, self.item_prices, strict=True)
         ]
-        units = {name: self.units[name] for name in self.names if name in self.units}
-        times = ("asked_at", "expires_at", "filled_at", "closed_at")
+        names = self.names
+        units = {name: self.units[name] for name in names if name in self.units}
         return {
             "id": self.id,
             "learner": self.learner,
             "round": self.round,
             "state": self.state,
-            "features": list(self.names),
+            "features": list(names),
             "numbers": self.ticket.features.tolist(),
             "units": units,
             "items": items,
             "cost": self.cost,
             "who": self.who,
-            **{name: _written(getattr(self, name)) for name in times},
+            "asked_at": _written(self.asked_at),
+            "expires_at": _written(self.expires_at),
+            "filled_at": _written(self.filled_at),
+            "closed_at": _written(self.closed_at),
             "values": values,
             "prediction": self.prediction,
             "coverage": self.coverage,
@@ -222,6 +225,22 @@ class LearnerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction that was committed: how many requests were in it, and how long that took."""
+
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The last snapshot of a learner: when it was taken, and how many events came since."""
+
+    at: datetime
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of a learner's log.
 
@@ -230,9 +249,10 @@ class Event:
     seq
         Its number, from 1.
     kind
-        "created", "asked", "seen" (values came, a prediction was served), "told" or "dropped".
+        "created", "asked", "seen" (values came, a prediction was served), "interval" (one more was
+        served for them, of another coverage), "told" or "dropped".
     ticket
-        The id of the ticket, None for "created".
+        The id of the ticket, None for "created", and for "interval", whose body names it.
     who, at
         Who did it, and when, in seconds since 1970.
     body

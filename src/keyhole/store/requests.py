@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from threading import Event as Signal
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from keyhole.errors import ConflictError, DataError, KeyholeError, TicketError, UnknownTicketError
-from keyhole.store import events, log
+from keyhole.errors import (
+    ConflictError,
+    DataError,
+    KeyholeError,
+    ProblemError,
+    TicketError,
+    UnknownTicketError,
+)
+from keyhole.problem import Learner
+from keyhole.store import events, held, log
 from keyhole.store.database import Connection
+from keyhole.store.held import Held
 from keyhole.store.log import Tally, TicketRow
 from keyhole.store.memory import Awake
 from keyhole.store.projection import project
-from keyhole.store.records import Event, Kind
+from keyhole.store.records import Event, Kind, StoredTicket
 from keyhole.store.ticket_ids import new_id
 from keyhole.ticket import Observation, Ticket
 
@@ -27,15 +34,23 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Turn:
-    """A learner's turn in a transaction: its row is locked, the learner is level with its log."""
+    """A learner's turn in a transaction: its row is locked, the learner is level with its log.
+
+    What it writes is collected, and written by `flush` in a few statements. Until then it is
+    known here and in `awake`, which are thrown away together if the transaction fails.
+    """
 
     connection: Connection
     row: Tally
     awake: Awake
     now: float
+    keys: dict[str, tuple[str, str]]  # by idempotency key: hash and tickets of its request
     who: str = ""
     changed: bool = False  # the learner, or the tables: what an error would have to undo
-    bodies: dict[int, str] = field(default_factory=dict)  # of events that were read or written
+    events: list[Event] = field(default_factory=list)
+    asked: list[TicketRow] = field(default_factory=list)
+    later: dict[str, TicketRow] = field(default_factory=dict)
+    requests: list[tuple[Any, ...]] = field(default_factory=list)
 
     def change(self, call: Callable[..., T], *given: Any) -> T:
         """Have the learner do something that changes it; a KeyholeError leaves it as it was."""
@@ -49,32 +64,65 @@ class Turn:
         self.changed = True
         return result
 
-    def append(self, kind: Kind, id: str, body: str, ticket: TicketRow | None = None) -> None:
+    def append(
+        self,
+        kind: Kind,
+        id: str,
+        text: str,
+        said: Mapping[str, Any],
+        ticket: TicketRow | None = None,
+    ) -> TicketRow:
         """Write the next event, and what it means for its ticket and for the learner's row."""
-        row, self.changed = self.row, True
-        draft = Event(row.seq + 1, kind, id, self.who, self.now, body, "")
-        event = replace(draft, digest=log.chained(row.digest, draft))
-        log.add_event(self.connection, row.id, event)
-        self.bodies[event.seq] = body
-        after = project(row, ticket, event)
-        (log.add_ticket if ticket is None else log.update_ticket)(self.connection, after)
+        after = project(self.row, ticket, self._next(kind, id, text), said)
+        if ticket is None:
+            self.asked.append(after)
+        else:
+            self.later[id] = after
+        return after
 
-    def ticket(self, id: str) -> TicketRow:
-        """The row of a ticket of this learner."""
-        found = log.find_ticket(self.connection, "id = ? AND learner = ?", (id, self.row.id))
+    def note(self, kind: Kind, text: str) -> None:
+        """Write the next event, one that means nothing for any row."""
+        event = self._next(kind, None, text)
+        self.row.seq, self.row.digest = event.seq, event.digest
+
+    def _next(self, kind: Kind, id: str | None, text: str) -> Event:
+        self.changed = True
+        parts = (self.row.seq + 1, kind, id, self.who, self.now, text)
+        event = Event(*parts, log.digest(self.row.digest, *parts))
+        self.events.append(event)
+        return event
+
+    def ticket(self, id: str) -> Held:
+        """A ticket of this learner."""
+        found = self.awake.held.get(id)
         if found is None:
-            raise UnknownTicketError(f"there is no ticket {id} in the store")
+            found = held.find(self.connection, id, self.row.id)
+            if found is None:
+                raise UnknownTicketError(f"there is no ticket {id} in the store")
+            self.awake.held[id] = found
         return found
 
-    def body(self, seq: int | None) -> str:
-        """What an event says."""
-        known = None if seq is None else self.bodies.get(seq)
-        if known is None:
-            known = log.body(self.connection, self.row.id, seq)
-            self.bodies[seq or 0] = known
-        return known
+    def answer(self, key: str, hash: str, tickets: list[str]) -> None:
+        """Remember what an idempotency key was used for."""
+        self.keys[key] = hash, json.dumps(tickets)
+        self.requests.append((self.row.id, key, *self.keys[key], self.now))
+
+    def closed(self) -> list[str]:
+        """The tickets that were closed."""
+        return [id for id, row in self.later.items() if row.closed_seq is not None]
+
+    def flush(self) -> None:
+        """Write all of it."""
+        log.add_events(self.connection, self.row.id, self.events)
+        if self.asked:
+            log.add_tickets(self.connection, self.asked)
+        if self.later:
+            log.update_tickets(self.connection, self.later.values())
+        if self.requests:
+            log.add_requests(self.connection, self.requests)
 
 
+Filler = Callable[[Ticket], Observation]  # what came back, as its ticket has it
 Deed = Callable[[Turn], list[str]]  # gives the ids of the tickets it is about
 
 
@@ -82,17 +130,22 @@ Deed = Callable[[Turn], list[str]]  # gives the ids of the tickets it is about
 class Request:
     """Something to be done for a learner, all of it or nothing, and what came of it.
 
-    `what` says in JSON what is asked: two requests of the same key must say the same.
+    The learner is named, or is that of a ticket (`about`). `what` says in JSON what is asked: two
+    requests of the same key must say the same. `then` is called when the request is done, by
+    whoever did it.
     """
 
-    learner: str
+    learner: str | None
     deed: Deed
     what: Sequence[Any]
     who: str = ""
     key: str | None = None
+    about: str | None = None
+    then: Callable[[Request], None] | None = None
     tickets: list[str] = field(default_factory=list)
+    replies: list[StoredTicket] | None = None  # None: they are in the store, to be read
     error: BaseException | None = None
-    done: Signal = field(default_factory=Signal)
+    done: bool = False
 
     def hash(self) -> str:
         """Of what is asked."""
@@ -100,27 +153,26 @@ class Request:
 
     def perform(self, turn: Turn) -> None:
         """Do it, or find that it was done before under the same key."""
-        turn.who = self.who
-        if self.key is None:
-            self.tickets = self.deed(turn)
-            return
-        found = turn.connection.rows(
-            "SELECT request_hash, tickets FROM kh_request WHERE learner = ? AND idem_key = ?",
-            (turn.row.id, self.key),
-        )
-        if found:
-            if found[0][0] != self.hash():
+        turn.who, self.replies = self.who, None  # an attempt before this one counts for nothing
+        before = None if self.key is None else turn.keys.get(self.key)
+        if before is not None:
+            if before[0] != self.hash():
                 raise ConflictError(
                     f"the key {self.key!r} was used for another request: take a new key for each"
                 )
-            self.tickets = json.loads(found[0][1])
+            self.tickets = json.loads(before[1])
             return
         self.tickets = self.deed(turn)
-        turn.connection.run(
-            "INSERT INTO kh_request (learner, idem_key, request_hash, tickets, at) "
-            "VALUES (?, ?, ?, ?, ?)",
-            (turn.row.id, self.key, self.hash(), json.dumps(self.tickets), turn.now),
-        )
+        if self.key is not None:
+            turn.answer(self.key, self.hash(), self.tickets)
+        row = turn.row
+        self.replies = [turn.ticket(id).stored(row.name, row.about) for id in self.tickets]
+
+    def finish(self) -> None:
+        """Say that it is done."""
+        self.done = True
+        if self.then is not None:
+            self.then(self)
 
 
 def _plain(value: Any) -> Any:
@@ -142,29 +194,30 @@ def ask(count: int, terms: Mapping[str, Any] | None, lasts: float | None) -> Dee
         learner = turn.awake.learner
         written = events.written_terms(learner, terms)
         expires_at = None if lasts is None else turn.now + lasts
-        ids = []
-        for _ in range(count):
-            id = new_id()
-            turn.append("asked", id, turn.change(events.asked, learner, written, expires_at)[1])
-            ids.append(id)
-        return ids
+        return [_ask(turn, learner, written, expires_at) for _ in range(count)]
 
     return deed
 
 
-def fill(
-    many: Sequence[tuple[str, Callable[[Ticket], Observation]]], coverage: float | None
-) -> Deed:
+def _ask(turn: Turn, learner: Learner, terms: Mapping[str, Any], expires_at: float | None) -> str:
+    ticket, id = turn.change(events.asked, learner, terms), new_id()
+    prices = events.item_prices(learner.problem, ticket)
+    said = {"round": ticket.round, "cost": ticket.cost, "expires_at": expires_at}
+    row = turn.append("asked", id, events.order(ticket, prices, terms, expires_at), said)
+    turn.awake.held[id] = Held(row, turn.who, ticket, tuple(prices))
+    return id
+
+
+def fill(many: Sequence[tuple[str, Filler]], coverage: float | None) -> Deed:
     """Keep what came back for tickets, and the predictions and intervals served for it."""
 
     def deed(turn: Turn) -> list[str]:
         for id, observe in many:
             ticket = turn.ticket(id)
-            order = Ticket.from_json(turn.body(ticket.asked_seq))
             try:
-                observation = observe(order)
+                observation = observe(ticket.order)
             except DataError as error:
-                wanted = ", ".join(order.names or order.items)
+                wanted = ", ".join(ticket.order.names or ticket.order.items)
                 raise DataError(f"ticket {id}, which asks for {wanted}: {error}") from None
             _keep_values(turn, ticket, observation, coverage)
         return [id for id, _ in many]
@@ -178,19 +231,19 @@ def tell(many: Sequence[tuple[str, float]]) -> Deed:
     def deed(turn: Turn) -> list[str]:
         for id, y in many:
             ticket = turn.ticket(id)
-            if ticket.state == "told":
-                _refuse_other_label(turn, ticket, y)
+            state = ticket.row.state
+            if state == "told":
+                _refuse_other_label(ticket, y)
                 continue
-            if ticket.state == "dropped":
+            if state == "dropped":
                 raise ConflictError(f"ticket {id} was dropped: its label comes too late")
-            if ticket.state == "asked":
-                order = Ticket.from_json(turn.body(ticket.asked_seq))
-                if len(order.features):
+            if state == "asked":
+                if len(ticket.order.features):
                     raise ConflictError(
                         f"ticket {id} was not filled: fill it first with what came back, be it "
                         "nothing, or drop it"
                     )
-                _keep_values(turn, ticket, order.fill([]))
+                _keep_values(turn, ticket, ticket.order.fill([]))
             _close(turn, ticket, y)
         return [id for id, _ in many]
 
@@ -203,11 +256,21 @@ def drop(many: Sequence[str]) -> Deed:
     def deed(turn: Turn) -> list[str]:
         for id in many:
             ticket = turn.ticket(id)
-            if ticket.state == "told":
+            if ticket.row.state == "told":
                 raise ConflictError(f"ticket {id} has its label: it cannot be dropped any more")
-            if ticket.state != "dropped":
-                _drop(turn, ticket, Ticket.from_json(turn.body(ticket.asked_seq)))
+            if ticket.row.state != "dropped":
+                _drop(turn, ticket)
         return list(many)
+
+    return deed
+
+
+def in_turn(first: Deed, second: Deed) -> Deed:
+    """One after the other; the tickets are those of the second."""
+
+    def deed(turn: Turn) -> list[str]:
+        first(turn)
+        return second(turn)
 
     return deed
 
@@ -219,7 +282,32 @@ def tell_seen(seen: Observation, y: float) -> Deed:
         ticket = _by_round(turn, seen.ticket)
         _keep_values(turn, ticket, seen)
         _close(turn, ticket, y)
-        return [ticket.id]
+        return [ticket.row.id]
+
+    return deed
+
+
+def interval(seen: Observation, coverage: float, served: dict[str, Any]) -> Deed:
+    """Serve an interval, as `Learner.interval` does: fills its ticket if need be.
+
+    What is served is put into `served`. For the coverage that came with the prediction, it is what
+    was served then.
+    """
+
+    def deed(turn: Turn) -> list[str]:
+        learner = turn.awake.learner
+        if not hasattr(learner, "interval"):
+            raise ProblemError(f"{turn.row.name!r} is a learner that makes no intervals")
+        ticket = _by_round(turn, seen.ticket)
+        id = ticket.row.id
+        _keep_values(turn, ticket, seen, coverage)
+        found = cast(Mapping[str, Any], ticket.seen)
+        if found.get("coverage") != coverage:
+            again = events.observation(ticket.order, found)
+            found = turn.change(events.interval, learner, again, coverage)
+            turn.note("interval", json.dumps({"ticket": id, **found}, allow_nan=False))
+        served.update(found)
+        return [id]
 
     return deed
 
@@ -229,20 +317,21 @@ def drop_ticket(given: Ticket) -> Deed:
 
     def deed(turn: Turn) -> list[str]:
         ticket = _by_round(turn, given)
-        _drop(turn, ticket, given)
-        return [ticket.id]
+        _drop(turn, ticket)
+        return [ticket.row.id]
 
     return deed
 
 
-def _by_round(turn: Turn, given: Ticket) -> TicketRow:
+def _by_round(turn: Turn, given: Ticket) -> Held:
     number = given.round
-    found = log.find_ticket(turn.connection, "learner = ? AND round = ?", (turn.row.id, number))
-    if found is None:
+    row = log.find_ticket(turn.connection, "learner = ? AND round = ?", (turn.row.id, number))
+    if row is None:
         raise TicketError(f"the ticket of round {number} was never issued by {turn.row.name!r}")
-    if found.state in ("told", "dropped"):
-        raise TicketError(f"the ticket of round {number} is closed: it was {found.state}")
-    if not given.says_the_same(Ticket.from_json(turn.body(found.asked_seq))):
+    found = turn.ticket(row.id)
+    if found.row.state in ("told", "dropped"):
+        raise TicketError(f"the ticket of round {number} is closed: it was {found.row.state}")
+    if not given.says_the_same(found.order):
         raise TicketError(
             f"the ticket of round {number} is not what {turn.row.name!r} issued: it was changed, "
             "or is another learner's"
@@ -251,40 +340,40 @@ def _by_round(turn: Turn, given: Ticket) -> TicketRow:
 
 
 def _keep_values(
-    turn: Turn, ticket: TicketRow, observation: Observation, coverage: float | None = None
+    turn: Turn, ticket: Held, observation: Observation, coverage: float | None = None
 ) -> None:
     """Keep what came back, once; the same again changes nothing."""
-    if ticket.state != "asked":
-        if ticket.filled_seq is None:
+    id = ticket.row.id
+    if ticket.row.state != "asked":
+        if ticket.seen is None:
+            raise ConflictError(f"ticket {id} was dropped: nothing can be filled in any more")
+        if ticket.seen["values"] != events.written_values(observation):
             raise ConflictError(
-                f"ticket {ticket.id} was dropped: nothing can be filled in any more"
-            )
-        before = json.loads(turn.body(ticket.filled_seq))["values"]
-        now = [None if math.isnan(value) else value for value in observation.values.tolist()]
-        if before != now:
-            raise ConflictError(
-                f"ticket {ticket.id} was filled with other values before, and a prediction was "
+                f"ticket {id} was filled with other values before, and a prediction was "
                 "served for them: drop it and ask for another one"
             )
         return
-    body = turn.change(events.seen, turn.awake.learner, observation, coverage)
-    turn.append("seen", ticket.id, body, ticket)
+    seen = turn.change(events.seen, turn.awake.learner, observation, coverage)
+    turn.append("seen", id, json.dumps(seen, allow_nan=False), seen, ticket.row)
+    ticket.seen = seen
 
 
-def _refuse_other_label(turn: Turn, ticket: TicketRow, y: float) -> None:
-    before = events.label(turn.body(ticket.closed_seq))
-    if before != y:
+def _refuse_other_label(ticket: Held, y: float) -> None:
+    if ticket.label != y:
         raise ConflictError(
-            f"ticket {ticket.id} was told {before:g} before, now {y:g}: a label cannot be changed"
+            f"ticket {ticket.row.id} was told {ticket.label:g} before, now {y:g}: a label cannot "
+            "be changed"
         )
 
 
-def _close(turn: Turn, ticket: TicketRow, y: float) -> None:
-    bodies = turn.body(ticket.asked_seq), turn.body(ticket.filled_seq)
-    turn.change(turn.awake.learner.tell, events.observation(*bodies), y)
-    turn.append("told", ticket.id, events.told(y), ticket)
+def _close(turn: Turn, ticket: Held, y: float) -> None:
+    said = {"y": y}
+    observation = events.observation(ticket.order, cast(Mapping[str, Any], ticket.seen))
+    turn.change(turn.awake.learner.tell, observation, y)
+    turn.append("told", ticket.row.id, json.dumps(said, allow_nan=False), said, ticket.row)
+    ticket.label = y
 
 
-def _drop(turn: Turn, ticket: TicketRow, order: Ticket) -> None:
-    turn.change(turn.awake.learner.drop, order)
-    turn.append("dropped", ticket.id, "{}", ticket)
+def _drop(turn: Turn, ticket: Held) -> None:
+    turn.change(turn.awake.learner.drop, ticket.order)
+    turn.append("dropped", ticket.row.id, "{}", {}, ticket.row)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
-from keyhole.store.database import Connection, Row, up_to_date, upgrade
+from keyhole.store.database import Connection, Row, transaction, up_to_date, upgrade
 
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -141,7 +142,7 @@ class SQLiteConnection:
 
     def __init__(self, path: Path, wait: float) -> None:
         self._path = path
-        with self._refusing():
+        try:
             self._raw = sqlite3.connect(
                 path.as_uri() + "?mode=rw",
                 uri=True,
@@ -157,68 +158,61 @@ class SQLiteConnection:
             except BaseException:
                 self._raw.close()
                 raise
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
-        with self._refusing():
+        try:
             return self._raw.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
-        with self._refusing():
+        try:
             return self._raw.execute(sql, values).rowcount
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each row of values."""
-        with self._refusing():
+        try:
             self._raw.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """BEGIN IMMEDIATE: other writers wait from here on, so what is read stays true."""
-        self.run("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.run("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
+        return transaction(self, "BEGIN IMMEDIATE", "COMMIT")
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """One view of the database for all that is read."""
-        self.run("BEGIN")
-        try:
-            yield
-        finally:
-            self._roll_back()
+        return transaction(self, "BEGIN", "ROLLBACK")
+
+    def roll_back(self) -> None:
+        """Undo what is open."""
+        with contextlib.suppress(sqlite3.Error):  # there may be nothing left to roll back
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close it."""
         with contextlib.suppress(sqlite3.Error):
             self._raw.close()
 
-    def _roll_back(self) -> None:
-        with contextlib.suppress(sqlite3.Error):  # there may be nothing left to roll back
-            if self._raw.in_transaction:
-                self._raw.execute("ROLLBACK")
-
-    @contextlib.contextmanager
-    def _refusing(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.ProgrammingError:
-            raise StoreError(f"{self._path}: the store is closed") from None
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in BUSY:
-                raise StoreLockedError(
-                    f"{self._path}: other processes wrote to the store all the time; try again, "
-                    "or wait for longer (kh.Store(..., wait=seconds))"
-                ) from None
-            if code in DAMAGED:
-                raise StoreDamagedError(
-                    f"{self._path} is damaged, or no database of SQLite ({error}): go back to a "
-                    "backup"
-                ) from None
-            raise StoreError(f"{self._path}: {error}") from None
+    def _refusal(self, error: sqlite3.Error) -> StoreError:
+        """What to say instead."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return StoreError(f"{self._path}: the store is closed")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in BUSY:
+            return StoreLockedError(
+                f"{self._path}: other processes wrote to the store all the time; try again, "
+                "or wait for longer (kh.Store(..., wait=seconds))"
+            )
+        if code in DAMAGED:
+            return StoreDamagedError(
+                f"{self._path} is damaged, or no database of SQLite ({error}): go back to a backup"
+            )
+        return StoreError(f"{self._path}: {error}")

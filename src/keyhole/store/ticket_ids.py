@@ -19,7 +19,8 @@ def new_id() -> str:
     >>> len(new_id()), read_id(new_id().lower()) == ""
     (14, False)
     """
-    drawn = [secrets.randbelow(32) for _ in range(DRAWN)]
+    bits = secrets.randbits(5 * DRAWN)
+    drawn = [bits >> 5 * place & 31 for place in range(DRAWN)]
     return _written([*drawn, _check(drawn)])
 
 

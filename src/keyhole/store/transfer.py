@@ -108,10 +108,9 @@ class Parcel:
         for id in made.tickets:
             if log.find_ticket(connection, "id = ?", (id,)) is not None:
                 raise ConflictError(f"ticket {id} is in the store already, under another learner")
-        for event in self.events:
-            log.add_event(connection, made.row.id, event)
-        for ticket in made.tickets.values():
-            log.add_ticket(connection, replace(ticket, learner=made.row.id))
+        log.add_events(connection, made.row.id, self.events)
+        rows = (replace(ticket, learner=made.row.id) for ticket in made.tickets.values())
+        log.add_tickets(connection, rows)
         for values in {values[0]: values for values in self.snapshots}.values():
             marks = ", ".join("?" for _ in values)
             columns = f"learner, {SNAPSHOT}, state"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 from keyhole.errors import StoreDamagedError
+from keyhole.problem import Learner
 from keyhole.saving.api import to_bytes
 from keyhole.store import log
 from keyhole.store.database import Connection
 from keyhole.store.log import TICKET_ROW, Tally, TicketRow
-from keyhole.store.memory import catch_up, load
+from keyhole.store.memory import catch_up, load, replayed
 from keyhole.store.projection import Projection
+from keyhole.store.records import Event
 
 
 def verify(connection: Connection, row: Tally) -> int:
@@ -48,6 +51,14 @@ def verify(connection: Connection, row: Tally) -> int:
             raise
         raise StoreDamagedError(f"{row.name!r}: {error}") from None
     return row.seq
+
+
+def from_the_start(connection: Connection, row: Tally) -> Iterator[tuple[Event, Learner]]:
+    """Every event in order, with the learner as it was after it; it goes on when asked for more."""
+    awake = load(connection, row.id, 1)
+    awake.seq, awake.digest = 0, ""
+    for event in replayed(connection, awake, row):
+        yield event, awake.learner
 
 
 def _digest(connection: Connection, row: Tally, seq: int) -> str:

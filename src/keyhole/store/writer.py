@@ -11,9 +11,9 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from keyhole.errors import (
     ConflictError,
@@ -27,10 +27,12 @@ from keyhole.store import log
 from keyhole.store.database import Connection, Database
 from keyhole.store.log import Tally
 from keyhole.store.memory import Awake, catch_up, keep_snapshot, wake
+from keyhole.store.records import Commit
 from keyhole.store.requests import Request, Turn
 
 T = TypeVar("T")
 MOST = 512  # requests in one transaction
+RECENT = 512  # commits of which it is known how long they took
 
 
 class Writer:
@@ -50,17 +52,31 @@ class Writer:
         self._closed, self._pid = False, os.getpid()
         self.groups = 0  # transactions so far, and requests in them
         self.requests = 0
-        self.commit_seconds = 0.0
+        self.recent: deque[Commit] = deque(maxlen=RECENT)  # the last of them
 
-    def submit(self, request: Request) -> list[str]:
-        """Have a request done; the ids of its tickets, when they are on disk."""
+    def submit(self, request: Request) -> Request:
+        """Have a request done; it returns when that is on disk, and raises what went wrong."""
         self._waiting.append(request)
         with self._lock:
-            while not request.done.is_set():
+            while not request.done:
                 self._do()
         if request.error is not None:
             raise request.error
-        return request.tickets
+        return request
+
+    def queue(self, request: Request) -> None:
+        """Leave a request for the next one who writes, or for `work`."""
+        self._waiting.append(request)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is a request that nobody has taken up."""
+        return bool(self._waiting)
+
+    def work(self) -> None:
+        """Do what is waiting, one group."""
+        with self._lock:
+            self._do()
 
     def look(self, name: str, at: Callable[[Learner], T]) -> T:
         """What a learner says; `at` must not change it."""
@@ -99,9 +115,15 @@ class Writer:
             try:
                 with connection.writing():
                     return call(connection)
-            except StoreError:
-                self._forget()
+            except StoreError as error:
+                if not isinstance(error, (ConflictError, LookupError)):
+                    self._forget()  # the connection may be broken
                 raise
+
+    def forget(self, learner: int) -> None:
+        """Let go of a learner that was deleted."""
+        with self._lock:
+            self._awake.pop(learner, None)
 
     def close(self) -> None:
         """Leave snapshots behind and let go of everything; safe to call again."""
@@ -133,7 +155,7 @@ class Writer:
                 raise  # Ctrl-C is for the one who pressed it
         finally:
             for request in group:
-                request.done.set()
+                request.finish()
 
     def _attempt(self, group: list[Request]) -> bool:
         """One transaction; False if one of the requests has failed and has to be left out."""
@@ -144,30 +166,34 @@ class Writer:
         begun = time.perf_counter()
         try:
             with connection.writing():
-                for name in sorted({request.learner for request in group}):
+                for name, theirs in sorted(_by_learner(connection, group).items()):
                     try:
                         row = log.tally(connection, name, self._database.row_lock)
-                        turns[name] = Turn(connection, row, self._level(connection, row), now)
-                        started[name] = row.seq
+                        awake, started[name] = self._level(connection, row), row.seq
                     except (UnknownLearnerError, StoreDamagedError) as error:
-                        for request in group:
-                            if request.learner == name:
-                                request.error = error
+                        for request in theirs:
+                            request.error = error
+                    else:
+                        keys = [request.key for request in theirs if request.key is not None]
+                        answered = log.answered(connection, row.id, keys)
+                        turns[name] = Turn(connection, row, awake, now, answered)
                 for request in group:
                     if request.error is None:
-                        self._perform(request, turns[request.learner])
+                        self._perform(request, turns[cast(str, request.learner)])
                 for name, turn in turns.items():
                     if turn.row.seq != started[name]:
+                        turn.flush()
                         log.update_learner(connection, turn.row, started[name])
                 begun = time.perf_counter()
         except _HalfDone:
             for turn in turns.values():  # they may be ahead of the log: nobody may use them
                 self._awake.pop(turn.row.id, None)
             return False
-        self.commit_seconds = time.perf_counter() - begun
+        self.recent.append(Commit(len(group), time.perf_counter() - begun))
         self.groups, self.requests = self.groups + 1, self.requests + len(group)
         for turn in turns.values():
             turn.awake.seq, turn.awake.digest = turn.row.seq, turn.row.digest
+            turn.awake.forget_tickets(turn.closed())
         self._snapshots(connection, turns, now)
         return True
 
@@ -230,6 +256,21 @@ class Writer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _by_learner(connection: Connection, group: Sequence[Request]) -> dict[str, list[Request]]:
+    """The requests by the name of their learner, which is looked up for those about a ticket."""
+    ids = [request.about for request in group if request.about is not None]
+    owners = log.owners(connection, ids)
+    found: dict[str, list[Request]] = {}
+    for request in group:
+        if request.about is not None:
+            request.learner = owners.get(request.about)
+        if request.learner is not None:
+            found.setdefault(request.learner, []).append(request)
+        else:
+            request.error = UnknownTicketError(f"there is no ticket {request.about} in the store")
+    return found
 
 
 class _HalfDone(Exception):

@@ -123,3 +123,25 @@ def test_without_a_guard_there_are_no_keys(client: httpx.Client) -> None:
     assert "This service has no keys" in client.get("/admin").text
     key = form_key(client.get("/admin"))
     assert client.post("/admin/keys", data={"form": key, "role": "read"}).status_code == 422
+
+
+def test_a_learner_is_deleted_by_whoever_types_its_name(
+    client: httpx.Client, store: kh.Store
+) -> None:
+    store.create("ward", kh.Problem(2, 1, 1), "random")
+    [ticket] = store.ask("ward")
+    assert 'href="/admin/learners/ward/delete"' in client.get("/admin").text
+    path = "/admin/learners/ward/delete"
+    assert "Type its name" in client.get(path).text
+    for typed in ("", "Ward", "other"):
+        page = client.post(path, data={"typed": typed, "force": "yes"})
+        assert page.status_code == 422
+        assert "nothing was deleted" in page.text
+    page = client.post(path, data={"typed": "ward"})
+    assert page.status_code == 409
+    assert "an open ticket" in page.text
+    assert store.ticket(ticket.id).open
+    page = client.post(path, data={"typed": " ward ", "force": "yes"})
+    assert page.url.path == "/admin"
+    assert store.names() == ()
+    assert client.get(path).status_code == 404

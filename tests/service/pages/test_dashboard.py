@@ -128,3 +128,33 @@ def test_five_hundred_features_and_thousands_of_open_tickets(store: kh.Store) ->
         assert "5,000" in client.get("/").text
         assert len(client.get("/counter/long").text) < 100_000
         assert client.get("/learners/long").status_code == 200
+
+
+def test_the_store_says_when_it_wrote_snapshots_and_how_long_commits_take(store: kh.Store) -> None:
+    store.create("ward", kh.Problem(4, 1, 2), "random")
+    store.create("idle", kh.Problem(4, 1, 2), "random")
+    play(store, "ward", 30)
+    page = _without_tags(store)
+    assert "requests per commit 1 " in page
+    assert re.search(r"half of the commits took up to [\d.]+ ms 99 of 100 up to [\d.]+ ms", page)
+    snapshots = page[page.index("last snapshot") :]
+    assert re.search(r" idle [^0-9]*?\d*[^0-9]*? 0 ward ", snapshots)
+    assert " 90 " in snapshots
+    found = store.snapshots()
+    assert (found["ward"].tail, found["idle"].tail) == (90, 0)
+    store.snapshot()
+    assert store.snapshots()["ward"].tail == 0
+
+
+def test_refused_requests_are_shown_by_key(store: kh.Store) -> None:
+    refused = {"kh_abcdefgh": {404: 1200, 422: 1}, "": {401: 3}}
+    page = _without_tags(store, refused=lambda: refused)
+    assert "kh_abcdefgh 1,201 not found 1,200" in page
+    assert "without a valid key 3 unauthorized 3" in page
+    assert "Refused requests" not in _without_tags(store)
+
+
+def _without_tags(store: kh.Store, **state: object) -> str:
+    with browsing(paged(store, **state)) as client:
+        text = re.sub(r"<[^>]+>", " ", client.get("/").text)
+    return re.sub(r"\s+", " ", text)

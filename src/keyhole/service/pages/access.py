@@ -100,6 +100,20 @@ def may(request: Request, roles: Sequence[str] | str, learner: str | None = None
     return True
 
 
+def has_api(request: Request) -> bool:
+    """Whether the API is there too: pages can be a part of other applications, without it."""
+    return getattr(request.app.state, "writing", None) is not None
+
+
+def may_all(request: Request, role: str) -> bool:
+    """The same for what concerns all learners."""
+    try:
+        allow_all(request, role)
+    except KeyholeError:
+        return False
+    return True
+
+
 def refuse_foreign(request: Request) -> None:
     """Refuse a form that another site sends: the browser says where it comes from."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")

@@ -12,12 +12,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from keyhole.errors import DataError, KeyholeError, ProblemError
-from keyhole.service.pages.access import PageRoute, allow_all, store_of
+from keyhole.errors import ConflictError, DataError, KeyholeError, ProblemError
+from keyhole.service.pages.access import PageRoute, allow_all, has_api, store_of
 from keyhole.service.pages.forms import Form, key_of, new_key, text
 from keyhole.service.pages.making import CHOICES, wanted
 from keyhole.service.pages.notebook import notebook
 from keyhole.service.pages.rendering import HEADERS, go, render
+from keyhole.store import LearnerInfo
 
 ROLES = ("read", "ask", "tell", "admin")
 DAY = 86400.0
@@ -46,6 +47,7 @@ def _admin(request: Request, *, status: int = 200, **said: Any) -> Response:
         keys=None if keys is None else keys.all(),
         moment=lambda seconds: datetime.fromtimestamp(seconds, UTC),
         form=new_key(),
+        api=has_api(request),
         **{**nothing, **said},
     )
 
@@ -85,6 +87,34 @@ def create(request: Request, form: Form) -> Response:
     if warm_up := getattr(request.app.state, "warm_up", None):
         response.background = BackgroundTask(warm_up, new.name)
     return response
+
+
+@router.get("/admin/learners/{name}/delete")
+def ask_to_delete(request: Request, name: str) -> Response:
+    """Is this learner really to be deleted?"""
+    allow_all(request, "admin")
+    return _delete(request, store_of(request).info(name))
+
+
+@router.post("/admin/learners/{name}/delete")
+def delete(request: Request, name: str, form: Form) -> Response:
+    """Delete a learner, if its name was typed."""
+    allow_all(request, "admin")
+    store = store_of(request)
+    info = store.info(name)
+    try:
+        if text(form, "typed").strip() != info.name:
+            raise ProblemError("that is not its name: nothing was deleted")
+        store.delete(info.name, force=text(form, "force") == "yes")
+    except (ProblemError, ConflictError) as error:
+        status = 409 if isinstance(error, ConflictError) else 422
+        return _delete(request, info, status, str(error))
+    return go(request, "/admin#learners-there")
+
+
+def _delete(request: Request, info: LearnerInfo, status: int = 200, wrong: str = "") -> Response:
+    api = has_api(request)
+    return render(request, "delete.html", status=status, info=info, wrong=wrong, api=api)
 
 
 def _refuse_too_wide(request: Request, d: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from keyhole.service.pages.access import PageRoute, allow, store_of
+from keyhole.service.pages.access import PageRoute, allow, has_api, store_of
 from keyhole.service.pages.drawing import grouped
 from keyhole.service.pages.glance import AGE_WORDS, POINTS, glance
 from keyhole.service.pages.notebook import notebook
@@ -53,6 +53,7 @@ def learner(request: Request, name: str) -> Response:
         lines=_why(seen.insight.explanation if seen.insight else None),
         advice=seen.insight.advice if seen.insight else None,
         ages=AGE_WORDS,
+        api=has_api(request),
     )
 
 
