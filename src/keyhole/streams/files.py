@@ -190,6 +190,8 @@ def read(
     sheet: str | None = None,
     positive: Positive | Answers | None = None,
     yes_no: bool | None = None,
+    partitions: bool | None = None,
+    order_by: str | None = None,
 ) -> FileStream:
     """A file, several of them or a dataframe as a stream of examples.
 
@@ -205,8 +207,9 @@ def read(
         The path of a CSV (also compressed), Parquet or Arrow IPC file or of a spreadsheet, told
         apart by the first bytes; "-" for standard input, which like any pipe is copied to a
         temporary file so that it can be read again; a folder or a pattern such as `parts/*.csv`, or
-        a list of paths: files with the same columns, one after the other; or a dataframe that
-        narwhals knows (pandas, polars, pyarrow, ...).
+        a list of paths: files with the same columns, one after the other; an address that fsspec
+        knows, such as `s3://bucket/flats/` or `https://example.org/flats.csv` (pip install
+        'keyhole[cluster]'); or a dataframe that narwhals knows (pandas, polars, pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -239,6 +242,12 @@ def read(
         Whether the target is about yes and no. None: a target of two texts, of true and false, or
         of 0 and 1 is, and other numbers are not. True: any two numbers are, and the larger is
         yes. False: true and false, and 0 and 1, are numbers. `answers` says what was decided.
+    partitions
+        Whether folders such as `year=2024` below a folder that is read become columns (`year`).
+        None: they do, and `assumed` says so. False: the files are read, the names left out.
+    order_by
+        The column by whose value in its first row files are sorted; it may be one of `ignore`.
+        None: alphabetically by path, or as listed.
 
     Guarantee
     ---------
@@ -281,6 +290,8 @@ def read(
             sheet,
             positive=positive,
             yes_no=yes_no,
+            partitions=partitions,
+            order_by=order_by,
         ),
     )
 
@@ -300,30 +311,44 @@ def read_request(source: object, request: Request) -> FileStream:
 
 
 def _stream(opened: Opened, request: Request, limit: int) -> FileStream:
-    table, target = opened.table, request.target
-    ignore, categorical, features = request.ignore, request.categorical, request.features
+    table, features = opened.table, request.features
+    roles, spread = roles_of(table, request)
+    found, words = _surveyed(opened, roles, limit if features is None else None, request)
+    if spread is None:
+        spread = found.levels
+    assumed = [*opened.still_assumed(), *words]
+    columns, names = columns_of(table, spread, request)
+    stream = FileStream(table, columns, names, request.target, found, assumed, request.rounds)
+    return stream.without_codes() if request.codes else stream
+
+
+def roles_of(table: Table, request: Request) -> tuple[dict[str, Role], Spread | None]:
+    """What the columns of a table are for, and the levels of each if the features are known."""
+    target, ignore, categorical = request.target, request.ignore, request.categorical
     label = () if target is None else (target,)
     _check_names(table, (*label, *ignore, *categorical))
-    if features is None:
+    spread: Spread | None = None
+    if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
         roles = {name: Role.LEVELS if name in categorical else Role.FREE for name in used}
     else:
-        spread = _resolve(table, features, ignore)
+        spread = _resolve(table, request.features, ignore)
         roles = {n: Role.NUMBERS if levels is None else Role.LEVELS for n, levels in spread.items()}
     if not roles:
         raise DataError(f"{table.title} has no column left to be a feature")
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
-    roles |= dict.fromkeys(label, Role.TARGET)
-    most = limit if features is None else None
-    found, words = _surveyed(opened, roles, most, request)
-    if features is None:
-        spread = found.levels
-        features = [name for item in spread.items() for name in _labels(*item)]
-    columns = _columns(table, spread, features, request.known)
-    assumed = [*opened.still_assumed(), *words]
-    stream = FileStream(table, columns, features, target, found, assumed, request.rounds)
-    return stream.without_codes() if request.codes else stream
+    return roles | dict.fromkeys(label, Role.TARGET), spread
+
+
+def columns_of(
+    table: Table, spread: Spread, request: Request
+) -> tuple[list[Column], Sequence[str]]:
+    """How columns of these levels become features, and what those are called."""
+    names = request.features
+    if names is None:
+        names = [name for item in spread.items() for name in _labels(*item)]
+    return _columns(table, spread, names, request.known), names
 
 
 def _surveyed(

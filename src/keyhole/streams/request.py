@@ -33,6 +33,8 @@ class Request:
     sheet: str | None = None
     positive: Positive | Answers | None = None
     yes_no: bool | None = None
+    partitions: bool | None = None
+    order_by: str | None = None
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     words: Words = PYTHON
