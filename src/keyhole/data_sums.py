@@ -88,7 +88,7 @@ class DataSums:
         """The sums of both."""
         if not isinstance(other, DataSums):
             return NotImplemented
-        for what in ("d", "names", "target"):
+        for what in ("names", "d", "target"):
             mine, its = getattr(self, what), getattr(other, what)
             if mine != its:
                 raise StateError(

@@ -15,6 +15,7 @@ from keyhole.blocks.exact.priced import best_for_money
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares
 from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
+from keyhole.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.errors import true_or_false
 from keyhole.hindsight_cost import Deal, deal_of
 from keyhole.prices import Money, Prices
@@ -71,7 +72,7 @@ class Hindsight:
 
 
 def hindsight(
-    stream: BlockStream,
+    stream: BlockStream | DataSums,
     k: int | None = None,
     *,
     cost: Money | None = None,
@@ -96,7 +97,8 @@ def hindsight(
     Parameters
     ----------
     stream
-        The stream; read once, O(d^2) memory.
+        The stream; read once, O(d^2) memory. Or its sums, from `kh.sums`: the same model, without
+        reading anything.
     k
         Most non-zero weights, those of free features included. With prices it may be left out: then
         money alone limits models, and free features are always in.
@@ -110,7 +112,7 @@ def hindsight(
         Whether models may add a constant, which does not count towards k. Without it the past is
         taken as it is, too, in the units of the label and about 0.
     past
-        Whether models may look at earlier labels.
+        Whether models may look at earlier labels; not from sums, which know no order.
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
 
@@ -143,7 +145,7 @@ def hindsight(
     19 per example: R2 0.82, 6 features
     60 per example: R2 0.97, 8 features
     """
-    refuse_unless_stream(stream, blocks=True)
+    refuse_unless_stream_or_sums(stream)
     deal = deal_of(stream, k, cost, prices, worth)
     if deal is not None:
         return summed(stream, intercept, past).best_for(deal, seconds)
@@ -151,18 +153,34 @@ def hindsight(
     return summed(stream, intercept, past).best(most, seconds)
 
 
-def summed(stream: BlockStream, intercept: bool, past: bool) -> Prefix:
-    """A whole stream, in one pass; a DataError if it is empty."""
-    sums = Sums(stream.d, past=past)
-    for X, y in stream.blocks():
-        sums.add(X, y)
+def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefix:
+    """A whole stream, in one pass, or its sums; a DataError if it is empty."""
+    if isinstance(stream, DataSums):
+        sums = _of_sums([stream], past)[0]
+    else:
+        sums = Sums(stream.d, past=past)
+        for X, y in stream.blocks():
+            sums.add(X, y)
     if sums.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
     return sums.prefix(intercept, past)
 
 
+def _of_sums(parts: Sequence[DataSums], past: bool) -> list[Sums]:
+    """The sums up to the end of each part."""
+    if past:
+        raise ProblemError("past: sums know no order of rows; give the stream itself")
+    found, total = [], parts[0]
+    for i, part in enumerate(parts):
+        total = part if i == 0 else total + part
+        sums = Sums(total.d, past=False)
+        sums._gram = total.gram
+        found.append(sums)
+    return found
+
+
 def hindsight_curve(
-    stream: BlockStream,
+    stream: BlockStream | Sequence[DataSums],
     k: int,
     rounds: Sequence[int],
     *,
@@ -173,14 +191,35 @@ def hindsight_curve(
     """The best k-sparse model of each prefix of a stream; with the past as in `hindsight`.
 
     `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
-    each search starts from the model of the prefix before.
+    each search starts from the model of the prefix before. In place of a stream: a list of sums of
+    its parts, one after the other (of months, for instance); prefixes then end where parts do.
     """
-    refuse_unless_stream(stream, blocks=True)
-    k = sparsity(k, stream.d)
+    parts = list(stream) if isinstance(stream, list | tuple) else None
+    if parts is None or not parts or not all(isinstance(part, DataSums) for part in parts):
+        refuse_unless_stream(stream, blocks=True)
+        parts = None
+    k = sparsity(k, parts[0].d if parts else cast(BlockStream, stream).d)
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
         raise ProblemError(f"rounds must be ascending, got {ends}")
-    return best_of_each(_prefixes(stream, ends, intercept, past), len(ends), k, seconds)
+    if parts is None:
+        prefixes = _prefixes(cast(BlockStream, stream), ends, intercept, past)
+    else:
+        prefixes = _prefixes_of_sums(parts, ends, intercept, past)
+    return best_of_each(prefixes, len(ends), k, seconds)
+
+
+def _prefixes_of_sums(
+    parts: Sequence[DataSums], ends: Sequence[int], intercept: bool, past: bool
+) -> Iterator[Prefix]:
+    known = {sums.n: sums for sums in _of_sums(parts, past)}
+    for end in ends:
+        if end not in known:
+            raise ProblemError(
+                f"rounds: no part ends after {end:,}, they end after "
+                f"{', '.join(f'{n:,}' for n in list(known)[:8])}"
+            )
+    return (known[end].prefix(intercept) for end in ends)
 
 
 @dataclass(frozen=True, slots=True)

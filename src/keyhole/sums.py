@@ -237,7 +237,8 @@ class _Adding:
         waiting: dict[int, dict[int, Arrays]] = {i: {} for i in range(len(shards))}
         following = 0
         for i, s, arrays in self._arrays():
-            waiting[i][s] = arrays
+            if arrays is not None:
+                waiting[i][s] = arrays
             while following < len(shards) and (
                 len(waiting[following]) == len(self.stripes)
                 or shards[following].title in self.broken
@@ -247,8 +248,8 @@ class _Adding:
                     yield self._put_together(shards[following], pieces)
                 following += 1
 
-    def _arrays(self) -> Iterator[tuple[int, int, Arrays]]:
-        """Shard, stripe and sums, as they come; those that are kept come first."""
+    def _arrays(self) -> Iterator[tuple[int, int, Arrays | None]]:
+        """Shard, stripe and sums, None if it is broken; as they come, those that are kept first."""
         tasks: list[tuple[int, int, str]] = []
         for i, shard in enumerate(self.plan.shards):
             for s, stripe in enumerate(self.stripes):
@@ -269,7 +270,7 @@ class _Adding:
                 self.broken[self.plan.shards[i].title] = str(outcome.error)
                 if self.kept.folder is None:
                     raise DataError(_told(self.broken, len(self.plan.shards), None))
-                yield i, s, {}
+                yield i, s, None
                 continue
             arrays = outcome.result
             self.kept.write(key, arrays_to_bytes(arrays, {"shard": self.plan.shards[i].title}))
