@@ -213,7 +213,9 @@ def bbrcnp(
     [1.17204, 2.06695]
     """
     if isinstance(stream, DataSums):
-        raise ProblemError("stream: windows are of consecutive rows, and sums know no order of them")
+        raise ProblemError(
+            "stream: windows are of consecutive rows, and sums know no order of them"
+        )
     refuse_unless_stream(stream, blocks=True)
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
     whole = second_moments(stream)

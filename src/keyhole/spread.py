@@ -9,14 +9,16 @@ by its address and `joblib.parallel_config(backend="dask")` to one that is at ha
 from __future__ import annotations
 
 import contextlib
+import pickle
 import platform
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.errors import ClusterError, KeyholeError, shortened, whole_number
+from keyhole.errors import ClusterError, ProblemError, shortened, whole_number
 from keyhole.optional_imports import extra
 from keyhole.version import __version__
 
@@ -62,7 +64,7 @@ def as_they_come(
         another order, and numbers differ in their last bits.
     """
     if jobs == 0:
-        raise ClusterError("jobs must not be 0: 1 for this process, -1 for one for each core")
+        raise ProblemError("jobs must not be 0: 1 for this process, -1: one for each core")
     tasks = [(i, function, arguments, alone) for i, (function, arguments) in enumerate(calls)]
     joblib = extra("joblib", "cluster")
     backend, chosen = joblib.parallel.get_active_backend()
@@ -70,7 +72,7 @@ def as_they_come(
     if on_dask:
         refuse_other_versions(backend.client)
     many = _many(jobs, chosen, on_dask)
-    if many == 1 or len(tasks) == 1 and not on_dask:
+    if many == 1 or (len(tasks) == 1 and not on_dask):
         for task in tasks:
             yield _numbered(*task)
         return
@@ -134,10 +136,14 @@ def _numbered(
 
 
 def _light(error: Exception) -> Exception:
-    """An error that can travel: keyhole's own, or a description of it."""
-    if isinstance(error, KeyholeError):
-        return type(error)(*error.args)
-    return ClusterError(f"{type(error).__name__}: {error}")
+    """An error that can travel: itself with where it was raised, or a description of it."""
+    where = "".join(traceback.format_exception(error))
+    try:
+        error.add_note(where)
+        copy = pickle.loads(pickle.dumps(error))
+        return copy if type(copy) is type(error) else ClusterError(where)
+    except Exception:  # whatever pickling an error of others may raise
+        return ClusterError(f"{type(error).__name__}: {error}")
 
 
 def one_thread() -> Any:

@@ -292,10 +292,7 @@ class _Adding:
     def _put_together(self, shard: Shard, pieces: dict[int, Arrays]) -> DataSums:
         parts = [pieces[s] for s in range(len(self.stripes))]
         ends = {name: parts[0].pop(name) for name in ("low", "high", "ends")}
-        if len(parts) == 1:
-            arrays = parts[0]
-        else:
-            arrays = assembled(parts).arrays()
+        arrays = parts[0] if len(parts) == 1 else assembled(parts).arrays()
         name = self.plan.key(shard)
         about = {"names": self.plan.names, "target": self.plan.request.target, "parts": (name,)}
         return DataSums.from_arrays({**arrays, **ends}, **about)

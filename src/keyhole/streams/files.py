@@ -15,6 +15,7 @@ from keyhole.streams.codes import WORDS, find_codes
 from keyhole.streams.columns import Column, numbers
 from keyhole.streams.csv_text import Withdrawn
 from keyhole.streams.opening import Opened, open_table
+from keyhole.streams.origin import Origin
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
 from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
@@ -99,6 +100,11 @@ class FileStream:
             name = parents.get(c.name, c.name)
             found[name] = (*found.get(name, ()), *(self.names[j] for j in c.places))
         return found
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is read: the address and the version of every file; of a dataframe nothing."""
+        return tuple(f"{origin.address} {origin.version}" for origin in _origins(self._table))
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
@@ -384,6 +390,15 @@ def _check_features(features: Sequence[str] | None) -> None:
     listed = isinstance(features, Iterable) and not isinstance(features, str)
     if not (listed and all(isinstance(name, str) for name in list(features))):
         raise DataError(f"features must be a list of names, got {shortened(features)}")
+
+
+def _origins(table: object) -> list[Origin]:
+    """The files that a table is read from."""
+    origin, inner = getattr(table, "_origin", None), getattr(table, "_table", None)
+    if isinstance(origin, Origin):
+        return [origin]
+    parts = getattr(table, "tables", [] if inner is None else [inner])
+    return [one for part in parts for one in _origins(part)]
 
 
 def _listed(codes: Mapping[float, int]) -> str:

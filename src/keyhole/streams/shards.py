@@ -188,9 +188,7 @@ def plan(looks: Sequence[Look], request: Request) -> Plan:
     _, names = columns_of(opened.table, levels, request)
     text_types = {} if opened.table.types else {n: str(t) for n, t in found.types.items()}
     shards = [
-        shard
-        for one, n in zip(looks, rows, strict=True)
-        for shard in cut(one, n, len(first.names))
+        shard for one, n in zip(looks, rows, strict=True) for shard in cut(one, n, len(first.names))
     ]
     return Plan(
         request,
@@ -278,4 +276,3 @@ def look_from_json(place: Place, request: Request, kept: dict[str, Any]) -> Look
         return Look(place, kept["version"], names, sightings, groups, rewrites)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"what was kept of {place.path} cannot be used: {error}") from None
-
