@@ -88,7 +88,7 @@ def sums(
     The result is the same to the last bit on one process, on several and on a cluster of machines
     with the same kind of processor: how the data are cut does not depend on how many workers there
     are, shards are added in their order, and linear algebra uses one thread in each. Memory of a
-    worker is for a block of rows and for `WIDE` rows of the table of pairs. If files cannot be read,
+    worker is for a block of rows and for 1,024 rows of the table of pairs. If files cannot be used,
     all others are added up and kept in `cache`, then a DataError names those that cannot.
 
     Examples

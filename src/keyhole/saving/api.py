@@ -145,8 +145,8 @@ def merge(
     """The learner, ledger or sums of two disjoint shards together; a and b stay as they are.
 
     Works where everything learnt is sums: `DantzigLearner` as printed, ledgers of consecutive
-    rounds, in either order, and `DataSums`. The rest is refused by name. A merged learner solves its program at
-    once, counts the rounds of both, and goes on under the smaller of the two seeds.
+    rounds, in either order, and `DataSums`. The rest is refused by name. A merged learner solves
+    its program at once, counts the rounds of both, and goes on under the smaller of the two seeds.
 
     A learner's shards are the pairs (seed, rounds) it has drawn for. Two that share one have drawn
     the same sets, and as a rule seen the same examples: they are refused. So give every shard a
