@@ -59,6 +59,12 @@ def fresh(tmp_path: Path) -> Iterator[Programs]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def one_process(data: Path) -> list[dict[str, Any]]:
+    """The games of the sweep, played by one process."""
+    return games(compare(data / "00.parquet", "--target", "y", "-j", 1))
+
+
 def compare(*options: object) -> subprocess.Popen[str]:
     """`keyhole compare` as a program."""
     words = ["compare", *map(str, (*LINE, *options)), "--json"]
@@ -112,9 +118,11 @@ def test_what_a_call_raises_comes_back(two: Programs) -> None:
         _ = found[1].result
 
 
-def test_a_sweep_is_the_same_as_on_one_process(data: Path, two: Programs) -> None:
+def test_a_sweep_is_the_same_as_on_one_process(
+    data: Path, two: Programs, one_process: list[dict[str, Any]]
+) -> None:
     source = (data / "00.parquet", "--target", "y")
-    assert games(compare(*source, "--cluster", two.address)) == games(compare(*source, "-j", 1))
+    assert games(compare(*source, "--cluster", two.address)) == one_process
 
 
 def test_versions_that_differ_are_refused(tmp_path: Path) -> None:
@@ -180,14 +188,14 @@ def test_a_worker_killed_in_the_middle_of_a_sum(data: Path, fresh: Programs) -> 
 
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_sweep(
-    data: Path, fresh: Programs, tmp_path: Path
+    data: Path, fresh: Programs, tmp_path: Path, one_process: list[dict[str, Any]]
 ) -> None:
     source, kept = (data / "00.parquet", "--target", "y"), tmp_path / "games.jsonl"
     command = compare(*source, "--cluster", fresh.address, "--results", kept)
     wait_for_lines(kept, 2)
     fresh.running[1].send_signal(signal.SIGKILL)
     fresh.running[1].wait()
-    assert games(command) == games(compare(*source, "-j", 1))
+    assert games(command) == one_process
     assert len(kept.read_text().splitlines()) == 16
 
 
@@ -214,7 +222,7 @@ def _die() -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_what_is_done_and_the_rest_is_played_later(
-    data: Path, two: Programs, tmp_path: Path
+    data: Path, two: Programs, tmp_path: Path, one_process: list[dict[str, Any]]
 ) -> None:
     source, kept = (data / "00.parquet", "--target", "y"), tmp_path / "games.jsonl"
     for where in (("--cluster", two.address), ("-j", 2)):
@@ -227,9 +235,7 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_played_later(
         if command.returncode == 130:  # or it was done before the signal came
             assert json.loads(out)["interrupted"], err
             assert 2 <= len(json.loads(out)["games"]) <= done < 16
-        assert games(compare(*source, *where, "--results", kept)) == games(
-            compare(*source, "-j", 1)
-        )
+        assert games(compare(*source, *where, "--results", kept)) == one_process
         assert len(kept.read_text().splitlines()) == 16, "what was there is not played again"
 
 
@@ -284,7 +290,7 @@ def test_a_local_cluster_by_way_of_joblib(data: Path) -> None:
     alone = kh.sums(data, target="y")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as local,
         distributed.Client(local),
         joblib.parallel_config(backend="dask"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.sums.running import mean, variance
 from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats
@@ -62,15 +63,11 @@ def test_auto_has_the_same_long_memory_and_centres() -> None:
     learner.study(kh.sums(history))
     row_by_row.study(history)
     ours, theirs = learner._state, row_by_row._state
-    for name in ("reads", "total", "square"):
-        about = np.zeros(6) if name != "total" else ours.values.reads
-        shift = theirs.values.reference - ours.values.reference
-        if name == "reads":
-            np.testing.assert_array_equal(ours.values.reads, theirs.values.reads)
-        elif name == "total":
-            np.testing.assert_allclose(
-                ours.values.total, theirs.values.total + about * shift, atol=1e-8
-            )
+    np.testing.assert_array_equal(ours.values.reads, theirs.values.reads)
+    np.testing.assert_allclose(mean(ours.values), mean(theirs.values), rtol=1e-12)
+    np.testing.assert_allclose(variance(ours.values), variance(theirs.values), rtol=1e-9)
+    np.testing.assert_allclose(mean(ours.label), mean(theirs.label), rtol=1e-12)
+    np.testing.assert_allclose(variance(ours.label), variance(theirs.label), rtol=1e-9)
     # Row by row centres move; only the counts are the same, and the correlations nearly.
     np.testing.assert_allclose(ours.kept.n[0], theirs.kept.n[0], rtol=1e-12)
     assert ours.studied[0] == theirs.studied[0] == 400
@@ -92,10 +89,14 @@ def gain(seed: int, history: str) -> float:
 
 
 def test_sums_save_much_of_the_loss() -> None:
-    """MARGIN"""
+    """Mean ratio of 16 seeds at most 0.65; rows instead of sums have .516.
+
+    Measured: mean .532, standard deviation .053, so the mean of 16 has .0133 and is 8.8 of them
+    below the margin: by chance alone beyond it in less than 1e-6. The twin, sums of features beside
+    the labels of other rows, has .953 and .081, so .0203, and is 15 of them above it.
+    """
     gains = [gain(seed, "right") for seed in range(16)]
     twins = [gain(seed, "shuffled") for seed in range(16)]
-    print(np.mean(gains), np.std(gains), np.mean(twins), np.std(twins))
     assert np.mean(gains) <= 0.65
     assert np.mean(twins) > 0.65
 
@@ -121,7 +122,7 @@ def test_refusals_change_nothing() -> None:
     before = to_bytes(copy.deepcopy(learner))
     with pytest.raises(kh.ProblemError, match="half_life: sums know no order"):
         learner.study(known, half_life=10)
-    with pytest.raises(kh.ProblemError, match="6 features"):
+    with pytest.raises(kh.ProblemError, match="has 5 features, the stream 6"):
         kh.AutoLearner(kh.Problem(d=5, k=2, budget=3)).study(known)
     assert to_bytes(learner) == before
     assert learner.study(kh.sums(ArrayStream(np.empty((0, 6)), np.empty(0)))) == 0

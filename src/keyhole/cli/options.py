@@ -93,7 +93,8 @@ class FileOptions:
             metavar="[FILE]...",
             show_default=False,
             help="CSV (also compressed), Parquet, Arrow or a spreadsheet; - for standard input; "
-            "a folder or several files with the same columns. Without it: the simulated clinic.",
+            "a folder or several files with the same columns; an address such as s3://bucket/flats/. "
+            "Without it: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
@@ -218,6 +219,23 @@ class ReadOptions:
             metavar="PARTS",
             help="What columns of dates become: ordinal (days since 1970), month, weekday, hour, "
             "or several: month,hour.",
+        ),
+    ] = None
+    partitions: Annotated[
+        bool | None,
+        typer.Option(
+            "--partitions/--no-partitions",
+            help="Whether folders such as year=2024 become columns.",
+            show_default="they do",
+        ),
+    ] = None
+    order_by: Annotated[
+        str | None,
+        typer.Option(
+            "--order-by",
+            metavar="COLUMN",
+            help="Sort files by the value of this column in their first row.",
+            show_default="by name, or as listed",
         ),
     ] = None
     csv: CsvOptions = CsvOptions()

@@ -138,10 +138,10 @@ def _placed(place: Place, request: Request) -> Opened:
     opened = _file(place.path, request)
     if not place.values or request.partitions is False:
         return opened
-    table = PartitionedTable(opened.table, dict(place.values))
+    table = PartitionedTable(opened.table, place.values)
     told = [
-        Assumption(f"{name!r}, the name of folders, a column", "partitions")
-        for name, _ in place.values
+        Assumption(f"{constant.name!r}, the name of folders, a column", "partitions")
+        for constant in place.values
         if request.partitions is None
     ]
     return replace(opened, table=table, assumed=[*opened.assumed, *told])

@@ -83,10 +83,13 @@ class Origin:
                     with path.open("rb") as pipe:
                         self.path = self._put_by(pipe)
         self._stamp = self._now()
+        # Where the file is, for everybody, and what tells this version of it from others.
+        self.address = str(self.path) if self.remote is None else self.remote.address
+        self.version = " ".join(map(str, self._stamp))
         with readable(self.title), self._raw() as handle:
             head = handle.read(8)
         self.magic = self._recognise(head)
-        if self.remote is not None and self.magic in (ARROW_FILE, ARROW_STREAM, OLD_EXCEL, ZIP):
+        if self.remote is not None and self._only_from_disk(self.remote):
             with readable(self.title), self._raw() as handle:
                 self.path, self.remote = self._put_by(handle), None
             self._stamp = self._now()
@@ -107,21 +110,17 @@ class Origin:
                 handle = stack.enter_context(unpacked(raw, self.magic, self.title))
             yield handle
 
+    def _only_from_disk(self, remote: RemoteFile) -> bool:
+        """Whether the format needs a file that can be mapped, or moved about in."""
+        if self.magic == PARQUET:
+            return not remote.has_ranges
+        return self.magic in (ARROW_FILE, ARROW_STREAM, OLD_EXCEL, ZIP)
+
     def _raw(self) -> IO[bytes]:
         """The bytes from the beginning, as they are."""
         if self.remote is None:
             return self.path.open("rb")
         return io.BufferedReader(self.remote.open(), 1 << 20)
-
-    @property
-    def address(self) -> str:
-        """Where the file is, for everybody."""
-        return str(self.path) if self.remote is None else self.remote.address
-
-    @property
-    def version(self) -> str:
-        """What tells this version of the file from others, in a word."""
-        return " ".join(map(str, self._stamp))
 
     @property
     def size(self) -> int:

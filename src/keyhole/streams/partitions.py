@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from keyhole.optional_imports import extra
@@ -17,19 +17,30 @@ NOTHING = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
 Value = float | str | None
 
 
+class Constant(NamedTuple):
+    """A column with the same value in all rows of a file; None if there is none."""
+
+    name: str
+    value: Value
+    number: bool  # whether it is a column of numbers, in all files
+
+
 @dataclass(frozen=True)
 class Place:
     """A file, and what the folders that it lies in say about all its rows."""
 
     path: str
-    values: tuple[tuple[str, Value], ...] = ()
+    values: tuple[Constant, ...] = ()
 
 
 def places(root: str, paths: Sequence[str]) -> list[Place]:
     """Files below a folder with the values of the folders between; numbers where all are.
 
-    >>> places("flats", ["flats/city=Bonn/year=2024/a.csv", "flats/city=Ulm/year=2025/a.csv"])[1]
-    Place(path='flats/city=Ulm/year=2025/a.csv', values=(('city', 'Ulm'), ('year', 2025.0)))
+    >>> found = places("flats", ["flats/city=Bonn/year=2024/a.csv", "flats/city=Ulm/year=25/a.csv"])
+    >>> for constant in found[1].values:
+    ...     print(constant)
+    Constant(name='city', value='Ulm', number=False)
+    Constant(name='year', value=25.0, number=True)
     """
     said = [_said(root, path) for path in paths]
     keys = dict.fromkeys(key for one in said for key in one)
@@ -42,7 +53,7 @@ def places(root: str, paths: Sequence[str]) -> list[Place]:
                 )
     plain = {key for key in keys if all(_is_number(one[key]) for one in said)}
     return [
-        Place(path, tuple((key, _value(one[key], key in plain)) for key in keys))
+        Place(path, tuple(Constant(k, _value(one[k], k in plain), k in plain) for k in keys))
         for path, one in zip(paths, said, strict=True)
     ]
 
@@ -70,15 +81,16 @@ def _value(text: str, number: bool) -> Value:
 class PartitionedTable:
     """A table with further columns that have the same value in all rows."""
 
-    def __init__(self, table: Table, values: Mapping[str, Value]) -> None:
+    def __init__(self, table: Table, constants: Sequence[Constant]) -> None:
         self.title, self.decimal, self.words = table.title, table.decimal, table.words
         self._table = table
-        self._values = {name: v for name, v in values.items() if name not in table.names}
+        own = [constant for constant in constants if constant.name not in table.names]
+        self._values = {constant.name: constant.value for constant in own}
         self.names = (*table.names, *self._values)
         arrow = extra("pyarrow", "files")
         self._own = {
-            name: arrow.string() if isinstance(value, str) else arrow.float64()
-            for name, value in self._values.items()
+            constant.name: arrow.float64() if constant.number else arrow.string()
+            for constant in own
         }
         self.types = {**table.types, **self._own} if table.types else {}
 

@@ -46,7 +46,16 @@ class RemoteFile:
     def open(self) -> RemoteHandle:
         """The file from its beginning; it can be moved about in."""
         with spoken(self.address):
-            return RemoteHandle(self._system.open(self._place, "rb", cache_type="readahead"))
+            how = {"cache_type": "readahead"} if self.has_ranges else {"block_size": 0}
+            return RemoteHandle(self._system.open(self._place, "rb", **how))
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether parts of the file can be asked for; some web servers only send all of it."""
+        if not _has_query(self.address):
+            return True
+        with spoken(self.address):
+            return bool(self._system.info(self._place).get("partial"))
 
     def open_for_ranges(self) -> RemoteHandle:
         """The file, to be read in few large pieces here and there: nothing is read ahead."""
