@@ -93,8 +93,8 @@ class FileOptions:
             metavar="[FILE]...",
             show_default=False,
             help="CSV (also compressed), Parquet, Arrow or a spreadsheet; - for standard input; "
-            "a folder or several files with the same columns; an address such as s3://bucket/flats/. "
-            "Without it: the simulated clinic.",
+            "a folder or several files with the same columns; an address such as "
+            "s3://bucket/flats/. Without it: the simulated clinic.",
         ),
     ] = None
     target: Annotated[
