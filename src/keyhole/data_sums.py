@@ -168,8 +168,11 @@ class Ranges:
         """Take note of some rows; NaN is absent. DataError for a label that is no number."""
         refuse_labels(y)
         if len(y):
-            np.fmin(self.low, np.fmin.reduce(X, axis=0), out=self.low)
-            np.fmax(self.high, np.fmax.reduce(X, axis=0), out=self.high)
+            low, high = X.min(axis=0), X.max(axis=0)
+            if np.isnan(low).any():  # slower, and needed only where values are absent
+                low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+            np.fmin(self.low, low, out=self.low)
+            np.fmax(self.high, high, out=self.high)
             self.ends = min(self.ends[0], float(y.min())), max(self.ends[1], float(y.max()))
 
 

@@ -9,6 +9,7 @@ by its address and `joblib.parallel_config(backend="dask")` to one that is at ha
 from __future__ import annotations
 
 import contextlib
+import functools
 import pickle
 import platform
 import signal
@@ -95,7 +96,7 @@ def _spread(joblib: Any, tasks: list[Any], jobs: int, backend: Any) -> Iterator[
     while left:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=streaming, batch_size=1)
         call = joblib.delayed(_numbered)
-        found = None
+        found: Any = None
         try:
             with _unheard_ctrl_c():
                 found = parallel([call(*task) for task in left.values()])
@@ -147,8 +148,15 @@ def _light(error: Exception) -> Exception:
 
 
 def one_thread() -> Any:
-    """A context in which linear algebra uses one thread."""
-    return extra("threadpoolctl", "cluster").threadpool_limits(1)
+    """A context in which NumPy's linear algebra uses one thread."""
+    return _libraries().limit(limits=1)
+
+
+@functools.cache
+def _libraries() -> Any:
+    import numpy  # noqa: F401  (its library must be there to be found)
+
+    return extra("threadpoolctl", "cluster").ThreadpoolController()
 
 
 @contextlib.contextmanager

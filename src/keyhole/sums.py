@@ -204,7 +204,8 @@ def _looks(
 
 
 def _look_key(place: Place, request: Request) -> str:
-    said = repr((version_of(place), place.values, dataclasses.replace(request, order_by=None)))
+    how = dataclasses.replace(request, order_by=None)
+    said = repr((place.address, version_of(place), place.values, how))
     return f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
 
 

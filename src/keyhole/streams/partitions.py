@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -11,6 +12,7 @@ from urllib.parse import unquote
 
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.streams.remote import is_address
 from keyhole.streams.tables import Batch, Left, Table
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
@@ -31,6 +33,11 @@ class Place:
 
     path: str
     values: tuple[Constant, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """Where the file is, for everybody."""
+        return self.path if is_address(self.path) else os.path.abspath(self.path)
 
 
 def places(root: str, paths: Sequence[str]) -> list[Place]:

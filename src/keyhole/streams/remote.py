@@ -152,7 +152,10 @@ def spoken(address: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        why = error.__cause__  # a server that cannot be reached is no file either, to fsspec
+        if why is not None and getattr(why, "status", 0) != 404:
+            raise DataError(f"{address} cannot be read: {_line(why)}") from None
         raise DataError(f"there is no file {address}") from None
     except ImportError as error:  # fsspec says what to install for this kind of address
         raise DataError(f"{address} cannot be read: {_line(error)}") from None

@@ -56,10 +56,9 @@ def found_places(source: object, request: Request) -> list[Place]:
     return found
 
 
-def version_of(place: Place) -> tuple[str, str]:
-    """The address of a file for everybody, and what tells this version of it from others."""
-    origin = Origin(place.path)
-    return origin.address, origin.version
+def version_of(place: Place) -> str:
+    """What tells this version of a file from others."""
+    return Origin(place.path).version
 
 
 def look(place: Place, request: Request) -> Look:
@@ -77,7 +76,7 @@ def look(place: Place, request: Request) -> Look:
     parquet = opened.parquet
     return Look(
         place,
-        version_of(place)[1],
+        version_of(place),
         table.names,
         sightings,
         () if parquet is None else tuple(parquet.group_rows),
@@ -127,7 +126,7 @@ class Plan:
             if name not in ("words", "positive", "yes_no", "known", "order_by", "most_levels")
         }
         said = {
-            "address": version_of(shard.place)[0],
+            "address": shard.place.address,
             "values": shard.place.values,
             "version": shard.version,
             "groups": shard.groups,
@@ -143,7 +142,7 @@ class Plan:
         """The rows of a shard; of all features, or of some of them that follow one another."""
         opened = open_place(shard.place, self.request)
         table = opened.table
-        if version_of(shard.place)[1] != shard.version:
+        if version_of(shard.place) != shard.version:
             raise DataError(f"{table.title} was changed while it was in use: begin anew")
         for text in opened.texts:
             text.rewrites = dict(shard.rewrites)
