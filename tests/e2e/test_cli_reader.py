@@ -135,4 +135,4 @@ def test_several_files_on_the_command_line(
         )
         assert (code, json.loads(out)["rounds"]) == (0, 60)
     code, _, err = played(capsys, "run", "memory://no/such.csv", "-t", "y")
-    assert (code, err) == (2, "keyhole: there is no file memory://no/such.csv\n")
+    assert (code, err) == (2, "keyhole: there is no file memory://no/such.csv")

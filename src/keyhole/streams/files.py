@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -78,6 +78,9 @@ class FileStream:
         self._coded: list[tuple[int, Floats]] = []
         self._most = most
         self.answers = found.answers
+        # Of blocks: rows side by side, as learners take them; "F" for columns, which sums are made
+        # of faster.
+        self.order: Literal["C", "F"] = "C"
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
@@ -144,7 +147,7 @@ class FileStream:
 
     def _encode(self, batch: Batch, start: int, size: int) -> Block:
         part = batch.rows.slice(start, size)
-        X = np.empty((part.num_rows, self.d), self.dtype)
+        X = np.empty((part.num_rows, self.d), self.dtype, order=self.order)
         for column in self.columns:
             unknown = column.encode(part.column(column.name), X)
             if unknown:

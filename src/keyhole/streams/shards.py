@@ -152,7 +152,9 @@ class Plan:
         if features is not None:
             columns, names = _some(columns, names, features)
         found = Survey(self.spread, self._types(opened), shard.rows, 0, self.answers)
-        return FileStream(table, columns, names, self.request.target, found)
+        stream = FileStream(table, columns, names, self.request.target, found)
+        stream.order = "F"
+        return stream
 
     def _types(self, opened: Opened) -> dict[str, Any]:
         if opened.table.types:

@@ -245,7 +245,7 @@ class Gram:
         return self._gaps.impute(self.n, self._xx, self._xy, self._x, self._y)
 
 
-def seen_cells(X: Floats, before: int = 0) -> NDArray[np.bool_] | None:
+def seen_cells(X: NDArray[np.floating], before: int = 0) -> NDArray[np.bool_] | None:
     """Which cells have a value, None if all have; a DataError for one that is infinite."""
     with np.errstate(all="ignore"):
         if np.isfinite(X.sum()):  # one pass tells that there is neither NaN nor infinity
@@ -257,7 +257,7 @@ def seen_cells(X: Floats, before: int = 0) -> NDArray[np.bool_] | None:
     return None if seen.all() else seen
 
 
-def block_mean(X: Floats, seen: NDArray[np.bool_] | None) -> Floats:
+def block_mean(X: NDArray[np.floating], seen: NDArray[np.bool_] | None) -> Floats:
     """The mean of each column of a block over the cells that have a value; 0 if none has."""
     if seen is None:
         return np.asarray(X.sum(axis=0) / len(X))
