@@ -110,9 +110,7 @@ def _running(parent: int) -> float:
 
 def measure_sums(folder: Path, rows: int, d: int, shards: int) -> dict[str, Any]:
     """Seconds of every way to add the rows up; the results are compared."""
-    import joblib
-    from distributed import Client, LocalCluster
-
+    joblib, distributed = extra("joblib", "cluster"), extra("distributed", "cluster")
     write_shards(folder, rows, d, shards)
     files, jobs = str(folder / f"{rows}x{d}-*.parquet"), cores()
     found: dict[str, Any] = {"rows": rows, "features": d, "shards": shards, "cores": jobs}
@@ -127,8 +125,8 @@ def measure_sums(folder: Path, rows: int, d: int, shards: int) -> dict[str, Any]
     kh.sums(files, target="y", ignore=few, jobs=jobs)
     many, *found["processes"] = timed(lambda: kh.sums(files, target="y", jobs=jobs))
     assert many.same(alone), "the same bits"
-    cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
+    cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
+    with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
         kh.sums(files, target="y", ignore=few)
         far, *found["Dask"] = timed(lambda: kh.sums(files, target="y"))
     assert far.same(alone), "the same bits"
@@ -137,17 +135,15 @@ def measure_sums(folder: Path, rows: int, d: int, shards: int) -> dict[str, Any]
 
 def measure_games(tasks: int = 200) -> dict[str, Any]:
     """Milliseconds of an empty game: the clock, divided by how many there were."""
-    import joblib
-    from distributed import Client, LocalCluster
-
+    joblib, distributed = extra("joblib", "cluster"), extra("distributed", "cluster")
     found: dict[str, Any] = {"tasks": tasks, "load": os.getloadavg()[0]}
     calls: list[Any] = [(float, ("1",))] * tasks
     jobs = cores()
     list(as_they_come(calls[:jobs], jobs))
     _, clock, _ = timed(lambda: list(as_they_come(calls, jobs)))
     found["processes ms"] = 1e3 * clock / tasks
-    cluster = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
+    cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
+    with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
         list(as_they_come(calls[:jobs]))
         times = [timed(lambda: list(as_they_come(calls)))[1:] for _ in range(5)]
     found["Dask ms"] = sorted(1e3 * clock / tasks for clock, _ in times)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.errors import ClusterError, ProblemError, shortened, whole_number
+from keyhole.errors import ClusterError, DataError, ProblemError, shortened, whole_number
 from keyhole.optional_imports import extra
 from keyhole.version import __version__
 
@@ -58,21 +58,22 @@ def as_they_come(
     calls
         Functions and their arguments. They travel: functions of modules, addresses and no arrays.
     jobs
-        Processes; -1: one for each core. None: as many as the backend in force has, and one where
-        none was chosen. Without meaning on a cluster, which has as many as it has.
+        Processes; -1: one for each core; 1: this process, whatever backend is in force. None: as
+        many as that backend has, and one where none was chosen. A cluster has as many as it has.
     alone
         Let every call have one thread of linear algebra: with more of them sums are added in
         another order, and numbers differ in their last bits.
     """
     if jobs == 0:
         raise ProblemError("jobs must not be 0: 1 for this process, -1: one for each core")
-    tasks = [(i, function, arguments, alone) for i, (function, arguments) in enumerate(calls)]
     joblib = extra("joblib", "cluster")
     backend, chosen = joblib.parallel.get_active_backend()
     on_dask = type(backend).__name__ == "DaskDistributedBackend"
-    if on_dask:
-        refuse_other_versions(backend.client)
     many = _many(jobs, chosen, on_dask)
+    far = on_dask and many != 1
+    if far:
+        refuse_other_versions(backend.client)
+    tasks = [(i, function, given, alone, far) for i, (function, given) in enumerate(calls)]
     if many == 1 or (len(tasks) == 1 and not on_dask):
         for task in tasks:
             yield _numbered(*task)
@@ -81,7 +82,7 @@ def as_they_come(
 
 
 def _many(jobs: int | None, chosen: int | None, on_dask: bool) -> int:
-    if on_dask:
+    if on_dask and jobs != 1:
         return -1
     if jobs is not None:
         return whole_number("jobs", jobs, -(2**20))
@@ -127,11 +128,14 @@ def _dask_losses() -> tuple[type[BaseException], ...]:
 
 
 def _numbered(
-    index: int, function: Callable[..., Any], arguments: tuple[Any, ...], alone: bool
+    index: int, function: Callable[..., Any], arguments: tuple[Any, ...], alone: bool, far: bool
 ) -> Outcome:
     try:
         with one_thread() if alone else contextlib.nullcontext():
             return Outcome(index, function(*arguments))
+    except DataError as error:
+        where = " (said by a worker: an address must be the same for all of them)" if far else ""
+        return Outcome(index, error=type(error)(f"{error}{where}"))
     except Exception as error:
         return Outcome(index, error=_light(error))
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ def sums(
         if target is not None or reading:
             given = ["target"] * (target is not None) + list(reading)
             raise ProblemError(f"{', '.join(given)}: a stream says itself what it holds")
-        return _of_stream(source)
+        return _of_stream(cast(BlockStream, source))
     request = _request(target, reading)
     kept = _Kept(cache)
     found, broken = _looks(found_places(source, request), request, kept, jobs)
@@ -295,8 +295,10 @@ class _Adding:
         ends = {name: parts[0].pop(name) for name in ("low", "high", "ends")}
         arrays = parts[0] if len(parts) == 1 else assembled(parts).arrays()
         name = self.plan.key(shard)
-        about = {"names": self.plan.names, "target": self.plan.request.target, "parts": (name,)}
-        return DataSums.from_arrays({**arrays, **ends}, **about)
+        planned = self.plan
+        return DataSums.from_arrays(
+            {**arrays, **ends}, planned.names, planned.request.target, parts=(name,)
+        )
 
 
 def stripes_of(d: int) -> list[slice]:

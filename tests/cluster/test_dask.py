@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import keyhole as kh
+from keyhole.optional_imports import extra
 from keyhole.spread import as_they_come, cluster
 from tests.helpers.cluster import Programs, programs
 
+pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
 SHARDS, ROWS = 12, 4000
 LINE = ("--learners", "random,mean", "--budgets", "3,5", "-k", 2, "--seeds", 4)
 
@@ -272,7 +272,7 @@ def test_memory_of_a_worker_is_for_blocks(tmp_path: Path) -> None:
     assert grown < size / 10, f"{grown / 1e6:.0f} MB more for {size / 1e6:.0f} MB of data"
 
 
-def _schema(d: int) -> pa.Schema:
+def _schema(d: int) -> Any:
     return pa.schema([(f"x{j}", pa.float64()) for j in range(d)] + [("y", pa.float64())])
 
 
@@ -284,9 +284,7 @@ def peak(pid: int) -> float:
 
 @pytest.mark.slow
 def test_a_local_cluster_by_way_of_joblib(data: Path) -> None:
-    import distributed
-    import joblib
-
+    distributed, joblib = extra("distributed", "cluster"), extra("joblib", "cluster")
     alone = kh.sums(data, target="y")
     with (
         distributed.LocalCluster(

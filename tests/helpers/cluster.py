@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keyhole.optional_imports import extra
+
 SECONDS = 60.0
 
 
@@ -34,8 +36,7 @@ class Programs:
 
     def wait_for(self, workers: int) -> None:
         """Until so many workers are there."""
-        import distributed
-
+        distributed = extra("distributed", "cluster")
         with distributed.Client(self.address, timeout=SECONDS, set_as_default=False) as client:
             client.wait_for_workers(workers, timeout=SECONDS)
 

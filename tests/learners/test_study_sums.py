@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.sums.running import mean, variance
 from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.base import LearnerBase
 from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
@@ -48,7 +50,7 @@ def test_sums_of_complete_rows_become_sums_of_seen_ones() -> None:
 def test_sums_teach_the_same_as_rows(name: str) -> None:
     X, y = rows()
     problem = kh.Problem(d=6, k=2, budget=6)
-    by_rows, by_sums = (kh.LEARNERS[name](problem, seed=3) for _ in range(2))
+    by_rows, by_sums = (cast(LearnerBase, kh.LEARNERS[name](problem, seed=3)) for _ in range(2))
     history = ArrayStream(X, y)
     assert by_rows.study(history) == by_sums.study(kh.sums(history)) == 200
     new = ArrayStream(*rows(60))

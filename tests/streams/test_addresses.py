@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 import pytest
 
 import keyhole as kh
+from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams import collect, read
 
+pa, feather, pq = (extra(f"pyarrow{name}", "files") for name in ("", ".feather", ".parquet"))
+fsspec = extra("fsspec", "cluster")
 
-def rows(i: int) -> pa.Table:
+
+def rows(i: int) -> Any:
     return pa.table({"a": [1.0 * i, 2.0, 3.0], "c": ["u", "v", "u"], "y": [1.0, 2.0, 3.0 + i]})
 
 
@@ -60,7 +60,7 @@ def same(one: kh.BlockStream, other: kh.BlockStream) -> bool:
     )
 
 
-def write(memory: Any, name: str, table: pa.Table) -> None:
+def write(memory: Any, name: str, table: Any) -> None:
     with memory.open(name, "wb") as file:
         if name.endswith(".parquet"):
             pq.write_table(table, file)
