@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from keyhole.optional_imports import extra
+from keyhole.spread import as_they_come
 
 EVERY = 1.0  # seconds between two lines of progress, at least
 
@@ -17,22 +17,13 @@ def in_parallel(
 ) -> Iterator[tuple[int, Any]]:
     """What functions make of their arguments, with the index of the task, as it comes.
 
-    It comes all at the end if the backend of joblib must. What a function raises comes as
-    {"error": ...}, so that the others go on.
+    What a function raises comes as {"error": ...}, so that the others go on.
     """
-    joblib = extra("joblib", "bench")
-    backend, _ = joblib.parallel.get_active_backend()
-    as_they_come = "generator_unordered" if backend.supports_return_generator else "list"
-    parallel = joblib.Parallel(n_jobs=workers, return_as=as_they_come, batch_size=1)
-    call = joblib.delayed(_numbered)
-    yield from parallel(call(i, *task) for i, task in enumerate(tasks))
-
-
-def _numbered(i: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Any]:
-    try:
-        return i, function(*arguments)
-    except Exception as error:
-        return i, {"error": f"{type(error).__name__}: {error}"}
+    for outcome in as_they_come(tasks, workers):
+        found = outcome.value
+        if outcome.error is not None:
+            found = {"error": f"{type(outcome.error).__name__}: {outcome.error}"}
+        yield outcome.index, found
 
 
 class Progress:

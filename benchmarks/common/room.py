@@ -12,6 +12,7 @@ from typing import NamedTuple
 from benchmarks.common import Row
 from benchmarks.common.questions import Ask
 from benchmarks.common.store import FOLDER, Store
+from keyhole.spread import cluster
 
 
 class Part(NamedTuple):
@@ -29,6 +30,7 @@ def room_parser(room: str, doc: str | None) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--workers", "--jobs", type=int, default=-1, help="processes; -1: one for each core")
+    add("--cluster", metavar="ADDRESS", help="a Dask scheduler: its workers instead of processes")
     add("--results", type=Path, default=FOLDER / f"{room}.jsonl", help="where they are kept")
     add("--fresh", action="store_true", help="begin anew; keeps the results FILE as FILE.old")
     return parser
@@ -82,12 +84,13 @@ def run_parts(
     ask = Ask(open_store(options.results, fresh=options.fresh), options.workers)
     found: dict[str, list[Row]] = {}
     try:
-        for name in names:
-            found[name] = parts[name].rows(ask)
-            if found[name]:
-                print(f"\n{name}\n\n{parts[name].table(found[name])}", flush=True)
-            if len({row["run"] for row in found[name] if "timed" in row}) > 1:
-                print("\nTimes of different runs: compare those of one row only.")
+        with cluster(options.cluster):
+            for name in names:
+                found[name] = parts[name].rows(ask)
+                if found[name]:
+                    print(f"\n{name}\n\n{parts[name].table(found[name])}", flush=True)
+                if len({row["run"] for row in found[name] if "timed" in row}) > 1:
+                    print("\nTimes of different runs: compare those of one row only.")
     except KeyboardInterrupt:
         return interrupted(ask.store)
     if options.json is not None:

@@ -1,11 +1,12 @@
 """Regret of every learner on every setting, with the same reads: `python -m benchmarks.regret`.
 
-    python -m benchmarks.regret [--data DIR] [--seeds 10] [--workers 2] [--only NAME ...]
-                                [--rounds N] [--results FILE] [--page FILE] [--fresh]
+    python -m benchmarks.regret [--data DIR] [--seeds 10] [--jobs 2 | --cluster ADDRESS]
+                                [--only NAME ...] [--rounds N] [--results FILE] [--page FILE]
+                                [--fresh]
 
 Plays what FILE does not have yet, writes each result to it as it comes, and makes a page of all of
-them. `--only` takes groups, settings and players. Cells are played by joblib: to use a cluster,
-call `main` within `joblib.parallel_config("dask")` or another backend. Exit code 1: a cell failed.
+them. `--only` takes groups, settings and players. With --cluster cells are played by the workers of
+that Dask scheduler, which need keyhole and this folder in PYTHONPATH. Exit code 1: a cell failed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from benchmarks.regret.names import ask_best, ask_game, name_best, name_game
 from benchmarks.regret.numbers import Results
 from benchmarks.regret.page import write_page
 from benchmarks.regret.suite import GROUPS, PLAYERS, Player, Setting, simulated
+from keyhole.spread import cluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
@@ -132,7 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     suite = Suite(settings, players, options.seeds, store)
     began = time.monotonic()
     try:
-        failed = find_all(suite, options.workers) + play_all(suite, options.workers)
+        with cluster(options.cluster):
+            failed = find_all(suite, options.workers) + play_all(suite, options.workers)
     except KeyboardInterrupt:
         return interrupted(store)
     command = ["python -m benchmarks.regret"]

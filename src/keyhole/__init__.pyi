@@ -16,10 +16,12 @@ from keyhole.conditions import bbrcnp as bbrcnp
 from keyhole.conditions import restricted_condition_number as restricted_condition_number
 from keyhole.conditions import rip as rip
 from keyhole.conditions import weak_supermodularity as weak_supermodularity
+from keyhole.data_sums import DataSums as DataSums
 from keyhole.diagnosis.judge import diagnose as diagnose
 from keyhole.diagnosis.judge import diagnose_moments as diagnose_moments
 from keyhole.diagnosis.page import Diagnosis as Diagnosis
 from keyhole.errors import BudgetError as BudgetError
+from keyhole.errors import ClusterError as ClusterError
 from keyhole.errors import ConflictError as ConflictError
 from keyhole.errors import DataError as DataError
 from keyhole.errors import KeyholeError as KeyholeError
@@ -94,6 +96,7 @@ from keyhole.store.counter import Store as Store
 from keyhole.store.learner import StoredLearner as StoredLearner
 from keyhole.store.records import LearnerInfo as LearnerInfo
 from keyhole.store.records import StoredTicket as StoredTicket
+from keyhole.sums import sums as sums
 from keyhole.ticket import Observation as Observation
 from keyhole.ticket import Ticket as Ticket
 

@@ -17,6 +17,7 @@ from keyhole.blocks.exact.sparse_eigenvalues import SparseSpectrum, found_condit
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.blocks.sums.gram import Gram
 from keyhole.blocks.sums.second_moments import Data, Rows, SecondMoments, second_moments
+from keyhole.data_sums import DataSums
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -31,7 +32,7 @@ from keyhole.problem import (
 
 
 def rip(
-    data: Data,
+    data: Data | DataSums,
     k: int,
     *,
     standardised: bool = True,
@@ -48,7 +49,7 @@ def rip(
     Parameters
     ----------
     data
-        Rows, a stream, a `Gram`, or the `Moments` of partially seen rows.
+        Rows, a stream, its sums (`kh.sums`), a `Gram`, or the `Moments` of partially seen rows.
     k
         Sparsity. `theorem:realizable` asks for epsilon <= 1/5 at three times the sparsity of the
         model, for every prefix of the stream.
@@ -95,7 +96,7 @@ def rip(
 
 
 def restricted_condition_number(
-    data: Data,
+    data: Data | DataSums,
     k: int,
     *,
     standardised: bool = True,
@@ -126,7 +127,7 @@ def restricted_condition_number(
 
 
 def weak_supermodularity(
-    X: Rows, y: NDArray[Any] | Sequence[float], k: int, *, seconds: float = 3.0
+    X: Rows | DataSums, y: NDArray[Any] | Sequence[float] | None, k: int, *, seconds: float = 3.0
 ) -> Interval:
     """The smallest alpha for which least squares of y on X is (k, alpha)-weakly supermodular.
 
@@ -134,7 +135,7 @@ def weak_supermodularity(
 
     (`def: weak-sup-modu`), where g(S) is the squared error of the best model on S. Scaling columns
     does not change g, so there is nothing to standardise; y must be centred by the caller if models
-    have an intercept.
+    have an intercept. X may be the sums of rows and labels (`kh.sums`), and y is then None.
 
     Guarantee
     ---------
@@ -148,6 +149,13 @@ def weak_supermodularity(
     >>> print(weak_supermodularity(X, [1.0, 2.0, 3.0, 4.0], 3))
     1
     """
+    if isinstance(X, DataSums):
+        if y is not None:
+            raise ProblemError("y must be None beside sums: these know their labels")
+        raw = X.gram.raw()
+        return smallest_alpha(raw.G, raw.c, raw.yy, sparsity(k, X.d), seconds=seconds)
+    if y is None:
+        raise DataError("y must be the labels of X, got None")
     rows, labels = real_numbers("X", X), real_numbers("y", y).astype(np.float64)
     if rows.ndim != 2 or labels.shape != (len(rows),) or not len(rows):
         raise DataError(f"X and y must have the same rows, got {rows.shape} and {labels.shape}")
@@ -204,6 +212,10 @@ def bbrcnp(
     >>> print(bbrcnp(stream, 4, t0=1000))
     [1.17204, 2.06695]
     """
+    if isinstance(stream, DataSums):
+        raise ProblemError(
+            "stream: windows are of consecutive rows, and sums know no order of them"
+        )
     refuse_unless_stream(stream, blocks=True)
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2
     whole = second_moments(stream)
@@ -270,8 +282,9 @@ def _ratio(largest: Interval, smallest: Interval) -> tuple[float, float]:
     return max(math.sqrt(low), 1.0), max(math.sqrt(high), 1.0)
 
 
-def _prepared(data: Data, k: int, standardised: bool, centred: bool) -> SecondMoments:
-    moments = second_moments(data, centred=centred)
+def _prepared(data: Data | DataSums, k: int, standardised: bool, centred: bool) -> SecondMoments:
+    rows = data.gram if isinstance(data, DataSums) else data
+    moments = second_moments(rows, centred=centred)
     sparsity(k, len(moments.G))
     return moments.scaled() if standardised else moments
 

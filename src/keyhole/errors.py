@@ -93,6 +93,10 @@ class ServiceError(KeyholeError):
     """A service that cannot be reached, or refuses what it is asked for."""
 
 
+class ClusterError(KeyholeError):
+    """Workers that cannot be reached, are lost, or are not what this process is."""
+
+
 def shortened(value: object, most: int = 80) -> str:
     """A value as it is shown in a message: not longer than a line, and always printable.
 

@@ -14,6 +14,7 @@ from keyhole.blocks.exact.priced import best_for_money
 from keyhole.blocks.exact.subset import best_subset
 from keyhole.blocks.sums.gram import Gram, LeastSquares, gram_bytes
 from keyhole.blocks.sums.past_sums import BesidePast, PastModel, PastSums
+from keyhole.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.display import Cell, counted, few, html_table
 from keyhole.errors import true_or_false
 from keyhole.hindsight_columns import Said
@@ -103,7 +104,7 @@ class Hindsight:
 
 
 def hindsight(
-    stream: BlockStream,
+    stream: BlockStream | DataSums,
     k: int | None = None,
     *,
     cost: Money | None = None,
@@ -138,7 +139,8 @@ def hindsight(
     Parameters
     ----------
     stream
-        The stream; read once, O(d^2) memory; of more than 4,096 features see above.
+        The stream; read once, O(d^2) memory; of more than 4,096 features see above. Or its sums,
+        from `kh.sums`: the same model, without reading anything.
     k
         Most non-zero weights, those of free features included. With prices it may be left out: then
         money alone limits models, and free features are always in.
@@ -153,7 +155,7 @@ def hindsight(
         of `keyhole run` and of reports do. The models of the paper do not: False is its yardstick.
         The past is then taken as it is, too, in the units of the label and about 0.
     past
-        Whether models may look at earlier labels.
+        Whether models may look at earlier labels; not from sums, which know no order.
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
     screen
@@ -192,7 +194,7 @@ def hindsight(
     19 per example: R2 0.82, 6 features
     60 per example: R2 0.97, 8 features
     """
-    refuse_unless_stream(stream, blocks=True)
+    refuse_unless_stream_or_sums(stream)
     deal = deal_of(stream, k, cost, prices, worth)
     kept = None if screen is None else whole_number("screen", screen, 1)
     if deal is not None or true_or_false("past", past):
@@ -204,6 +206,12 @@ def hindsight(
         most = 0 if deal is not None else sparsity(cast(int, k), stream.d)
         return whole.best(most, seconds) if deal is None else whole.best_for(deal, seconds)
     most = sparsity(cast(int, k), stream.d)
+    if isinstance(stream, DataSums):
+        if kept is not None:
+            raise ProblemError(
+                "screen is for streams; sums have all pairs of features: leave it out"
+            )
+        return summed(stream, intercept, past).best(most, seconds)
     if kept is None:
         kept = usually_kept(stream.d, most)
     if kept >= stream.d:
@@ -225,18 +233,34 @@ def _screened(
     )
 
 
-def summed(stream: BlockStream, intercept: bool, past: bool) -> Prefix:
-    """A whole stream, in one pass; a DataError if it is empty."""
-    sums = Sums(stream.d, past=past)
-    for X, y in stream.blocks():
-        sums.add(X, y)
+def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefix:
+    """A whole stream, in one pass, or its sums; a DataError if it is empty."""
+    if isinstance(stream, DataSums):
+        sums = _of_sums([stream], past)[0]
+    else:
+        sums = Sums(stream.d, past=past)
+        for X, y in stream.blocks():
+            sums.add(X, y)
     if sums.n == 0:
         raise DataError("the stream is empty: there is no best model of no rounds")
     return sums.prefix(intercept, past)
 
 
+def _of_sums(parts: Sequence[DataSums], past: bool) -> list[Sums]:
+    """The sums up to the end of each part."""
+    if past:
+        raise ProblemError("past: sums know no order of rows; give the stream itself")
+    found, total = [], parts[0]
+    for i, part in enumerate(parts):
+        total = part if i == 0 else total + part
+        sums = Sums(total.d, past=False)
+        sums._gram = total.gram
+        found.append(sums)
+    return found
+
+
 def hindsight_curve(
-    stream: BlockStream,
+    stream: BlockStream | Sequence[DataSums],
     k: int,
     rounds: Sequence[int],
     *,
@@ -247,14 +271,35 @@ def hindsight_curve(
     """The best k-sparse model of each prefix of a stream; with the past as in `hindsight`.
 
     `rounds` are the lengths of the prefixes, ascending. The time is shared among all of them, and
-    each search starts from the model of the prefix before.
+    each search starts from the model of the prefix before. In place of a stream: a list of sums of
+    its parts, one after the other (of months, for instance); prefixes then end where parts do.
     """
-    refuse_unless_stream(stream, blocks=True)
-    k = sparsity(k, stream.d)
+    parts = list(stream) if isinstance(stream, list | tuple) else None
+    if parts is None or not parts or not all(isinstance(part, DataSums) for part in parts):
+        refuse_unless_stream(stream, blocks=True)
+        parts = None
+    k = sparsity(k, parts[0].d if parts else cast(BlockStream, stream).d)
     ends = [whole_number("rounds", end, 1) for end in rounds]
     if any(b <= a for a, b in itertools.pairwise(ends)):
         raise ProblemError(f"rounds must be ascending, got {ends}")
-    return best_of_each(_prefixes(stream, ends, intercept, past), len(ends), k, seconds)
+    if parts is None:
+        prefixes = _prefixes(cast(BlockStream, stream), ends, intercept, past)
+    else:
+        prefixes = _prefixes_of_sums(parts, ends, intercept, past)
+    return best_of_each(prefixes, len(ends), k, seconds)
+
+
+def _prefixes_of_sums(
+    parts: Sequence[DataSums], ends: Sequence[int], intercept: bool, past: bool
+) -> Iterator[Prefix]:
+    known = {sums.n: sums for sums in _of_sums(parts, past)}
+    for end in ends:
+        if end not in known:
+            raise ProblemError(
+                f"rounds: no part ends after {end:,}, they end after "
+                f"{', '.join(f'{n:,}' for n in list(known)[:8])}"
+            )
+    return (known[end].prefix(intercept) for end in ends)
 
 
 @dataclass(frozen=True, slots=True)

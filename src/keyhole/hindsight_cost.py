@@ -10,7 +10,7 @@ import numpy as np
 from keyhole.blocks.exact.priced import Terms
 from keyhole.errors import shortened, sparsity
 from keyhole.prices import Money, Prices, exchange_rate, money
-from keyhole.problem import Problem, ProblemError, Stream, refuse_other_features
+from keyhole.problem import Described, Problem, ProblemError, refuse_other_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Deal:
 
 
 def deal_of(
-    stream: Stream,
+    stream: Described,
     k: int | None,
     cost: Money | None,
     prices: Problem | Prices | None,
@@ -65,10 +65,10 @@ def deal_of(
     )
 
 
-def prices_of(stream: Stream, prices: Problem | Prices) -> Prices:
+def prices_of(stream: Described, prices: Problem | Prices) -> Prices:
     """The prices, which are of the features of the stream, or a ProblemError."""
     if isinstance(prices, Problem):
-        refuse_other_features(prices, stream)
+        refuse_other_names(prices, stream)
         if prices.prices is None:
             raise ProblemError("prices: this Problem has none, make it with prices=")
         return prices.prices

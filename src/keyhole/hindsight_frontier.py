@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from keyhole.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.errors import sparsity, true_or_false
 from keyhole.hindsight import Hindsight, Prefix, summed
 from keyhole.hindsight_cost import Deal, prices_of, units_of
 from keyhole.prices import Money, Prices
-from keyhole.problem import BlockStream, Interval, Problem, ProblemError, refuse_unless_stream
+from keyhole.problem import BlockStream, Interval, Problem, ProblemError
 
 POINTS = 40  # of a frontier for which no costs are given
 SEARCHES = 80  # at most, to find them
@@ -114,7 +115,7 @@ class Frontier:
 
 
 def frontier(
-    stream: BlockStream,
+    stream: BlockStream | DataSums,
     *,
     prices: Problem | Prices,
     k: int | None = None,
@@ -129,7 +130,7 @@ def frontier(
     Parameters
     ----------
     stream
-        The stream; read once.
+        The stream, read once, or its sums.
     prices
         A `Problem` with prices, or its `.prices`.
     k
@@ -161,7 +162,7 @@ def frontier(
     >>> every.complete, len(every.points), every.at(6.5).features
     (True, 9, (0, 3))
     """
-    refuse_unless_stream(stream, blocks=True)
+    refuse_unless_stream_or_sums(stream)
     found = prices_of(stream, prices)
     most = None if k is None else sparsity(k, stream.d)
     limits = None if costs is None else _limits(costs, found)

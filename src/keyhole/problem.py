@@ -76,6 +76,7 @@ __all__ = [
     "real_numbers",
     "refuse_labels",
     "refuse_other_features",
+    "refuse_other_names",
     "refuse_round",
     "refuse_unless_stream",
     "rows_and_labels",
@@ -410,8 +411,8 @@ class BlockLearner(Learner, Protocol):
         """
 
 
-class Stream(Protocol):
-    """Examples that can be gone through again and again: iterate for (x, y), one row at a time."""
+class Described(Protocol):
+    """Something about rows whose features are known: a stream, or sums over one."""
 
     @property
     def d(self) -> int:
@@ -420,6 +421,10 @@ class Stream(Protocol):
     @property
     def names(self) -> tuple[str, ...] | None:
         """Their names, or None."""
+
+
+class Stream(Described, Protocol):
+    """Examples that can be gone through again and again: iterate for (x, y), one row at a time."""
 
     @property
     def rounds(self) -> int | None:
@@ -448,6 +453,11 @@ def has_blocks(stream: Stream) -> TypeGuard[BlockStream]:
 def refuse_other_features(problem: Problem, stream: Stream) -> None:
     """ProblemError unless the problem is about the features of the stream."""
     refuse_unless_stream(stream)
+    refuse_other_names(problem, stream)
+
+
+def refuse_other_names(problem: Problem, stream: Described) -> None:
+    """ProblemError unless the problem is about the features of a stream, or of its sums."""
     if stream.d != problem.d:
         raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
     if problem.names is not None and stream.names is not None and problem.names != stream.names:

@@ -134,6 +134,5 @@ def test_several_files_on_the_command_line(
             capsys, "run", *named, "-t", "y", "-l", "random", "-b", 1, "-k", 1, "--json"
         )
         assert (code, json.loads(out)["rounds"]) == (0, 60)
-    code, _, err = played(capsys, "run", "https://example.org/a.csv", "-t", "y")
-    assert code == 2
-    assert err.startswith("keyhole: https://example.org/a.csv is a URL")
+    code, _, err = played(capsys, "run", "memory://no/such.csv", "-t", "y")
+    assert (code, err) == (2, "keyhole: there is no file memory://no/such.csv")

@@ -113,3 +113,30 @@ def test_a_second_budget_is_refused_by_every_command(cli: Cli) -> None:
         line = refused(cli(command, "--budget", 4, "-b", 8))
         assert "keyhole compare" in line
         assert "--budgets 4,8" in line
+
+
+def test_what_is_there_is_not_played_again(cli: Cli, tmp_path: Path) -> None:
+    kept, line = tmp_path / "games.jsonl", ("-l", "random,mean", "-b", 4, "-k", 2, "-j", 1)
+    first = answer(cli("compare", *ROUNDS, *line, "--seeds", 2, "--results", kept, "--json"))
+    rows = kept.read_text().splitlines()
+    assert len(rows) == 4
+    again = answer(cli("compare", *ROUNDS, *line, "--seeds", 2, "--results", kept, "--json"))
+    assert again["games"] == first["games"], "seconds included: nothing was played"
+    # More seeds: only these. A line that was cut off: that one once more. Other rows: all of them.
+    more = answer(cli("compare", *ROUNDS, *line, "--seeds", 3, "--results", kept, "--json"))
+    assert len(kept.read_text().splitlines()) == 6
+    kept.write_text("\n".join(kept.read_text().splitlines())[:-9])
+    cli("compare", *ROUNDS, *line, "--seeds", 3, "--results", kept)
+    assert len(kept.read_text().splitlines()) == 7
+    cli("compare", "--rounds", 299, *line, "--seeds", 3, "--results", kept)
+    assert len(kept.read_text().splitlines()) == 13
+    plain = answer(cli("compare", *ROUNDS, *line, "--seeds", 3, "--json"))
+    for one, other in zip(more["games"], plain["games"], strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    wrong = cli("compare", *ROUNDS, *line, "--results", tmp_path / "no" / "such.jsonl")
+    assert (wrong.returncode, "in a folder that exists" in wrong.stderr) == (2, True)
+    piped = cli(
+        "compare", "-", "-t", "y", "--cluster", "tcp://127.0.0.1:1", stdin="a,y\n1,2\n3,4\n"
+    )
+    assert piped.returncode == 2
+    assert "standard input and --cluster" in piped.stderr

@@ -43,7 +43,9 @@ def test_a_run_from_the_log_is_the_run_that_was_recorded(tmp_path: Path) -> None
     assert run.ledger.width == recorded.ledger.width
     assert run.intervals is not None
     assert recorded.intervals is not None
-    assert np.array_equal(run.intervals.points, recorded.intervals.points)
+    assert np.array_equal(run.intervals.covered, recorded.intervals.covered)
+    assert np.array_equal(run.predictions.points, recorded.predictions.points)
+    assert run.recent == recorded.recent
     assert run.spending is not None
     assert recorded.spending is not None
     assert np.array_equal(run.spending.spent, recorded.spending.spent)

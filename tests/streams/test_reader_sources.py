@@ -166,9 +166,6 @@ def test_several_files(tmp_path: Path) -> None:
     (parts / "3.csv").write_text("a,d,y\n1,u,1\n")
     assert "3.csv has no column 'c', 1.csv has one" in refused(lambda: read(parts, target="y"))
     assert "no file fits the pattern" in refused(lambda: read(str(parts / "*.tsv"), target="y"))
-    assert "is a URL, and only files are read" in refused(
-        lambda: read("https://example.org/a.csv", target="y")
-    )
 
 
 def test_files_of_other_types_together(tmp_path: Path) -> None:

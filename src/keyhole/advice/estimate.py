@@ -13,6 +13,7 @@ from keyhole.advice.curve import BudgetCurve, by_use
 from keyhole.advice.dealing import Deal
 from keyhole.advice.money_curve import MoneyCurve
 from keyhole.advice.scouting import Scout
+from keyhole.data_sums import DataSums
 from keyhole.hindsight_cost import prices_of, units_of
 from keyhole.prices import Money, Prices
 from keyhole.problem import (
@@ -122,6 +123,11 @@ def budget_curve(
     >>> priced.limits.tolist(), priced.costs.tolist()
     ([0.0, 5.0, 10.0, 20.0], [0.0, 4.0, 6.0, 6.0])
     """
+    if isinstance(stream, DataSums):
+        raise ProblemError(
+            "stream: models are tested on rows that they were not fitted on, and sums have no "
+            "rows; give the stream itself"
+        )
     refuse_unless_stream(stream, blocks=True)
     money, limits = _money(stream, prices, costs)
     say = stage if stage is not None else lambda words: None

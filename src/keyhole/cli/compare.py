@@ -59,6 +59,23 @@ class GameOptions:
         int,
         typer.Option("--jobs", "-j", metavar="N", help="Number of processes; -1: one per core."),
     ] = -1
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="A Dask scheduler, such as tcp://10.0.0.1:8786: its workers play instead of "
+            "processes of this machine. Files must have the same address there.",
+        ),
+    ] = None
+    results: Annotated[
+        str | None,
+        typer.Option(
+            "--results",
+            metavar="FILE.jsonl",
+            help="Keep every game there as it ends; what is there is not played again.",
+        ),
+    ] = None
     audit: options.Audit = 0.0
 
 
@@ -101,7 +118,8 @@ def compare(
     covers; learners that refuse prices are left out unless you name them. --worth and --purse work
     as in `keyhole run`, for auto.
 
-    Ctrl-C stops and shows the games finished so far.
+    Ctrl-C stops and shows the games finished so far; with --results, the same command goes on from
+    there.
 
     \b
     Examples:
@@ -109,17 +127,20 @@ def compare(
       keyhole compare flats.csv --target rent --budgets 4,8,12,16 --plot budgets.png
       keyhole compare flats.csv --target rent --prices prices.csv --budgets 10,20,40
       keyhole compare --seeds 10 --jobs 4 --json
+      keyhole compare s3://flats/ --target rent --cluster tcp://10.0.0.1:8786 --results flats.jsonl
     """
     from keyhole.cli import sweep, tournament
     from keyhole.cli.budgets import make_problems, parse_budgets
     from keyhole.cli.games import Settings
     from keyhole.cli.history import cannot_study, open_history
+    from keyhole.cli.kept_games import KeptGames, refuse_standard_input
     from keyhole.cli.output import emit, say
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
     from keyhole.cli.spending import SPENDS, capped, refuse_others, spending_of
     from keyhole.cli.yes_no import answers_json, meaning
     from keyhole.problem import ProblemError
+    from keyhole.spread import cluster
 
     priced = money.shop.prices is not None
     budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None
@@ -137,15 +158,20 @@ def compare(
     how = Settings(
         game.seeds, game.jobs, game.audit, history, spending, source.answers, bool(learner)
     )
+    if game.cluster is not None:
+        refuse_standard_input(file, past)
+    kept = KeptGames(game.results, source, history)
     size = capped(size, spending, source.shop)
     result: tournament.Tournament | sweep.Sweep
     sizes = None
     if budgets is None:
         sizes = choose_sizes(source, size, None if history is None else history.stream)
-        result = tournament.play(source, sizes.problem, names, how)
+        with cluster(game.cluster):
+            result = tournament.play(source, sizes.problem, names, how, kept)
     else:
         problems = make_problems(source, budgets, size.sparsity)
-        result = sweep.play(source, problems, names, how, several.plot)
+        with cluster(game.cluster):
+            result = sweep.play(source, problems, names, how, several.plot, kept)
     if as_json:
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from keyhole.advice.choosing import amount
 from keyhole.blocks.jit.clock import clock
@@ -25,11 +25,11 @@ from keyhole.hindsight import Hindsight, summed
 from keyhole.hindsight_cost import Deal
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.registry import learner_row, make_learner
-from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
 from keyhole.regrets import regret
 from keyhole.report.observers import PrefixObserver, Rival, full_rival
 from keyhole.report.recent_loss import RecentLoss
+from keyhole.spread import Call, as_they_come
 from keyhole.streams import Answers
 
 SEARCH = 10.0  # seconds for the best model in hindsight
@@ -147,6 +147,21 @@ class Played:
     interrupted: bool = False
 
 
+Task = tuple[str, Problem, int]  # learner, problem, seed
+
+
+class KeepsGames(Protocol):
+    """Where games are kept, so that none is played twice."""
+
+    def known(
+        self, tasks: Sequence[Task], by: Yardsticks, how: Settings
+    ) -> tuple[list[Game], list[Task]]:
+        """The games that are there, and the tasks that are left."""
+
+    def keep(self, game: Game, task: Task, by: Yardsticks, how: Settings) -> None:
+        """Keep a game that was played."""
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """A learner that cannot play with a budget, and why."""
@@ -198,25 +213,32 @@ def _playable(name: str, problems: Sequence[Problem]) -> tuple[list[Problem], li
 
 
 def play(
-    stream: BlockStream, entries: Sequence[tuple[str, Problem]], best: Hindsight, how: Settings
+    stream: BlockStream,
+    entries: Sequence[tuple[str, Problem]],
+    by: Yardsticks,
+    how: Settings,
+    kept: KeepsGames | None = None,
 ) -> Played:
     """Play every entry with seeds 0, 1, ...: all of them with one seed before the next.
 
-    Ctrl-C ends it early.
+    Those that are kept are not played again. Ctrl-C ends it early.
     """
-    joblib = extra("joblib", "cli")
     tasks = [(*entry, seed) for seed in range(how.seeds) for entry in entries]
-    parallel = joblib.Parallel(n_jobs=how.jobs, return_as="generator_unordered", batch_size=1)
-    call = joblib.delayed(_game)
-    # Processes that begin while Ctrl-C is ignored never hear of it: this one stops them.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        found: Iterator[Game] = parallel(call(stream, best, how, *task) for task in tasks)
-    finally:
-        signal.signal(signal.SIGINT, before)
     played = Played(len(tasks))
+    best = by.best
+    if kept is not None:
+        played.games, tasks = kept.known(tasks, by, how)
+    calls: list[Call] = [(_game, (stream, best, how, *task)) for task in tasks]
+
+    def games() -> Iterator[Game]:
+        for outcome in as_they_come(calls, how.jobs):
+            game: Game = outcome.result
+            if kept is not None:
+                kept.keep(game, tasks[outcome.index], by, how)
+            yield game
+
     try:
-        for game in counted(found, len(tasks), "games", lambda game: _told(game, best.rounds)):
+        for game in counted(games(), len(tasks), "games", lambda game: _told(game, best.rounds)):
             played.games.append(game)
     except KeyboardInterrupt:
         played.interrupted = True

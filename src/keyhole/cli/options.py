@@ -94,7 +94,8 @@ class FileOptions:
             show_default=False,
             help="CSV (may be compressed), Parquet, Arrow, svmlight (its target is `label`) or "
             "spreadsheet; - reads standard input. A folder, or several files, must share their "
-            "columns. Default: the simulated clinic.",
+            "columns; an address such as s3://bucket/flats/ will do too. Default: the simulated "
+            "clinic.",
         ),
     ] = None
     target: Annotated[
@@ -243,6 +244,23 @@ class ReadOptions:
             metavar="PARTS",
             help="What to turn date columns into: ordinal (days since 1970), month, weekday, hour, "
             "or several, as in month,hour.",
+        ),
+    ] = None
+    partitions: Annotated[
+        bool | None,
+        typer.Option(
+            "--partitions/--no-partitions",
+            help="Whether folders such as year=2024 become columns.",
+            show_default="they do",
+        ),
+    ] = None
+    order_by: Annotated[
+        str | None,
+        typer.Option(
+            "--order-by",
+            metavar="COLUMN",
+            help="Sort files by the value of this column in their first row.",
+            show_default="by name, or as listed",
         ),
     ] = None
     csv: CsvOptions = CsvOptions()

@@ -30,6 +30,8 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
         categorical=reading.categorical or (),
         most_levels=reading.most_levels,
         dates=tuple(part.strip() for part in parts if part.strip()),
+        partitions=reading.partitions,
+        order_by=reading.order_by,
         rounds=reading.rounds,
         positive=reading.answers.positive,
         yes_no=reading.answers.yes_no,

@@ -217,13 +217,14 @@ def play(
     learners: Sequence[str],
     how: games.Settings,
     plot: str | None = None,
+    kept: games.KeepsGames | None = None,
 ) -> Sweep:
     """Play every learner with every budget. `plot`: where the picture is to be written."""
     entries, left_out = games.entries(learners, problems, named=how.named)
     games.say_left_out(left_out)
     by = games.measure(source, problems[-1])
     bests = games.best_of_each(source.stream, problems)
-    played = games.play(source.stream, entries, by.best, how)
+    played = games.play(source.stream, entries, by, how, kept)
     return Sweep(source, problems, entries, by, played, left_out, plot, bests)
 
 

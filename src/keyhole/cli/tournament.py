@@ -134,12 +134,16 @@ class Tournament:
 
 
 def play(
-    source: Source, problem: Problem, learners: Sequence[str], how: games.Settings
+    source: Source,
+    problem: Problem,
+    learners: Sequence[str],
+    how: games.Settings,
+    kept: games.KeepsGames | None = None,
 ) -> Tournament:
     """Play every learner with this problem."""
     entries, left_out = games.entries(learners, [problem], named=how.named)
     playing = [name for name in learners if name in {entry[0] for entry in entries}]
     games.say_left_out([one for one in left_out if one.learner not in playing])
     by = games.measure(source, problem, how.spending)
-    played = games.play(source.stream, entries, by.best, how)
+    played = games.play(source.stream, entries, by, how, kept)
     return Tournament(source, problem, playing, by, played, how.spending)

@@ -27,13 +27,11 @@ def warm_up(
 
     from keyhole.cli.output import say
     from keyhole.cli.progress import counted
-    from keyhole.optional_imports import extra
+    from keyhole.spread import as_they_come
     from keyhole.warming import warm, warm_parts
 
-    joblib, parts, began = extra("joblib", "cli"), warm_parts(), time.perf_counter()
-    done = joblib.Parallel(n_jobs=jobs, return_as="generator")(
-        joblib.delayed(warm)(part) for part in parts
-    )
-    for _ in counted(zip(parts, done, strict=True), len(parts), "compiled", lambda item: item[0]):
-        pass
+    parts, began = warm_parts(), time.perf_counter()
+    done = as_they_come([(warm, (part,)) for part in parts], jobs)
+    for outcome in counted(done, len(parts), "compiled", lambda outcome: parts[outcome.index]):
+        outcome.result  # noqa: B018  (raises what went wrong)
     say(f"{len(parts)} parts are compiled, in {time.perf_counter() - began:.0f} s")

@@ -11,31 +11,36 @@ import numpy as np
 from keyhole import theory
 from keyhole.blocks.draw.sampling import inclusion_uniform
 from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.sums.column_sums import ColumnFacts
 from keyhole.blocks.sums.estimates import available_case
 from keyhole.blocks.sums.gram import gram_bytes
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.redundancy import Dependence, dependence
 from keyhole.blocks.sums.second_moments import second_moments
 from keyhole.conditions import restricted_condition_number, rip
+from keyhole.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.diagnosis.findings import Facts, findings
 from keyhole.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation, ends
 from keyhole.diagnosis.sums import StreamSums
 from keyhole.learners.dantzig import default_burn_in
 from keyhole.memory import refuse_beyond_memory
-from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem, refuse_unless_stream
+from keyhole.problem import BlockStream, DataError, Indices, Interval, Problem
 
 VIEWS = 100  # of a pair: its correlation is then known to about 0.1
 FEW_VIEWS = 10
 SCALES = (0.1, 0.05, 0.02, 0.01)  # threshold scales that are useful in practice
 
 
-def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) -> Diagnosis:
+def diagnose(
+    stream: BlockStream | DataSums, k: int, budget: int, *, seconds: float = 6.0
+) -> Diagnosis:
     """Look at a whole stream and say what fits, what does not, and what to do.
 
     Parameters
     ----------
     stream
-        Read once, O(d^2) memory.
+        Read once, O(d^2) memory. Or its sums, from `kh.sums`: tails of columns, and codes such as
+        9999 for missing, cannot be seen in them; all else is the same.
     k, budget
         Sparsity of the models, and features that may be read of one example, everything included.
     seconds
@@ -64,17 +69,35 @@ def diagnose(stream: BlockStream, k: int, budget: int, *, seconds: float = 6.0) 
     >>> [g.verdict for g in report.guarantees]
     ['not refuted', 'open']
     """
-    refuse_unless_stream(stream, blocks=True)
+    refuse_unless_stream_or_sums(stream)
     problem = Problem(stream.d, k, budget, stream.names)
     refuse_beyond_memory(
         f"a diagnosis, which compares every pair of {stream.d:,} features,",
         gram_bytes(stream.d, copies=4),
         "kh.hindsight(stream, k) screens such streams, and kh.play needs no diagnosis",
     )
+    if isinstance(stream, DataSums):
+        return _judge(_facts(stream, problem), seconds)
     sums = StreamSums(stream.d)
     for X, y in stream.blocks():
         sums.add(X, y)
     return diagnose_sums(sums, problem, seconds=seconds)
+
+
+def _facts(sums: DataSums, problem: Problem) -> Facts:
+    """What is judged, from the sums of a data set."""
+    gram = sums.gram
+    if gram.n == 0:
+        raise DataError("the sums are of no rows: there is nothing to diagnose")
+    least, unknown = gram.centred(), np.zeros(sums.d)
+    sd = np.sqrt(np.maximum(np.diag(least.G) / np.maximum(sums.counts, 1.0), 0.0))
+    absent = 1.0 - sums.counts / gram.n
+    columns = ColumnFacts(
+        least.mean_x, sd, sums.low, sums.high, unknown, np.zeros(sums.d, dtype=bool), absent
+    )
+    moments = second_moments(gram, centred=True)
+    label = least.c / gram.n, least.yy / gram.n, least.mean_y, sums.ends
+    return Facts(problem, gram.n, moments, *label, columns, columns.mean)
 
 
 def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -> Diagnosis:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from keyhole.data_sums import DataSums
 from keyhole.problem import BlockStream, Learner, ProblemError
 
 
 def study_first(
     learner: Learner,
-    history: BlockStream,
+    history: BlockStream | DataSums,
     *,
     half_life: float | None = None,
     progress: Callable[[int], None] | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.clock import clock
+from keyhole.data_sums import DataSums
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
 from keyhole.game.board import FEWEST, Board, rows_of_board
@@ -75,7 +76,7 @@ def play(
     keep_predictions: bool = True,
     observers: Sequence[Observer] = (),
     audit: float | Audit = 0.0,
-    history: BlockStream | None = None,
+    history: BlockStream | DataSums | None = None,
     coverage: float | None = None,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the books.

@@ -50,8 +50,10 @@ from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.running import spread
+from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
+from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.one_at_a_time import one_at_a_time
@@ -133,7 +135,7 @@ class AutoLearner(LearnerBase):
     True
     """
 
-    STUDIES = FADES = True
+    STUDIES = FADES = STUDIES_SUMS = True
     BLIND = False
     MEMOS = MEMOS
     BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
@@ -334,6 +336,9 @@ class AutoLearner(LearnerBase):
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         state, batch = (self._state, self._last), new_batch(self._settings)
         studying.study_rows(self._settings, *state, self._till, batch, X, y, keep)
+
+    def _study_sums(self, history: DataSums) -> None:
+        add_to_auto(self._state, self._last.judge if self._last.there else None, history)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""

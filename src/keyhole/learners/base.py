@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.learners.hearing import WRAPPERS
@@ -69,7 +70,8 @@ class LearnerBase(OneAtATime, ABC):
     faster here, and which thread gets which ticket is a matter of chance.
 
     **History**: STUDIES says that complete rows can be learnt from at no cost, and `_study` does
-    it; FADES that it can let older ones count less. As a rule `_study` plays them, which is right
+    it; FADES that it can let older ones count less; STUDIES_SUMS that sums of rows will do, for
+    `_study_sums`. As a rule `_study` plays them, which is right
     where every round reads the same features, whatever the number of the round.
 
     **Prices**: as it is here, a learner knows none, and reads any `problem.reads` features; too few
@@ -113,6 +115,7 @@ class LearnerBase(OneAtATime, ABC):
     BYTES_PER_PAIR: ClassVar[float] = 0.0
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
+    STUDIES_SUMS: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
@@ -301,7 +304,7 @@ class LearnerBase(OneAtATime, ABC):
     @one_at_a_time
     def study(
         self,
-        history: BlockStream,
+        history: BlockStream | DataSums,
         *,
         half_life: float | None = None,
         progress: Callable[[int], None] | None = None,
@@ -315,7 +318,9 @@ class LearnerBase(OneAtATime, ABC):
         Parameters
         ----------
         history
-            A stream of complete rows; absent values (NaN) may be among them.
+            A stream of complete rows; absent values (NaN) may be among them. Or its sums
+            (`kh.sums`), for learners whose state is sums: without the rows nothing is played, so
+            what is learnt from how well predictions did begins with the first round.
         half_life
             After so many rows of history, what was known before counts half: for worlds that have
             changed since. None: all rows count alike.
@@ -336,6 +341,10 @@ class LearnerBase(OneAtATime, ABC):
         round = self.round
         self.advance(X, y)
         self._desk.round = round
+
+    def _study_sums(self, history: DataSums) -> None:
+        """Learn from the sums of complete rows; only where STUDIES_SUMS."""
+        raise NotImplementedError
 
     def _before_round(self, t: int) -> None:
         """What happens before round t is asked."""

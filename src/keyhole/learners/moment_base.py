@@ -16,8 +16,10 @@ from keyhole.blocks.fit.seen_fit import tell as add_row
 from keyhole.blocks.literature import commit as kernels
 from keyhole.blocks.literature.commit import Stage
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
+from keyhole.data_sums import DataSums
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.study_sums import add_to_seen_sums, widen
 from keyhole.problem import (
     Floats,
     Indices,
@@ -63,7 +65,7 @@ class MomentLearner(LearnerBase):
     SAVED: tuple[str, ...] = ("_desk", "_sums", "_limits", "_support")
     MEMOS: tuple[type, ...] | None = (Memo,)
     BLIND = False  # draws and selects within the money
-    STUDIES = FADES = True
+    STUDIES = FADES = STUDIES_SUMS = True
 
     _support: Annotated[Indices, Holds(below="d", ascending=True, longest="k")]
     BYTES_PER_PAIR = 24.0  # the sums
@@ -118,6 +120,10 @@ class MomentLearner(LearnerBase):
             if keep < 1.0:
                 self._sums.scale(keep)
             add_row(everything, row, label, sums)
+
+    def _study_sums(self, history: DataSums) -> None:
+        widen(self._limits, history.ends, known=bool(self._sums.totals[WEIGHT] > 0.0))
+        add_to_seen_sums(self._sums, history)
 
     @classmethod
     def _restored(cls, state: State) -> Self:

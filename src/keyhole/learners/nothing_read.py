@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.blocks.draw.reading import Block
+from keyhole.data_sums import DataSums
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats, Observation, Problem, Ticket
 
@@ -44,7 +45,7 @@ class RunningMean(Zero):
     """
 
     SAVED: tuple[str, ...] = ("_desk", "_n", "_y")
-    STUDIES = True
+    STUDIES = STUDIES_SUMS = True
 
     def __init__(self, problem: Problem, *, seed: int = 0) -> None:
         super().__init__(problem, seed=seed)
@@ -61,6 +62,10 @@ class RunningMean(Zero):
         _, label = self._desk.settle(seen, y)
         self._n += 1
         self._y += label
+
+    def _study_sums(self, history: DataSums) -> None:
+        self._n += history.rounds
+        self._y += history.label_mean * history.rounds
 
     def _play(self, block: Block) -> int:
         n = len(block.y)

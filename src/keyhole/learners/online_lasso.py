@@ -10,8 +10,10 @@ from keyhole.blocks.fit import lasso as kernels
 from keyhole.blocks.fit.lasso import Model, scaled_lasso
 from keyhole.blocks.sums.estimates import mean_imputed
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums, add_rows
+from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 
 GROWTH = 8  # solved anew after an eighth of the rounds so far
@@ -71,7 +73,7 @@ class OnlineLassoLearner(LearnerBase):
     SAVED = ("_desk", "_sums", "_w", "_means", "_intercept", "_next")
     SETTINGS = ("scale", "clip")
     BLIND = False  # reads everything, or is refused
-    STUDIES = True
+    STUDIES = STUDIES_SUMS = True
     BYTES_PER_PAIR = 48.0  # sums, covariances, correlations
 
     def __init__(
@@ -113,6 +115,10 @@ class OnlineLassoLearner(LearnerBase):
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         self._add(X, y)
         self._next = 0  # a new model before the next round
+
+    def _study_sums(self, history: DataSums) -> None:
+        add_to_seen_sums(self._sums, history)
+        self._next = 0
 
     def _play(self, block: Block) -> int:
         played = kernels.play(block, self._model())

@@ -21,11 +21,13 @@ from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candid
 from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.data_sums import DataSums
 from keyhole.errors import shortened
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, at_least
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.study_sums import add_to_seen_sums, widen
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import fit
 from keyhole.saving.snapshot import State, restore
@@ -123,7 +125,7 @@ class PracticalDantzig(DantzigLearner):
         *("_fixed", "_avoid", "_explore", "diagnostics"),
     )
     MEMOS: tuple[type, ...] | None = (Memo,)
-    STUDIES = FADES = True
+    STUDIES = FADES = STUDIES_SUMS = True
 
     _basis: DantzigBasis | None
     _level: Annotated[float, Holds(least=0.0, infinite=True)]
@@ -235,6 +237,12 @@ class PracticalDantzig(DantzigLearner):
             kernels.note_label(self._limits, self._record, label)
             self._sums.add(everything, row, label)
         self._next = self.round + 1  # a new model before the next round
+
+    def _study_sums(self, history: DataSums) -> None:
+        widen(self._limits[1:], history.ends, known=bool(self._record[kernels.LABELS] > 0.0))
+        self._record[kernels.LABELS] += history.rounds
+        add_to_seen_sums(self._sums, history)
+        self._next = self.round + 1
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keyhole.data_sums import DataSums
 from keyhole.errors import LARGEST, SMALLEST, refuse_labels, rows_and_labels
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import (
@@ -18,6 +19,7 @@ from keyhole.problem import (
     ProblemError,
     positive_number,
     refuse_other_features,
+    refuse_other_names,
     refuse_unless_stream,
 )
 
@@ -30,7 +32,7 @@ ROWS = 256  # at a time, so that progress can be told
 
 def study(
     learner: LearnerBase,
-    history: BlockStream,
+    history: BlockStream | DataSums,
     half_life: float | None,
     progress: Progress | None,
 ) -> int:
@@ -39,6 +41,8 @@ def study(
     A copy studies, and what it has become is taken over at the end: neither a bad row nor Ctrl-C
     leaves a learner that has studied half of it.
     """
+    if isinstance(history, DataSums):
+        return _study_sums(learner, history, half_life, progress)
     keep = kept_per_row(half_life)
     if not learner.STUDIES:
         raise ProblemError(
@@ -61,6 +65,28 @@ def study(
             progress(rows)
     learner.__dict__.update(student.__getstate__())
     return rows
+
+
+def _study_sums(
+    learner: LearnerBase, history: DataSums, half_life: float | None, progress: Progress | None
+) -> int:
+    """The same from the sums of a history."""
+    if not learner.STUDIES_SUMS:
+        raise ProblemError(
+            f"{type(learner).__name__} cannot study sums: it learns row by row; give it the "
+            f"stream, if it can study that. By name, these can: {_named('STUDIES_SUMS')}"
+        )
+    if kept_per_row(half_life) < 1.0:
+        raise ProblemError("half_life: sums know no order of rows; give the stream itself")
+    refuse_other_names(learner.problem, history)
+    if history.rounds:
+        student = copy.deepcopy(learner)
+        student._study_sums(history)
+        student._desk.labels.note(np.array(history.ends))
+        learner.__dict__.update(student.__getstate__())
+    if progress is not None:
+        progress(history.rounds)
+    return history.rounds
 
 
 def _named(what: str) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.blocks.calibrate import mixture as calibrate
 from keyhole.blocks.calibrate.isotonic import NO, YES
 from keyhole.blocks.calibrate.mixture import ROUNDS, Calibrator, calibrator
+from keyhole.data_sums import DataSums
 from keyhole.errors import LARGEST, shortened
 from keyhole.learners.calibration import Calibration, calibration_of
 from keyhole.learners.linear_scores import (
@@ -250,6 +251,8 @@ class YesNoLearner(OneAtATime):
         if method is None:
             raise ProblemError(f"{type(self._inner).__name__} has no `study`: leave history out")
         keep = kept_per_row(half_life)
+        if isinstance(history, DataSums):
+            raise ProblemError("a learner of yes and no studies rows, not sums: give the stream")
         refuse_unless_stream(history, blocks=True)
         answers = _Answers(history, self._calibrator, keep)
         rows = int(method(answers, half_life=half_life, progress=progress))

@@ -9,19 +9,23 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from keyhole.data_sums import DataSums
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Learner, StateError, nearest
 from keyhole.saving.archive import decode, encode
 from keyhole.saving.atomic_file import whole_file
 from keyhole.saving.snapshot import State, StatefulLearner, has_state
+from keyhole.saving.sums_file import sums_from_bytes, sums_to_bytes
 from keyhole.version import __version__
 
 L = TypeVar("L", bound=StatefulLearner)
 
 
-def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+def save(learner: Learner | DataSums, path: str | os.PathLike[str]) -> None:
     """Write everything a learner is to a file, from which `load` makes one with the same future.
+
+    Sums of a data set can be saved too.
 
     The file appears under its name when it is complete and on disk: whatever happens, power cuts
     included, there is the old file or the new one. The same learner gives the same bytes.
@@ -39,7 +43,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     ('RandomSubset', 1)
     >>> again.tell(ticket.fill([1.0, 2.0, 3.0]), 0.5)  # tickets stay open
     """
-    data = to_bytes(learner)
+    data = sums_to_bytes(learner) if isinstance(learner, DataSums) else to_bytes(learner)
     with whole_file(Path(path), StateError) as file:
         file.write(data)
 
@@ -49,10 +53,16 @@ def load(path: str | os.PathLike[str]) -> StatefulLearner: ...
 
 
 @overload
+def load(path: str | os.PathLike[str], kind: type[DataSums]) -> DataSums: ...
+
+
+@overload
 def load(path: str | os.PathLike[str], kind: type[L]) -> L: ...
 
 
-def load(path: str | os.PathLike[str], kind: type[L] | None = None) -> StatefulLearner | L:
+def load(
+    path: str | os.PathLike[str], kind: type[L] | type[DataSums] | None = None
+) -> StatefulLearner | L | DataSums:
     """The learner that `save` wrote; a StateError if the file is not one, or is damaged.
 
     Parameters
@@ -60,7 +70,8 @@ def load(path: str | os.PathLike[str], kind: type[L] | None = None) -> StatefulL
     path
         The file.
     kind
-        The class of the learner, needed for learners that keyhole does not know.
+        The class of the learner, needed for learners that keyhole does not know; `kh.DataSums`
+        for sums.
     """
     try:
         data = Path(path).read_bytes()
@@ -69,6 +80,8 @@ def load(path: str | os.PathLike[str], kind: type[L] | None = None) -> StatefulL
     except (TypeError, ValueError) as error:  # no path at all, or one that holds a NUL
         raise StateError(f"path must be the path of a file: {error}") from None
     try:
+        if kind is not None and issubclass(kind, DataSums):
+            return sums_from_bytes(data)
         return from_bytes(data) if kind is None else from_bytes(data, kind)
     except StateError as error:
         raise StateError(f"{path}: {error}") from None
@@ -117,15 +130,21 @@ def merge(a: Ledger, b: Ledger) -> Ledger: ...
 
 
 @overload
+def merge(a: DataSums, b: DataSums) -> DataSums: ...
+
+
+@overload
 def merge(a: Learner, b: Learner) -> Learner: ...
 
 
-def merge(a: Learner | Ledger, b: Learner | Ledger) -> Learner | Ledger:
-    """The learner, or the ledger, of two disjoint shards together; a and b stay as they are.
+def merge(
+    a: Learner | Ledger | DataSums, b: Learner | Ledger | DataSums
+) -> Learner | Ledger | DataSums:
+    """The learner, ledger or sums of two disjoint shards together; a and b stay as they are.
 
-    Works where everything learnt is sums: `DantzigLearner` as printed, and ledgers of consecutive
-    rounds, in either order. The rest is refused by name. A merged learner solves its program at
-    once, counts the rounds of both, and goes on under the smaller of the two seeds.
+    Works where everything learnt is sums: `DantzigLearner` as printed, ledgers of consecutive
+    rounds, in either order, and `DataSums`. The rest is refused by name. A merged learner solves
+    its program at once, counts the rounds of both, and goes on under the smaller of the two seeds.
 
     A learner's shards are the pairs (seed, rounds) it has drawn for. Two that share one have drawn
     the same sets, and as a rule seen the same examples: they are refused. So give every shard a
@@ -153,6 +172,8 @@ def merge(a: Learner | Ledger, b: Learner | Ledger) -> Learner | Ledger:
         raise StateError(f"a {name} and a {other} cannot be merged")
     if isinstance(a, Ledger) and isinstance(b, Ledger):
         return _merge_ledgers(a, b)
+    if isinstance(a, DataSums) and isinstance(b, DataSums):
+        return a + b
     # Imported here: most who save and load have no learner like this, and need not wait for it.
     from keyhole.learners.dantzig import DantzigLearner
 
@@ -160,7 +181,7 @@ def merge(a: Learner | Ledger, b: Learner | Ledger) -> Learner | Ledger:
     if type(a) is not DantzigLearner or type(b) is not DantzigLearner:
         raise StateError(
             f"{name} cannot be merged: what it learns is more than sums over its rounds; "
-            "DantzigLearner (threshold as printed) and Ledger can"
+            "DantzigLearner (threshold as printed), Ledger and DataSums can"
         )
     learner = DantzigLearner.from_state(_merge_dantzig(a.state(), b.state()))
     learner.refit()

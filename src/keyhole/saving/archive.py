@@ -13,8 +13,9 @@ import json
 import math
 import struct
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,11 @@ def encode(state: State, version: str) -> bytes:
         "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
         "parts": {k: _plain(v, k, arrays) for k, v in state.parts.items()},
     }
+    return sealed(header, arrays)
+
+
+def sealed(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """A header and arrays as the bytes of a file, with the checksum of all of them."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         # ZipInfo without a time: the same state gives the same bytes.
@@ -86,6 +92,27 @@ def _header(header: dict[str, Any]) -> bytes:
 
 def decode(data: bytes) -> State:
     """The state that `encode` was given, or a StateError."""
+    return opened(data, _state)
+
+
+def _state(header: dict[str, Any], members: dict[str, memoryview]) -> State:
+    if "sums" in header:
+        raise StateError("it holds sums, not a learner: kh.load(path, kh.DataSums)")
+    _refuse_format(header)
+    return State(
+        _text(header["learner"]),
+        _problem(**header["problem"]),
+        int(header["round"]),
+        {_text(k): _tree(v, members) for k, v in header["settings"].items()},
+        {_text(k): _tree(v, members) for k, v in header["parts"].items()},
+    )
+
+
+T = TypeVar("T")
+
+
+def opened(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryview]], T]) -> T:
+    """What is made of the header and the members of a sealed file, or a StateError."""
     if data[-64 - len(_SEAL) : -64] != _SEAL:
         if data[:4] == b"PK\x03\x04":
             raise StateError("not a file of keyhole.save, or one that was cut off")
@@ -95,16 +122,7 @@ def decode(data: bytes) -> State:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {info.filename: _held(data, info) for info in _stored(archive, len(data))}
-        header = json.loads(bytes(members["header.json"]))
-        _refuse_format(header)
-        problem = _problem(**header["problem"])
-        return State(
-            _text(header["learner"]),
-            problem,
-            int(header["round"]),
-            {_text(k): _tree(v, members) for k, v in header["settings"].items()},
-            {_text(k): _tree(v, members) for k, v in header["parts"].items()},
-        )
+        return make(json.loads(bytes(members["header.json"])), members)
     except StateError:
         raise
     except Exception as error:  # the checksum is right: made by hand, or by something else
@@ -189,14 +207,14 @@ def _tree(plain: Any, members: dict[str, memoryview]) -> Tree:
     if plain.get("is") == "float":
         return float(plain["of"])
     if plain.get("is") == "array" and "at" in plain:
-        return _member(members[plain["at"]])
+        return member(members[plain["at"]])
     if plain.get("is") == "array":
         values = np.array(plain["of"], dtype=_number_type(plain["dtype"]))
         return _native(values.reshape(plain["shape"]))
     return {key: _tree(value, members) for key, value in plain.items()}
 
 
-def _member(data: memoryview) -> NDArray[Any]:
+def member(data: memoryview) -> NDArray[Any]:
     """The array of an .npy member; nothing is allocated that the member does not hold."""
     file = io.BytesIO(data[:HEADER])
     version = np.lib.format.read_magic(file)

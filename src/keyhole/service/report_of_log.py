@@ -16,10 +16,13 @@ from keyhole.errors import DataError
 from keyhole.game import PlayedBlock
 from keyhole.hindsight import Hindsight
 from keyhole.ledger import Ledger
+from keyhole.model import sparse_model
 from keyhole.problem import Floats, Indices, Interval, Learner, Problem
 from keyhole.regrets import RegretCurve
 from keyhole.report import Baseline, Run
 from keyhole.report.interval_trace import IntervalTrace
+from keyhole.report.prediction_trace import PredictionTrace
+from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.run import LAST, MEAN
 from keyhole.report.spending import spending
 from keyhole.report.trace import Trace
@@ -73,6 +76,26 @@ class _Open:
     rivals: tuple[float, float] = (0.0, 0.0)
 
 
+class _Rival:
+    """Somebody who reads nothing, played beside the learner."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.trace, self._recent = Trace(problem.d, BINS), RecentLoss()
+        self._none, self._first = cast(Learner, Unseen(problem)), math.nan
+
+    def enter(self, block: PlayedBlock) -> None:
+        """Enter some rounds."""
+        if math.isnan(self._first):
+            self._first = float(block.losses[0])
+        self.trace.after_block(block, self._none)
+        self._recent.after_block(block, self._none)
+
+    def baseline(self, name: str) -> Baseline:
+        """All of them."""
+        last = self._recent.last_tenth.mean_loss
+        return Baseline(name, 0.0, self.trace.loss, 0.0, self._first, last)
+
+
 class Books:
     """What a log says, event by event, in the bins of a report.
 
@@ -83,7 +106,8 @@ class Books:
         self._problem = problem
         self.ledger = Ledger(problem, keep_predictions=False)
         self._trace = Trace(problem.d, BINS, problem.prices)
-        self._rivals = {MEAN: Trace(problem.d, BINS), LAST: Trace(problem.d, BINS)}
+        self._predictions, self._recent = PredictionTrace(BINS), RecentLoss()
+        self._rivals = {name: _Rival(problem) for name in (MEAN, LAST)}
         self._intervals = IntervalTrace(math.nan, BINS)  # of the coverage that is served first
         self._open: dict[str, _Open] = {}
         self._told_since: list[tuple[_Open, float]] = []
@@ -144,19 +168,18 @@ class Books:
         self.ledger.add_block(first, bought, y, predicted)
         if not math.isnan(self._intervals.coverage):
             self.ledger.add_intervals(self._intervals.coverage, ends, y)
-        self._trace.after_block(block, learner)
-        self._intervals.after_block(block, learner)
+        for watcher in (self._trace, self._intervals, self._predictions, self._recent):
+            watcher.after_block(block, learner)
         rivals = np.array([one.rivals for one in tickets])
-        for trace, said in zip(self._rivals.values(), rivals.T, strict=True):
-            other = block._replace(y_hat=said, bought=bought[:, :0])
-            trace.after_block(other, cast(Learner, Unseen(self._problem)))
+        for rival, said in zip(self._rivals.values(), rivals.T, strict=True):
+            rival.enter(block._replace(y_hat=said, bought=bought[:, :0]))
 
     def run(self, info: LearnerInfo, learner: Learner) -> Run:
         """All of it, with the learner as it is now; DataError if no label was told."""
         self._enter(learner)
         if not self.ledger.rounds:
             raise DataError(f"{info.name!r} has no labels yet: there is nothing to report")
-        for trace in (self._trace, *self._rivals.values()):
+        for trace in (self._trace, *(rival.trace for rival in self._rivals.values())):
             trace.close(learner.weights)
         rounds, d = self.ledger.rounds, self._problem.d
         # The best model is not known: all that can be said is what the best constant loses.
@@ -185,10 +208,11 @@ class Books:
             best_with_past=None,
             centred=True,
             regret=RegretCurve(np.empty(0, dtype=np.int64), none, none),
-            baselines=tuple(
-                Baseline(name, 0.0, trace.loss) for name, trace in self._rivals.items()
-            ),
+            baselines=tuple(rival.baseline(name) for name, rival in self._rivals.items()),
             diagnosis=None,
+            sparse=sparse_model(learner),
+            recent=self._recent.last_tenth,
+            predictions=self._predictions,
             notes=self._notes(info),
             history=info.history,
             advice=advice if isinstance(advice, Advice) else None,

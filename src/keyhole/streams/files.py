@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from keyhole.streams.codes import WORDS, find_codes
 from keyhole.streams.columns import Column, numbers
 from keyhole.streams.csv_text import Withdrawn
 from keyhole.streams.opening import Opened, open_table
+from keyhole.streams.origin import Origin
 from keyhole.streams.request import Assumption, Request, told
 from keyhole.streams.resolve import Spread, readings, resolve
 from keyhole.streams.shown import shown_stream, stream_table
@@ -112,6 +113,9 @@ class FileStream:
         self._unlabelled: Floats = np.empty(0)  # numbers of the target that stand for no value
         self._most = most
         self.answers = found.answers
+        # Of blocks: rows side by side, as learners take them; "F" for columns, which sums are made
+        # of faster.
+        self.order: Literal["C", "F"] = "C"
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
@@ -140,6 +144,11 @@ class FileStream:
             name = parents.get(c.name, c.name)
             found[name] = (*found.get(name, ()), *(self.names[j] for j in c.places))
         return found
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What is read: the address and the version of every file; of a dataframe nothing."""
+        return tuple(f"{origin.address} {origin.version}" for origin in _origins(self._table))
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
@@ -200,7 +209,7 @@ class FileStream:
 
     def _encode(self, batch: Batch, start: int, size: int) -> Block:
         part = batch.rows.slice(start, size)
-        X = np.empty((part.num_rows, self.d), self.dtype)
+        X = np.empty((part.num_rows, self.d), self.dtype, order=self.order)
         for column in self.columns:
             unknown = column.encode(part.column(column.name), X)
             if unknown:
@@ -211,10 +220,12 @@ class FileStream:
         if self.target is not None:
             y = self._labels(part.column(self.target))
         here = np.full(len(y), self.target is None) | ~np.isnan(y)
-        # Rows without a target are not played: whatever they hold is not refused.
-        for row, feature in np.argwhere((np.abs(X) > self._largest) & here[:, None])[:1]:
-            name = next(c.name for c in self.columns if feature in c.places)
-            self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
+        # Most blocks are without gaps and fine: two passes that allocate nothing tell.
+        if not (X.size and X.min() >= -self._largest and X.max() <= self._largest):
+            # Rows without a target are not played: whatever they hold is not refused.
+            for row, feature in np.argwhere((np.abs(X) > self._largest) & here[:, None])[:1]:
+                name = next(c.name for c in self.columns if feature in c.places)
+                self._refuse(batch, start + int(row), f"column {name!r}", float(X[row, feature]))
         for row in np.flatnonzero(np.abs(y) > LARGEST)[:1]:
             self._refuse(batch, start + int(row), f"the target {self.target!r}", float(y[row]))
         return (X, y) if here.all() else (X[here], y[here])
@@ -255,6 +266,8 @@ def read(
     zero_based: bool | None = None,
     n_features: int | None = None,
     absent: str = "zero",
+    partitions: bool | None = None,
+    order_by: str | None = None,
 ) -> ReadStream:
     """A file, several of them or a dataframe as a stream of examples.
 
@@ -273,8 +286,9 @@ def read(
         apart by the first bytes, or of a svmlight file, whose columns are label, indices and
         values; "-" for standard input, which like any pipe is copied to a temporary file so that it
         can be read again; a folder or a pattern such as `parts/*.csv`, or a list of paths: files
-        with the same columns, one after the other; or a dataframe that narwhals knows (pandas,
-        polars, pyarrow, ...).
+        with the same columns, one after the other; an address that fsspec knows, such as
+        `s3://bucket/flats/` or `https://example.org/flats.csv` (pip install 'keyhole[cluster]'); or
+        a dataframe that narwhals knows (pandas, polars, pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -316,6 +330,12 @@ def read(
         file, so that it has the features of the first.
     absent
         Of sparse rows: what a feature is that a row has no pair for, "zero" or "unknown".
+    partitions
+        Whether folders such as `year=2024` below a folder that is read become columns (`year`).
+        None: they do, and `assumed` says so. False: the files are read, the names left out.
+    order_by
+        The column by whose value in its first row files are sorted; it may be one of `ignore`.
+        None: alphabetically by path, or as listed.
 
     Guarantee
     ---------
@@ -361,6 +381,8 @@ def read(
             zero_based=zero_based,
             n_features=n_features,
             absent=absent,
+            partitions=partitions,
+            order_by=order_by,
         ),
     )
 
@@ -380,33 +402,53 @@ def read_request(source: object, request: Request) -> ReadStream:
 
 
 def _stream(opened: Opened, request: Request, limit: int) -> ReadStream:
-    table, target = opened.table, request.target
-    ignore, categorical, features = request.ignore, request.categorical, request.features
-    label = () if target is None else (target,)
-    _check_names(table, (*label, *ignore, *categorical))
-    pairs = pair_columns(table, target, tuple(ignore))
+    table, features = opened.table, request.features
+    pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
+        _check_names(table, _named(request))
         return sparse_stream(opened, pairs, request)
-    if features is None:
+    roles, spread = roles_of(table, request)
+    found, words = _surveyed(opened, roles, limit if features is None else None, request)
+    if spread is None:
+        spread = found.levels
+    assumed = [*opened.still_assumed(), *words]
+    columns, names = columns_of(table, spread, request)
+    stream = FileStream(table, columns, names, request.target, found, assumed, request.rounds)
+    return stream.without_codes(request.progress) if request.codes else stream
+
+
+def _named(request: Request) -> tuple[str, ...]:
+    label = () if request.target is None else (request.target,)
+    return (*label, *request.ignore, *request.categorical)
+
+
+def roles_of(table: Table, request: Request) -> tuple[dict[str, Role], Spread | None]:
+    """What the columns of a table are for, and the levels of each if the features are known."""
+    target, ignore, categorical = request.target, request.ignore, request.categorical
+    label = () if target is None else (target,)
+    _check_names(table, _named(request))
+    spread: Spread | None = None
+    if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
         roles = {name: Role.LEVELS if name in categorical else Role.FREE for name in used}
     else:
-        spread = _resolve(table, features, ignore)
+        spread = _resolve(table, request.features, ignore)
         roles = {n: Role.NUMBERS if levels is None else Role.LEVELS for n, levels in spread.items()}
     if not roles:
         raise DataError(f"{table.title} has no column left to be a feature")
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
-    roles |= dict.fromkeys(label, Role.TARGET)
-    most = limit if features is None else None
-    found, words = _surveyed(opened, roles, most, request)
-    if features is None:
-        spread = found.levels
-        features = [name for item in spread.items() for name in _labels(*item)]
-    columns = _columns(table, spread, features, request.known)
-    assumed = [*opened.still_assumed(), *words]
-    stream = FileStream(table, columns, features, target, found, assumed, request.rounds)
-    return stream.without_codes(request.progress) if request.codes else stream
+    return roles | dict.fromkeys(label, Role.TARGET), spread
+
+
+def columns_of(
+    table: Table, spread: Spread, request: Request
+) -> tuple[list[Column], Sequence[str]]:
+    """How columns of these levels become features, and what those are called."""
+    names = request.features
+    if names is None:
+        names = [name for item in spread.items() for name in _labels(*item)]
+    return _columns(table, spread, names, request.known), names
 
 
 def _surveyed(
@@ -445,6 +487,15 @@ def _check_features(features: Sequence[str] | None) -> None:
     listed = isinstance(features, Iterable) and not isinstance(features, str)
     if not (listed and all(isinstance(name, str) for name in list(features))):
         raise DataError(f"features must be a list of names, got {shortened(features)}")
+
+
+def _origins(table: object) -> list[Origin]:
+    """The files that a table is read from."""
+    origin, inner = getattr(table, "_origin", None), getattr(table, "_table", None)
+    if isinstance(origin, Origin):
+        return [origin]
+    parts = getattr(table, "tables", [] if inner is None else [inner])
+    return [one for part in parts for one in _origins(part)]
 
 
 def _listed(codes: Mapping[float, int]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from keyhole.problem import DataError, ProblemError
 from keyhole.streams.csv_text import TextTable
 from keyhole.streams.dates import DatedTable, checked_parts, date_columns, parts_in
 from keyhole.streams.origin import ARROW_FILE, ARROW_STREAM, PARQUET, Origin, readable
+from keyhole.streams.partitions import PartitionedTable, Place
 from keyhole.streams.request import Assumption, Request
 from keyhole.streams.several import SeveralTables, files_of
 from keyhole.streams.sniff import HEAD, sniff
@@ -20,11 +22,15 @@ from keyhole.streams.tables import ArrowTable, FrameTable, ParquetTable, Table
 
 @dataclass(frozen=True)
 class Opened:
-    """A table, those parts of it that are text, and what was assumed about them."""
+    """A table, those parts of it that are text, and what was assumed about them.
+
+    `parquet` is the Parquet file that it is, or is made from, if that is one.
+    """
 
     table: Table
     texts: Sequence[TextTable]
     assumed: Sequence[Assumption]
+    parquet: ParquetTable | None = None
 
     def still_assumed(self) -> list[Assumption]:
         """The assumptions, without those that the first pass has shown to be wrong."""
@@ -41,12 +47,15 @@ class Opened:
 def open_table(source: object, request: Request) -> Opened:
     """The table that was named, dates made numbers where that is asked for."""
     _check_marks(request)
-    opened = _open(source, request)
+    return _dated(_open(source, request), request)
+
+
+def _dated(opened: Opened, request: Request) -> Opened:
     parts = _parts(opened.table, request)
     if not parts:
         return opened
     dated = DatedTable(opened.table, parts)
-    return Opened(dated, opened.texts, [*opened.assumed, *dated.assumed])
+    return replace(opened, table=dated, assumed=[*opened.assumed, *dated.assumed])
 
 
 def _check_marks(request: Request) -> None:
@@ -74,19 +83,69 @@ def _check_marks(request: Request) -> None:
 
 
 def _open(source: object, request: Request) -> Opened:
-    if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-        paths = [path for one in source for path in files_of(one)]
-    elif _is_path(source):
-        assert isinstance(source, str | os.PathLike)
-        paths = files_of(source)
-    else:
+    found = places_of(source)
+    if found is None:
         return Opened(FrameTable(source, request.words), (), ())
-    opened = [_file(path, request) for path in paths]
+    opened = [_placed(place, request) for place in _sorted(found, request)]
     if len(opened) == 1:
         return opened[0]
     assumed = dict.fromkeys(one for each in opened for one in each.assumed)
     texts = [text for each in opened for text in each.texts]
     return Opened(SeveralTables([each.table for each in opened]), texts, list(assumed))
+
+
+def places_of(source: object) -> list[Place] | None:
+    """The files of a path, an address or a list of them; None if it is something else."""
+    if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
+        return [place for one in source for place in files_of(one)]
+    return files_of(source) if isinstance(source, str | os.PathLike) else None
+
+
+def _sorted(found: Sequence[Place], request: Request) -> Sequence[Place]:
+    """The files in alphabetical order or as listed, or by the first value of a column in each."""
+    if request.order_by is None or len(found) < 2:
+        return found
+    return sorted(found, key=lambda place: first_value(place, request))
+
+
+def first_value(place: Place, request: Request) -> tuple[Any, ...]:
+    """What a file is sorted by: the value of a column in its first row; those without come last."""
+    name, table = request.order_by or "", _placed(place, request).table
+    if name not in table.names:
+        raise DataError(
+            f"{table.title} has no column {name!r} to sort files by "
+            f"({request.words.name('order_by')})"
+        )
+    value = None
+    for batch in table.batches([name], {}, 1):
+        value = batch.rows.column(name)[0].as_py()
+        break
+    if isinstance(value, str):
+        return 1, 0.0, value, place.path
+    if value is None:
+        return 2, 0.0, "", place.path
+    number = value if isinstance(value, int | float) else None
+    return (0, number, "", place.path) if number is not None else (1, 0.0, str(value), place.path)
+
+
+def open_place(place: Place, request: Request) -> Opened:
+    """The table of one file, dates made numbers where that is asked for."""
+    _check_marks(request)
+    return _dated(_placed(place, request), request)
+
+
+def _placed(place: Place, request: Request) -> Opened:
+    """The table of a file, with the values of its folders as columns unless they are left out."""
+    opened = _file(place.path, request)
+    if not place.values or request.partitions is False:
+        return opened
+    table = PartitionedTable(opened.table, place.values)
+    told = [
+        Assumption(f"{constant.name!r}, the name of folders, a column", "partitions")
+        for constant in place.values
+        if request.partitions is None
+    ]
+    return replace(opened, table=table, assumed=[*opened.assumed, *told])
 
 
 def _is_path(source: object) -> bool:
@@ -97,7 +156,8 @@ def _file(path: str, request: Request) -> Opened:
     origin = Origin(path)
     assumed: list[Assumption] = []
     if origin.magic == PARQUET:
-        return Opened(ParquetTable(origin, request.words), (), ())
+        parquet = ParquetTable(origin, request.words)
+        return Opened(parquet, (), (), parquet)
     if origin.magic in (ARROW_FILE, ARROW_STREAM):
         return Opened(ArrowTable(origin, request.words), (), ())
     if origin.is_spreadsheet:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import re
 import shutil
 import stat
 import sys
@@ -25,6 +25,7 @@ from keyhole.streams.packing import (
     is_spreadsheet,
     unpacked,
 )
+from keyhole.streams.remote import RemoteFile, is_address
 
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, before 2007
@@ -49,26 +50,26 @@ NAMED = {
     ".feather": (ARROW_FILE,),
     ".gz": (GZIP,),
 }
-URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 
 
 class Origin:
     """A file that can be read again and again, and is known to be the same every time.
 
     Standard input ("-") and pipes can be read only once, so they are copied to a temporary file
-    first, which is removed when nothing refers to the origin any more.
+    first, which is removed when nothing refers to the origin any more. A file at an address is read
+    where it is, unless its format can only be read from a disk.
     """
 
     def __init__(self, source: str | os.PathLike[str]) -> None:
-        if os.fspath(source) == "-":
+        self.remote: RemoteFile | None = None
+        if is_address(str(source)):
+            self.remote = RemoteFile(str(source))
+            self.title, self.path = self.remote.name, Path(self.remote.name)
+        elif os.fspath(source) == "-":
             self.title = "standard input"
             self.path = self._put_by(sys.stdin.buffer)
         else:
             path = Path(source)
-            if URL.match(str(source)):
-                raise DataError(
-                    f"{source} is a URL, and only files are read: download it, then name the file"
-                )
             if "\0" in str(path):
                 raise DataError(f"a path cannot hold a NUL character, got {str(path)!r}")
             self.title = path.name
@@ -77,14 +78,21 @@ class Origin:
                 if stat.S_ISDIR(mode):
                     raise DataError(f"{source} is a directory: name a file, or several")
                 if stat.S_ISREG(mode):
-                    self.path = path
+                    self.path = path.absolute()  # a worker may have another working directory
                 else:
                     with path.open("rb") as pipe:
                         self.path = self._put_by(pipe)
         self._stamp = self._now()
-        with readable(self.title), self.path.open("rb") as handle:
+        # Where the file is, for everybody, and what tells this version of it from others.
+        self.address = str(self.path) if self.remote is None else self.remote.address
+        self.version = " ".join(map(str, self._stamp))
+        with readable(self.title), self._raw() as handle:
             head = handle.read(8)
         self.magic = self._recognise(head)
+        if self.remote is not None and self._only_from_disk(self.remote):
+            with readable(self.title), self._raw() as handle:
+                self.path, self.remote = self._put_by(handle), None
+            self._stamp = self._now()
 
     def check(self) -> None:
         """DataError if the file is not the one that was opened: passes must agree."""
@@ -98,9 +106,26 @@ class Origin:
         self.check()
         with contextlib.ExitStack() as stack:
             with readable(self.title, self.packing):
-                raw = stack.enter_context(self.path.open("rb"))
+                raw = stack.enter_context(self._raw())
                 handle = stack.enter_context(unpacked(raw, self.magic, self.title))
             yield handle
+
+    def _only_from_disk(self, remote: RemoteFile) -> bool:
+        """Whether the format needs a file that can be mapped, or moved about in."""
+        if self.magic == PARQUET:
+            return not remote.has_ranges
+        return self.magic in (ARROW_FILE, ARROW_STREAM, OLD_EXCEL, ZIP)
+
+    def _raw(self) -> IO[bytes]:
+        """The bytes from the beginning, as they are."""
+        if self.remote is None:
+            return self.path.open("rb")
+        return io.BufferedReader(self.remote.open(), 1 << 20)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._stamp[0]
 
     @property
     def is_spreadsheet(self) -> bool:
@@ -138,7 +163,9 @@ class Origin:
             shutil.copyfileobj(pipe, copy, 1 << 20)
         return Path(name)
 
-    def _now(self) -> tuple[int, int]:
+    def _now(self) -> tuple[int, int | str]:
+        if self.remote is not None:
+            return self.remote.stamp()
         found = self.path.stat()
         return found.st_size, found.st_mtime_ns
 

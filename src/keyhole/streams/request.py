@@ -36,6 +36,8 @@ class Request:
     zero_based: bool | None = None
     n_features: int | None = None
     absent: str = "zero"
+    partitions: bool | None = None
+    order_by: str | None = None
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     words: Words = PYTHON

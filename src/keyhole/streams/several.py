@@ -12,6 +12,8 @@ from typing import Any
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError
 from keyhole.streams.columns import kind_of
+from keyhole.streams.partitions import Place, places
+from keyhole.streams.remote import addresses_of, is_address, name_of
 from keyhole.streams.svmlight import SUFFIXES as SVMLIGHT
 from keyhole.streams.tables import Batch, Left, Table
 
@@ -20,26 +22,63 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", *SPREADSHEETS, *SV
 PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
-def files_of(source: str | os.PathLike[str]) -> list[str]:
-    """The files that a path names: itself, those of a folder, or those that fit a pattern."""
+def files_of(source: str | os.PathLike[str]) -> list[Place]:
+    """The files that a path or an address names: itself, those of a folder or of a pattern.
+
+    Of folders below, those named key=value are looked into, and no others.
+    """
     path = os.fspath(source)
     if not isinstance(path, str):
         path = os.fsdecode(path)
+    if is_address(path):
+        return _remote(path)
     if "\0" in path or path == "-" or os.path.isfile(path):
-        return [path]
+        return [Place(path)]
     if os.path.isdir(path):
-        found = [str(p) for p in sorted(Path(path).iterdir()) if p.is_file() and _is_table(p.name)]
+        found = sorted(map(str, _below(Path(path))))
         if not found:
             raise DataError(
                 f"{path} is a folder without any CSV, Parquet, Arrow file or spreadsheet"
             )
-        return found
-    if glob.has_magic(path) and not os.path.exists(path) and "://" not in path:
+        return places(path, found)
+    if glob.has_magic(path) and not os.path.exists(path):
         found = sorted(p for p in glob.glob(path, recursive=True) if os.path.isfile(p))
         if not found:
             raise DataError(f"no file fits the pattern {path}")
-        return found
-    return [path]
+        return places("", found)
+    return [Place(path)]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_dir() and _is_partition(path.name):
+            yield from _below(path)
+        elif path.is_file() and _is_table(path.name):
+            yield path
+
+
+def _remote(address: str) -> list[Place]:
+    folder, found = addresses_of(address)
+    if found == [address]:
+        return [Place(address)]
+    if not any(mark in address for mark in "*?["):
+        found = [
+            one
+            for one in found
+            if _is_table(name_of(one))
+            and all(_is_partition(part) for part in _between(folder, one))
+        ]
+    if not found:
+        raise DataError(f"{address} has no CSV, Parquet, Arrow file or spreadsheet")
+    return places(folder, found)
+
+
+def _between(folder: str, address: str) -> list[str]:
+    return address.split(folder, 1)[-1].strip("/").split("/")[:-1]
+
+
+def _is_partition(name: str) -> bool:
+    return "=" in name.strip("=") and not name.startswith((".", "_"))
 
 
 def _is_table(name: str) -> bool:

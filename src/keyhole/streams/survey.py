@@ -74,46 +74,100 @@ def survey(
     collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
     `progress` is told how many rows have been seen.
     """
+    return sight(table, roles, most_levels, rounds, progress).settled(wanted)
+
+
+class Sightings:
+    """What was seen of the columns of a table, or of several: `include` adds another one's."""
+
+    def __init__(self, table: Table, roles: Mapping[str, Role], seen: dict[str, _Sighting]) -> None:
+        self.title, self.roles, self.seen, self.rows = table.title, roles, seen, 0
+        self._types = dict(table.types)
+
+    @property
+    def without_target(self) -> int:
+        """Rows that have no target."""
+        return sum(s.absent for s in self.seen.values())
+
+    def call_it(self, title: str) -> None:
+        """Name what was seen so in messages from now on."""
+        self.title = title
+        for sighting in self.seen.values():
+            sighting.title = title
+
+    def include(self, other: Sightings) -> None:
+        """Add what was seen of a table with the same columns, in the same roles."""
+        self.rows += other.rows
+        for name, sighting in self.seen.items():
+            sighting.include(other.seen[name])
+
+    def settled(self, wanted: Wanted) -> Survey:
+        """What it comes to; a DataError for a column of which no sense can be made."""
+        roles, seen = self.roles, self.seen
+        if self.rows == 0:
+            raise DataError(f"{self.title} has columns but no rows")
+        for sighting in seen.values():
+            sighting.settle()
+        answers = [s.answers(wanted) for name, s in seen.items() if roles[name] is Role.TARGET]
+        without = self.without_target
+        if without == self.rows:
+            target = next(name for name, role in roles.items() if role is Role.TARGET)
+            raise DataError(f"{self.title}: the target {target!r} is missing in every row")
+        return Survey(
+            levels={n: s.sorted_levels for n, s in seen.items() if roles[n] is not Role.TARGET},
+            types=self._types or {name: s.text_type for name, s in seen.items()},
+            rows=self.rows,
+            without_target=without,
+            answers=answers[0] if answers else None,
+        )
+
+
+def sight(
+    table: Table,
+    roles: Mapping[str, Role],
+    most_levels: int | None,
+    rounds: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Sightings:
+    """Go through a table once and take note of the columns that have roles."""
     seen = {name: _Sighting(table, name, role, most_levels) for name, role in roles.items()}
     for name, arrow_type in table.types.items():
         if name in seen:
             seen[name].declare(arrow_type)
     open_questions = [name for name, s in seen.items() if not table.types or s.needs_a_look]
-    rows = 0
-
-    def absent() -> int:
-        return sum(s.absent for s in seen.values())
+    found = Sightings(table, roles, seen)
 
     def left() -> int:
-        return (rounds or 0) - (rows - absent())
+        return (rounds or 0) - (found.rows - found.without_target)
 
     limit = None if rounds is None else left
     asked = open_questions or list(seen)[:1]
     for batch in table.batches(asked, _as_text(roles), ROWS, limit):
         for part in wanted_rows(batch, limit):
-            rows += part.rows.num_rows
+            found.rows += part.rows.num_rows
             for name in open_questions:
                 seen[name].note(part)
         if progress is not None:
-            progress(rows)
+            progress(found.rows)
         if limit is not None and limit() <= 0:
             break
-    if rows == 0:
-        raise DataError(f"{table.title} has columns but no rows")
-    for sighting in seen.values():
-        sighting.settle()
-    answers = [s.answers(wanted) for name, s in seen.items() if roles[name] is Role.TARGET]
-    without = absent()
-    if without == rows:
-        target = next(name for name, role in roles.items() if role is Role.TARGET)
-        raise DataError(f"{table.title}: the target {target!r} is missing in every row")
-    return Survey(
-        levels={n: s.sorted_levels for n, s in seen.items() if roles[n] is not Role.TARGET},
-        types=dict(table.types) or {name: s.text_type for name, s in seen.items()},
-        rows=rows,
-        without_target=without,
-        answers=answers[0] if answers else None,
-    )
+    return found
+
+
+def restored(
+    table: Table,
+    roles: Mapping[str, Role],
+    most_levels: int | None,
+    rows: int,
+    kept: Mapping[str, Mapping[str, Any]],
+) -> Sightings:
+    """What was seen of a table, from what `as_json` of its columns has kept."""
+    seen = {name: _Sighting(table, name, role, most_levels) for name, role in roles.items()}
+    found = Sightings(table, roles, seen)
+    found.rows = rows
+    for name, sighting in seen.items():
+        sighting.restore(kept[name])
+    return found
 
 
 def _as_text(roles: Mapping[str, Role]) -> dict[str, Any]:
@@ -126,7 +180,7 @@ class _Sighting:
 
     def __init__(self, table: Table, name: str, role: Role, most_levels: int | None) -> None:
         self.absent = 0  # rows without a target
-        self._title = table.title
+        self.title = table.title
         self._words = table.words
         self._decimal = table.decimal
         self._name = name
@@ -190,13 +244,43 @@ class _Sighting:
         if self._is_categorical and kind is not Kind.EMPTY:
             self._collect(cells)
 
+    def as_json(self) -> dict[str, Any]:
+        """What was seen, as plain values."""
+        return {
+            "absent": self.absent,
+            "told": self._told,
+            "kinds": sorted(kind.name for kind in self._kinds),
+            "levels": sorted(self._levels),
+            "odd": self._odd,
+            "values": sorted(self._values),
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Have seen what was kept."""
+        self.absent, self._told = int(kept["absent"]), bool(kept["told"])
+        self._kinds = {Kind[name] for name in kept["kinds"]}
+        self._levels, self._values = {*kept["levels"]}, {*map(float, kept["values"])}
+        self._odd = None if kept["odd"] is None else (kept["odd"][0], kept["odd"][1])
+
+    def include(self, other: _Sighting) -> None:
+        """Take note of what was seen elsewhere, in rows that come after these."""
+        self.absent += other.absent
+        self._told = self._told or other._told
+        self._kinds |= other._kinds
+        self._odd = self._odd or other._odd
+        if len(self._values) <= MOST:
+            self._values |= other._values
+        if other._levels - self._levels:
+            self._levels |= other._levels
+            self._refuse_many_levels()
+
     def settle(self) -> None:
         """DataError where kinds are mixed in a way that is most likely a mistake."""
         if self._told:
             return
         if self._kinds >= {Kind.NUMBER, Kind.FLAG}:
             raise DataError(
-                f"{self._title}: {self._what} holds numbers in some rows, true and false in others"
+                f"{self.title}: {self._what} holds numbers in some rows, true and false in others"
             )
         if self._is_target and self._kinds <= {Kind.TEXT, Kind.EMPTY}:
             return  # `answers` says what it is
@@ -204,7 +288,7 @@ class _Sighting:
             place, text = self._odd
             must = "must be" if self._numeric else "is mostly"
             error = OddCell(
-                f"{self._title}, {place}: {self._what} {must} {most.value}, got {text!r}"
+                f"{self.title}, {place}: {self._what} {must} {most.value}, got {text!r}"
                 f"{self._hint(text)}: {self._remedy(text)}"
             )
             error.text = text
@@ -216,7 +300,7 @@ class _Sighting:
         """What the values of the target mean; None if they are numbers. DataError if neither."""
         positive, known = wanted.positive, wanted.known
         if Kind.TEXT in self._kinds and self._levels:
-            what = f"{self._title}: {self._what}"
+            what = f"{self.title}: {self._what}"
             if known is not None:
                 return self._as_before(known, self._levels)
             found = of_text(what, self._levels, re.compile(self._number), positive)
@@ -226,7 +310,7 @@ class _Sighting:
         if known is not None:
             return self._as_before(known, ())
         return of_numbers(
-            f"{self._title}: {self._what}",
+            f"{self.title}: {self._what}",
             self._values,
             flags=Kind.FLAG in self._kinds,
             positive=positive,
@@ -238,7 +322,7 @@ class _Sighting:
         other = sorted({*texts} - {known.yes, known.no or known.yes}) if known.no else []
         if other or bool(texts) == (known.number is not None):
             got = f", got {other[0]!r}" if other else ""
-            raise DataError(f"{self._title}: {self._what} must be as before: {known}{got}")
+            raise DataError(f"{self.title}: {self._what} must be as before: {known}{got}")
         return known
 
     @property
@@ -269,12 +353,16 @@ class _Sighting:
             return
         found = extra("pyarrow.compute", "files").unique(as_text(cells)).to_pylist()
         self._levels.update(level for level in found if level is not None)
-        if len(self._levels) > most:
+        self._refuse_many_levels()
+
+    def _refuse_many_levels(self) -> None:
+        most = MOST if self._is_target else self._most_levels
+        if most is not None and len(self._levels) > most:
             self.settle()
             if self._is_target:
                 self._refuse_text()
             raise DataError(
-                f"{self._title}: {self._what} has more than {most} different texts, such as "
+                f"{self.title}: {self._what} has more than {most} different texts, such as "
                 f"{shortened(min(self._levels))}{self._hint(min(self._levels))}: leave it out "
                 f"({self._words.say('ignore', self._name)}) or allow more "
                 f"({self._words.say('most_levels', 4 * most)})"
@@ -286,7 +374,7 @@ class _Sighting:
             self._refuse_kind(Kind.TEXT)
         place, text = self._odd
         error = OddCell(
-            f"{self._title}, {place}: {self._what} must be numbers, got {text!r}"
+            f"{self.title}, {place}: {self._what} must be numbers, got {text!r}"
             f"{self._hint(text)}: {self._remedy(text)}, or say which value of a target of codes "
             f"means yes ({self._words.say('positive', text)})"
         )
@@ -321,4 +409,4 @@ class _Sighting:
             )
         if self._is_target:
             remedy = "it must be numbers"
-        raise DataError(f"{self._title}: {self._what} holds {kind.value}: {remedy}")
+        raise DataError(f"{self.title}: {self._what} holds {kind.value}: {remedy}")

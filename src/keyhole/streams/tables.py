@@ -73,17 +73,21 @@ class ParquetTable:
     def __init__(self, origin: Origin, words: Words = PYTHON) -> None:
         self.title, self.words = origin.title, words
         self._origin = origin
+        self.row_groups: Sequence[int] | None = None  # those that are read; None: all
         with readable(self.title), self._open() as file:
             schema = file.schema_arrow
+            groups = range(file.metadata.num_row_groups)
+            self.group_rows = [file.metadata.row_group(i).num_rows for i in groups]
         self.names = tuple(schema.names)
         self.types = dict(zip(schema.names, schema.types, strict=True))
 
     def _open(self) -> Any:
         self._origin.check()
+        open_file = extra("pyarrow.parquet", "files").ParquetFile
+        if self._origin.remote is not None:  # a row group in few requests, not a page in each
+            return open_file(self._origin.remote.open_for_ranges(), pre_buffer=True)
         # Without a buffer, or with pre_buffer, a whole row group is held in memory.
-        return extra("pyarrow.parquet", "files").ParquetFile(
-            self._origin.path, buffer_size=1 << 16, pre_buffer=False
-        )
+        return open_file(self._origin.path, buffer_size=1 << 16, pre_buffer=False)
 
     def batches(
         self,
@@ -94,10 +98,11 @@ class ParquetTable:
     ) -> Iterator[Batch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
-            many = self._origin.path.stat().st_size >= MANY_BYTES
-            yield from _placed(
-                file.iter_batches(batch_size=rows, columns=list(columns), use_threads=many)
+            many, groups = self._origin.size >= MANY_BYTES, self.row_groups
+            found = file.iter_batches(
+                batch_size=rows, row_groups=groups, columns=list(columns), use_threads=many
             )
+            yield from _placed(found, sum(self.group_rows[: groups[0]]) if groups else 0)
 
 
 class ArrowTable:
@@ -189,9 +194,9 @@ class FrameTable:
         yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))
 
 
-def _placed(batches: Iterator[Any]) -> Iterator[Batch]:
+def _placed(batches: Iterator[Any], skipped: int = 0) -> Iterator[Batch]:
     """Batches with places that count rows from 1, as people and spreadsheets do."""
-    before = 1
+    before = 1 + skipped
     for batch in batches:
         yield Batch(batch, partial(_row, before))
         before += batch.num_rows

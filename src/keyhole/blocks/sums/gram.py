@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.memory import refuse_beyond_memory
-from keyhole.problem import DataError, Floats
+from keyhole.problem import DataError, Floats, StateError
 
 CONSTANT = 2.0**-49  # a column that varies by less than this share of its size is constant
 
@@ -40,8 +42,9 @@ class Gram:
     to a mean that is far from zero. A cell that is NaN counts as the mean of its column over the
     whole stream; with the pair sums `_seen` and `_cross` that is exact in a single pass.
 
-    Every array is a sum over rows, so two Grams of the same origin add (`beside`, `include`);
-    everything else is derived in `centred` and `raw`.
+    Every array is a sum over rows, so two Grams of the same origin add (`beside`, `include`), and
+    two of different origins add about the mean of both (`+`); everything else is derived in
+    `centred` and `raw`.
 
     Examples
     --------
@@ -72,25 +75,19 @@ class Gram:
         if len(y) == 0:
             return
         X = np.asarray(X, dtype=np.float64)
-        seen = ~np.isnan(X)
-        if np.isinf(X).any():
-            row, column = (int(i[0]) for i in np.nonzero(np.isinf(X)))
-            raise DataError(
-                f"X must be finite, NaN for absent: row {self.n + row}, feature {column}"
-            )
+        seen = seen_cells(X, self.n)
         if self._origin is None:
-            count = np.maximum(seen.sum(axis=0), 1)
-            self._origin = np.where(seen, X, 0.0).sum(axis=0) / count, float(y.mean())
+            self._origin = block_mean(X, seen), float(y.mean())
         a, b = self._origin
         Z = X - a
-        complete = bool(seen.all())
-        if not complete:
+        if seen is not None:
             Z[~seen] = 0.0
             if self._gaps is None:
                 self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
         v = y - b
         if self._gaps is not None:
-            self._gaps.add(seen.astype(np.float64), Z, v)
+            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
+            self._gaps.add(m, Z, v)
         self.n += len(y)
         self._xx += Z.T @ Z
         self._xy += Z.T @ v
@@ -120,6 +117,91 @@ class Gram:
         self._x += other._x
         self._y += other._y
         self._yy += other._yy
+
+    def __add__(self, other: Gram) -> Gram:
+        """The Gram of the rows of both, about the mean of both: neither origin costs digits."""
+        if self.d != other.d:
+            raise StateError(f"sums of {self.d} and {other.d} features cannot be added")
+        total = Gram(self.d)
+        parts = [part for part in (self, other) if part.n > 0]
+        if not parts:
+            return total
+        counts = [part.counts for part in parts]
+        means = [_mean(part, count) for part, count in zip(parts, counts, strict=True)]
+        a, b = means[0]
+        if len(parts) == 2:  # from the first mean on: the mean of equal means is that mean
+            share, rows = counts[1] / np.maximum(counts[0] + counts[1], 1.0), [p.n for p in parts]
+            a = a + share * (means[1][0] - a)
+            b += rows[1] / sum(rows) * (means[1][1] - b)
+        total._origin = a, b
+        for part in parts:
+            total.include(part.about(a, b))
+        return total
+
+    def about(self, a: Floats, b: float) -> Gram:
+        """The same rows about another origin."""
+        moved = self.beside()
+        moved._origin = a, b
+        if self._origin is None:
+            return moved
+        s, t = self._origin[0] - a, self._origin[1] - b
+        moved.n, count = self.n, self.counts
+        if self._gaps is None:
+            half, label = np.outer(s, self._x + 0.5 * self.n * s), np.full(self.d, self._y)
+        else:
+            seen, cross, label = self._gaps.seen, self._gaps.cross, self._gaps.label
+            half = s[:, None] * (cross + 0.5 * seen * s)
+            moved._gaps = _Gaps(seen, cross + seen * s, label + t * count)
+        moved._xx = self._xx + (half + half.T)
+        moved._xy = self._xy + t * self._x + s * label + t * s * count
+        moved._x = self._x + s * count
+        moved._y = self._y + self.n * t
+        moved._yy = self._yy + 2 * t * self._y + self.n * t * t
+        return moved
+
+    @property
+    def counts(self) -> Floats:
+        """In how many rows each feature has a value."""
+        if self._gaps is None:
+            return np.full(self.d, float(self.n))
+        return np.diag(self._gaps.seen).copy()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything there is, as named arrays; those of absent cells only if there are some."""
+        a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
+        scalars = np.array([self._y, self._yy, b])
+        found: dict[str, NDArray[Any]] = {"n": np.array(self.n), "origin": a, "scalars": scalars}
+        found |= {"xx": self._xx, "xy": self._xy, "x": self._x}
+        if self._gaps is not None:
+            gaps = self._gaps
+            found |= {"seen": gaps.seen, "cross": gaps.cross, "label": gaps.label}
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Gram:
+        """The Gram that `arrays` described, or a StateError."""
+        d, names = len(arrays["x"]), {"n", "origin", "scalars", "xx", "xy", "x"}
+        shapes = {"n": (), "scalars": (3,), "xx": (d, d), "seen": (d, d), "cross": (d, d)}
+        gaps = {"seen", "cross", "label"}
+        if not d or set(arrays) not in (names, names | gaps):
+            raise StateError(f"sums have {', '.join(sorted(names))}, not {', '.join(arrays)}")
+        for name, array in arrays.items():
+            wanted = shapes.get(name, (d,))
+            if array.shape != wanted or (array.dtype != np.float64 and name != "n"):
+                raise StateError(f"{name} must be of shape {wanted}, got {array.shape}")
+            if not np.isfinite(array).all():
+                raise StateError(f"{name} must be finite")
+        gram = cls(d)
+        gram.n = int(arrays["n"])
+        if gram.n < 0 or (arrays["n"].dtype.kind not in "iu"):
+            raise StateError(f"n must be a number of rows, got {arrays['n']}")
+        y, yy, b = arrays["scalars"].tolist()
+        gram._origin = (arrays["origin"], b) if gram.n else None
+        gram._xx, gram._xy, gram._x = arrays["xx"], arrays["xy"], arrays["x"]
+        gram._y, gram._yy = y, yy
+        if "seen" in arrays:
+            gram._gaps = _Gaps(arrays["seen"], arrays["cross"], arrays["label"])
+        return gram
 
     @property
     def has_gaps(self) -> bool:
@@ -161,6 +243,32 @@ class Gram:
         if self._gaps is None:
             return self._xx, self._xy, self._x
         return self._gaps.impute(self.n, self._xx, self._xy, self._x, self._y)
+
+
+def seen_cells(X: NDArray[np.floating], before: int = 0) -> NDArray[np.bool_] | None:
+    """Which cells have a value, None if all have; a DataError for one that is infinite."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum()):  # one pass tells that there is neither NaN nor infinity
+            return None
+    if np.isinf(X).any():
+        row, column = (int(i[0]) for i in np.nonzero(np.isinf(X)))
+        raise DataError(f"X must be finite, NaN for absent: row {before + row}, feature {column}")
+    seen: NDArray[np.bool_] = ~np.isnan(X)
+    return None if seen.all() else seen
+
+
+def block_mean(X: NDArray[np.floating], seen: NDArray[np.bool_] | None) -> Floats:
+    """The mean of each column of a block over the cells that have a value; 0 if none has."""
+    if seen is None:
+        return np.asarray(X.sum(axis=0) / len(X))
+    return np.asarray(np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+
+
+def _mean(gram: Gram, count: Floats) -> tuple[Floats, float]:
+    """The means of a Gram of some rows; the origin for a feature that never has a value."""
+    assert gram._origin is not None
+    a, b = gram._origin
+    return a + gram._x / np.maximum(count, 1.0), b + gram._y / gram.n
 
 
 @dataclass(slots=True)

@@ -1,0 +1,75 @@
+"""What AutoLearner takes over from the sums of a history, without its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from keyhole.blocks.auto.mixture import Mixture
+from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, State
+from keyhole.blocks.sums.gram import Gram
+from keyhole.blocks.sums.memories import Memories
+from keyhole.blocks.sums.running import Running, centres
+from keyhole.data_sums import DataSums
+from keyhole.problem import Floats
+
+
+def add_to_auto(state: State, judge: Mixture | None, history: DataSums) -> None:
+    """What AutoLearner takes over: centres and scales, peaks, the longest memory, label ranges.
+
+    Its memories of about 1,024 and 64 rounds stay as they are, as with rows. Experts, their mixture
+    and the last layer have been judged by nothing.
+    """
+    gram, ends = history.gram, history.ends
+    _add_running(state.values, gram, None)
+    _add_running(state.label, gram, ends)
+    a, b = centres(state.values), float(centres(state.label)[ONLY])
+    seen = gram.counts > 0
+    for end in (history.low, history.high):
+        state.peaks[seen] = np.maximum(state.peaks[seen], np.abs(end - a)[seen])
+    about = gram.about(a, b).arrays()
+    y, yy, _ = about["scalars"].tolist()
+    n = float(gram.n)
+    remember_products(
+        state.kept,
+        LONGEST_MEMORY,
+        np.block([[about["xx"], about["x"][:, None]], [about["x"][None, :], np.full((1, 1), n)]]),
+        np.append(about["xy"], y),
+        np.append(gram.counts, n),
+        yy,
+    )
+    for mixture in (state.mixture, judge):
+        if mixture is not None:
+            mixture.span[:] = np.fmin(mixture.span[0], ends[0]), np.fmax(mixture.span[1], ends[1])
+    state.studied[ONLY] += gram.n
+
+
+def remember_products(
+    kept: Memories, memory: int, G: Floats, c: Floats, n: Floats, yy: float
+) -> None:
+    """Add products of centred rows, the constant in the last place, to one of the memories.
+
+    G = sum z z', c = sum z v, n the number of rows in which each has a value, yy = sum v^2.
+    """
+    more = 1.0 / kept.scale[memory]
+    kept.G[memory] += G * more
+    kept.c[memory] += c * more
+    kept.n[memory] += n * more
+    kept.yy[memory] += yy * more
+
+
+def _add_running(seen: Running, gram: Gram, ends: tuple[float, float] | None) -> None:
+    """Add the features, or with the ends of its range the label, to sums about a reference."""
+    arrays = gram.arrays()
+    y, yy, b = arrays["scalars"].tolist()
+    if ends is None:
+        count, origin, total = gram.counts, arrays["origin"], arrays["x"]
+        square = np.diag(arrays["xx"])
+    else:
+        count, origin = np.array([float(gram.n)]), np.array([b])
+        total, square = np.array([y]), np.array([yy])
+    new = seen.reads == 0.0
+    seen.reference[new] = (origin + total / np.maximum(count, 1.0))[new]
+    shift = origin - seen.reference
+    seen.reads[:] += count
+    seen.total[:] += total + count * shift
+    seen.square[:] += np.maximum(square + 2.0 * shift * total + count * shift**2, 0.0)
