@@ -315,11 +315,10 @@ def _game(
         ledger.most_spent,
         total,
         getattr(player, "purse_left", None),
-        *(scores[0].log_loss, (scores[0].auc.low + scores[0].auc.high) / 2)
-        if scores
-        else (None, None),
-        ledger.first_loss,
-        recent.last_tenth.mean_loss,
+        log_loss=scores[0].log_loss if scores else None,
+        auc=(scores[0].auc.low + scores[0].auc.high) / 2 if scores else None,
+        first_loss=ledger.first_loss,
+        last_tenth_loss=recent.last_tenth.mean_loss,
     )
 
 
