@@ -64,8 +64,8 @@ def run(
     Rows are played in the order of the file: predict, then learn from the label. Without --budget
     and --sparsity, the first rows or the history decide (`keyhole advise` shows the whole curve).
     With --history, old rows are learnt from before the first round: they are neither paid for nor
-    counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once, but
-    never before the learner is saved if --save asks for it.
+    counted. Ctrl-C ends the game early and sums up what was played; a second one leaves at once,
+    but never before the learner is saved, if --save asks for it.
     A target of yes and no (two texts, true and false, 0 and 1) is predicted as a probability.
 
     With --coverage 0.9 every row is predicted with an interval, and 90 % of the labels lie within
