@@ -320,9 +320,7 @@ def _game(
     observers: list[Observer] = [recent, *scores]
     ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=observers)
     seconds = clock() - start
-    worth, total, log_loss, auc = best.worth, None, None, None
-    for one in scores:
-        log_loss, auc = one.log_loss, (one.auc.low + one.auc.high) / 2
+    worth, total = best.worth, None
     gap = regret(ledger, best)
     if worth is not None and best.total is not None:
         total = ledger.total(worth)
@@ -339,10 +337,10 @@ def _game(
         ledger.most_spent,
         total,
         getattr(player, "purse_left", None),
-        log_loss,
-        auc,
-        ledger.first_loss,
-        recent.last_tenth.mean_loss,
+        log_loss=scores[0].log_loss if scores else None,
+        auc=(scores[0].auc.low + scores[0].auc.high) / 2 if scores else None,
+        first_loss=ledger.first_loss,
+        last_tenth_loss=recent.last_tenth.mean_loss,
     )
 
 

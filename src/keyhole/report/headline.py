@@ -49,7 +49,7 @@ def _taken(run: Run) -> str:
         bought = f"{each:.3g} of {len(prices.items):,} columns"
         return f"{found} {bought} per example and saved {ledger.saved:.0%} of them"
     spent = f"{mean_amount(each, prices)} per example"
-    return f"{found} {spent}, {ledger.saved:.0%} less than everything costs"
+    return f"learning that cost {spent}, {ledger.saved:.0%} less than reading everything"
 
 
 def _good(run: Run) -> str:
