@@ -10,7 +10,7 @@ LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: nouns, readers, programs, adapters, service, report, command line.
 SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py tests/test_theory.py \
   tests/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
-  tests/adapters/test_sklearn.py tests/adapters/test_river.py tests/service/test_client.py tests/service/test_api.py \
+  tests/adapters/test_sklearn.py tests/adapters/test_river.py tests/service/test_api.py \
   tests/report/test_page.py tests/report/test_plots.py tests/e2e/test_cli_conventions.py
 
 .PHONY: demo test test-slow test-lowest docs check bench mutants figures clean distclean help

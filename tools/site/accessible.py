@@ -26,6 +26,11 @@ RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r'<th class="head"><p></p></th>'), "<td></td>"),
 )
+# The type of a property is not shown to extensions before it is written.
+ALIAS = re.compile(
+    r'TypeAliasForwardRef</span><span class="p"><span class="pre">\(</span></span><span class="s">'
+    r"<span class=\"pre\">'(\w+)'</span></span><span class=\"p\"><span class=\"pre\">\)</span>"
+)
 SIGNATURE = re.compile(r"<dl>\s*((?:<dd><em class=\"sig-param\">.*?</dd>\s*)+)</dl>", re.DOTALL)
 
 
@@ -39,7 +44,7 @@ def mended(html: str) -> str:
     """
     for pattern, better in RULES:
         html = pattern.sub(better, html)
-    return SIGNATURE.sub(_rows, html)
+    return SIGNATURE.sub(_rows, ALIAS.sub(r"\1", html))
 
 
 def _rows(found: re.Match[str]) -> str:

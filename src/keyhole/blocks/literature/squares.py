@@ -1,4 +1,4 @@
-"""Rounds 1, 4, 9, 16, ...: when learners look around that have nothing to spare in between."""
+"""Rounds 1, 4, 9, 16, ...: when learners explore that spend the other rounds on their model."""
 
 from __future__ import annotations
 
