@@ -50,8 +50,9 @@ from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.running import spread
-from keyhole.blocks.sums.seats import refuse_odd_seats, with_seats
+from keyhole.blocks.sums.seats import refuse_odd_seats
 from keyhole.errors import true_or_false
+from keyhole.learners.auto_files import with_seats
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
@@ -64,7 +65,14 @@ from keyhole.problem import Floats, Observation, Problem, ProblemError, StateErr
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
-BESIDE = ("studied", "lead", "played", "walk", "rate", "purse")  # of the state, saved as parts of their own
+BESIDE = (
+    "studied",
+    "lead",
+    "played",
+    "walk",
+    "rate",
+    "purse",
+)  # of the state, saved as parts of their own
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
 
 

@@ -57,9 +57,7 @@ def explore(s: Settings, state: State, number: int, lead: int) -> None:
 
 
 @inner
-def judge_all(
-    s: Settings, state: State, key: int, m: int, optimism: float, score: Floats
-) -> None:
+def judge_all(s: Settings, state: State, key: int, m: int, optimism: float, score: Floats) -> None:
     """What each feature promises to memory m, where all have a seat."""
     space = state.space
     counts = state.kept.n[m, : s.d] * state.kept.scale[m]

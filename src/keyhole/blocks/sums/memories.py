@@ -16,7 +16,6 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
-
 SQUARE, LEVEL, PRODUCT, COUNT = range(4)  # sums of a feature that rests
 
 

@@ -8,7 +8,6 @@ G stays positive semidefinite.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,10 +31,10 @@ class Known(NamedTuple):
 @kernel
 def all_seated(kept: Memories, S: Indices) -> bool:
     """Whether all of these features have a seat."""
+    resting = 0
     for j in S:
-        if kept.seat[j] < 0:
-            return False
-    return True
+        resting += kept.seat[j] < 0
+    return resting == 0
 
 
 @kernel
@@ -148,43 +147,6 @@ def by_feature(kept: Memories, values: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros(len(kept.seat), dtype=values.dtype)
     out[kept.who[there]] = values[there]
     return out
-
-
-def with_seats(learnt: Mapping[str, Any], new: Memories) -> Mapping[str, Any]:
-    """What a file says was learnt; one from before there were seats has pairs of all features.
-
-    `new` are memories as they would be now. Where there are too few seats for all, the features
-    most strongly related to the label in the longest memory get one.
-    """
-    tree, d = learnt.get("kept"), len(new.seat)
-    if not isinstance(tree, dict) or "who" in tree:
-        return learnt
-    parts = {name: tree.get(name) for name in ("G", "c", "n", "yy", "scale", "tau")}
-    shapes = {"G": (len(new.tau), d + 1, d + 1), "c": (len(new.tau), d + 1)}
-    shapes |= {"n": shapes["c"], "yy": new.tau.shape, "scale": new.tau.shape}
-    for name, shape in shapes.items():
-        array = parts[name]
-        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-            raise StateError(f"learnt.kept.{name} must be an array float64{list(shape)}")
-    every = np.arange(d)
-    old = Memories(**parts, who=every, seat=every.copy(), rest=np.zeros((len(new.tau), 0, 4)))
-    kept = old if len(new.who) == d else _few(old, len(new.who))
-    return {**learnt, "kept": {"is": "Memories", **kept._asdict()}}
-
-
-def _few(old: Memories, seats: int) -> Memories:
-    """The same memories with fewer seats."""
-    square = np.maximum(np.einsum("mjj->mj", old.G), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strength = np.nan_to_num(old.c[0, :-1] ** 2 / square[0, :-1])
-    stay = np.sort(np.argsort(-strength, kind="stable")[:seats])
-    d, there = len(old.seat), np.append(stay, len(old.seat))
-    sums = [square[:, :-1], old.G[:, -1, :-1], old.c[:, :-1], old.n[:, :-1]]
-    rest, seat = np.stack(sums, axis=-1), np.full(d, -1, dtype=np.int64)
-    rest[:, stay], seat[stay] = 0.0, np.arange(seats)
-    G = np.ascontiguousarray(old.G[:, there][:, :, there])
-    kept = old._replace(G=G, c=old.c[:, there].copy(), n=old.n[:, there].copy())
-    return kept._replace(who=stay, seat=seat, rest=rest)
 
 
 def refuse_odd_seats(kept: Memories) -> None:
