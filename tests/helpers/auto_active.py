@@ -26,6 +26,7 @@ BUGS = (
     "what rests is not looked at",
     "batches grow as ever",
     "what rests does not study",
+    "bad luck is not forgiven",
 )
 
 
@@ -138,6 +139,20 @@ class ActiveSet:
             for word in words(np.uint64(self.seed), number, 2**20 + 2, block):
                 some.append(int(word) * self.d >> 32)
         return [*dict.fromkeys(some)]
+
+    def likelier(
+        self, memory: Memory, found: Selection, k: int, values: list[list[float]]
+    ) -> Floats:
+        """The likelihood of what was read if 2 / k of the noise is gained, over that of nothing."""
+        score = np.zeros(self.d)
+        for j in range(self.d):
+            n, D = memory.n_j[j], found.D[j]
+            if values[j] and D > 0.05 and n > 0.0 and found.noise > 0.0:
+                size = math.sqrt(2.0 / k) * abs(found.r[j]) / math.sqrt(found.noise * D)
+                drift = 0.0 if self.bug == BUGS[9] else 1.0 / k
+                exponent = min(n * (size - drift), 600.0)
+                score[j] = math.exp(math.floor(2.0**20 * exponent + 0.5) / 2.0**20)
+        return score
 
     def of_row(self, z: Floats) -> Floats:
         """Products of a complete row: pairs of which one rests are 0."""

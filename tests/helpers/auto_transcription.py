@@ -229,7 +229,11 @@ class Transcription:
             free = self.budget - len(read)
         for h, many in enumerate((free // 2, free - free // 2)):
             m = 0 if h == 0 or self.bug == BUGS[2] else lead
-            score, other = self._scores(self.memories[m], found[m], 2 * number + h)
+            if self.active.whole or h == 1:
+                score, other = self._scores(self.memories[m], found[m], 2 * number + h)
+            else:
+                score = self.active.likelier(self.memories[0], found[0], self.k, self.values)
+                other = score.copy()
             score[read] = other[read] = -1.0
             C = (
                 np.arange(self.d)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from keyhole.blocks.auto.selecting import mark
@@ -15,13 +17,15 @@ from keyhole.blocks.auto.state import (
 )
 from keyhole.blocks.draw.keyed import words
 from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.forward import Selection
+from keyhole.blocks.fit.forward import NEW, Selection
 from keyhole.blocks.fit.optimism import PURPOSE, sampled_gain, sampled_gains
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.sums.seats import resting
 from keyhole.problem import Floats
 
+HOPED = 2.0  # over k: the share of the noise that a feature worth finding gains
 SUBSET = PURPOSE + 2  # the purpose of draws of features to look at
+_STEPS = 1048576.0  # 2^20, to which logarithms of likelihoods are rounded
 _HALF, _TAKEN = np.uint64(32), -2  # _TAKEN marks what was drawn already
 
 
@@ -39,7 +43,9 @@ def explore(s: Settings, state: State, number: int, lead: int) -> None:
         if many == 0:
             continue
         score = space.score[:count]
-        if s.seats < s.d:
+        if s.seats < s.d and half == 0:
+            _weigh_candidates(s, state, score)
+        elif s.seats < s.d:
             _judge_candidates(s, state, 2 * number + half, m, score)
         else:
             judge_all(s, state, 2 * number + half, m, s.optimism, score)
@@ -113,17 +119,38 @@ def draw_candidates(s: Settings, state: State, number: int) -> int:
 
 
 @inner
+def _sums(state: State, m: int, j: int) -> tuple[float, float, float]:
+    # r, D and reads of a feature in memory m, given what was chosen if it has a seat.
+    kept, space, a = state.kept, state.space, state.kept.seat[j]
+    if a >= 0:
+        return space.r[m, a], space.D[m, a], kept.n[m, a] * kept.scale[m]
+    return resting(kept, m, j)
+
+
+@inner
 def promise(s: Settings, state: State, key: int, m: int, j: int, optimism: float) -> float:
     """What feature j promises to memory m; 0 if no value of it ever arrived."""
-    kept, space, a = state.kept, state.space, state.kept.seat[j]
     if state.values.reads[j] == 0.0:
         return 0.0
-    if a >= 0:
-        sums = (space.r[m, a], space.D[m, a], kept.n[m, a] * kept.scale[m])
-    else:
-        sums = resting(kept, m, j)
-    score = sampled_gain(s.seed, key, j, sums, space.noise[m], optimism)
+    score = sampled_gain(s.seed, key, j, _sums(state, m, j), state.space.noise[m], optimism)
     return score if score >= 0.0 else 0.0  # sums that are no sums, from a file
+
+
+@inner
+def _weigh_candidates(s: Settings, state: State, score: Floats) -> None:
+    # How much likelier what was read of a feature is if it gains HOPED / k of the noise than if it
+    # gains nothing. By gains alone, one that had bad luck with its first reads would have to wait
+    # until all others were read so often that they seem to gain less than it did.
+    noise, gain = state.space.noise[LONGEST_MEMORY], HOPED / s.k
+    for i in range(len(score)):
+        j, score[i] = state.space.candidates[i], 0.0
+        r, D, reads = _sums(state, LONGEST_MEMORY, j)
+        if D > NEW and reads > 0.0 and noise > 0.0 and state.values.reads[j] > 0.0:
+            size = math.sqrt(gain) * abs(r) / math.sqrt(noise * D)
+            # What is alike but for rounding is alike: after few rounds many features are.
+            steps = np.floor(_STEPS * min(reads * (size - 0.5 * gain), 600.0) + 0.5)
+            likelier = math.exp(steps / _STEPS)
+            score[i] = likelier if likelier >= 0.0 else 0.0
 
 
 @inner
