@@ -146,6 +146,7 @@ class AutoLearner(LearnerBase):
     BLIND = False
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
+    REMEDY = "use fewer features, or a smaller budget: it knows pairs of 8 for each that is read"
     BYTES_PER_FEATURE = 250.0  # sums of each, and room to choose in
 
     @classmethod
@@ -172,7 +173,7 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active` set or shorter batches (`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)

@@ -317,8 +317,10 @@ _ROWS = (
 
 LEARNERS: dict[str, LearnerRow] = {row.name: row for row in _ROWS}
 
-# Those that keep nothing for every pair of features, for streams of very many of them.
+# Those that keep nothing for every pair of features, for streams of very many of them; "auto" does
+# for pairs of some, as many as go with the budget.
 SLIM = (
+    "auto",
     *("mean", "last-value", "dual-averaging", "iht", "iht-hybrid"),
     *("aerr", "ddaerr", "aelr", "ddaelr"),
 )
