@@ -117,7 +117,7 @@ def test_20_000_columns_are_played_from_a_file(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "AutoLearner for 20,000 features takes about 12.8 GB" in done.stderr
+    assert "PracticalDantzig for 20,000 features takes about 19.2 GB" in done.stderr
 
 
 def test_limits_of_containers_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

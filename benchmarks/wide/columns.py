@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,21 +74,28 @@ class Columns:
 
 
 class Game:
-    """A learner and a stream: batches are played with the columns they read, and no others."""
+    """A learner and a stream: batches are played with the columns they read, and no others.
+
+    `seconds` is the processor time that the learner took.
+    """
 
     def __init__(self, learner: kh.AutoLearner, columns: Columns) -> None:
         self.learner, self.columns, self.round = learner, columns, 0
         self._rows = np.zeros((learner.parts.longest, columns.d))
-        self.loss, self.losses = 0.0, list[float]()
+        self.loss, self.seconds = 0.0, 0.0
 
     def batch(self) -> Indices:
         """Play a batch; what it read."""
+        begun = time.process_time()
         entry = self.learner._open()  # the features of the batch, which `advance` then reads
+        self.seconds += time.process_time() - begun
         S, size = np.array(entry.content.S), entry.size - entry.asked
         rounds = np.arange(self.round, self.round + size)
         self._rows[:size, S] = self.columns.values(rounds, S)
         y = self.columns.labels(rounds)
+        begun = time.process_time()
         predictions = self.learner.advance(self._rows[:size], y)
+        self.seconds += time.process_time() - begun
         self.loss += float(((predictions - y) ** 2).sum())
         self.round += size
         return S

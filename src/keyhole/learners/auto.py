@@ -173,7 +173,7 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, a smaller `active` set or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active`, or shorter batches (`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
