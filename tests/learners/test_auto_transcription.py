@@ -64,7 +64,7 @@ CASES = {
     "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "after history that misleads": Case((20, 2, 10), 320, "switch", history=160),
-    "few seats": Case((12, 2, 8), 500, "switch", parts=replace(USUAL, active=9)),
+    "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
     "few seats, more features": Case((30, 3, 10), 500, parts=replace(USUAL, active=14)),
     "few seats, most rest": Case((300, 3, 10), 480, parts=replace(USUAL, active=14)),
     "few seats, absent values": Case((30, 3, 10), 400, "gaps", parts=replace(USUAL, active=14)),

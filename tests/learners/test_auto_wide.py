@@ -92,7 +92,7 @@ def test_memory_is_bounded(d: int) -> None:
     assert learner.parts.memory(learner.problem) <= 250 * d + 3 * 8 * 257**2 + 10_000
 
 
-def test_who_never_has_values_is_not_asked_for_again_and_again() -> None:
+def test_columns_without_values_are_not_asked_for_again_and_again() -> None:
     """A third of the columns are empty: at most a lap in so many batches asks for them."""
     X, y = data(1_600)
     X[:, 20:40] = np.nan

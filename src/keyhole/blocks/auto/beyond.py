@@ -84,8 +84,8 @@ def beyond(kept: Memories, memory: int, features: Indices, peaks: Floats, fit: J
         known = (size + SURE * error) ** 2 < left
     told = varies & known & (D > NEW) & (rounds / (1.0 + tail) >= READS) & np.isfinite(label)
     told[seats] = False
-    by_number = (by_feature(kept, part) for part in (size, error))
-    return Beyond(*by_number, left, by_feature(kept, told))
+    sizes, errors = by_feature(kept, size), by_feature(kept, error)
+    return Beyond(sizes, errors, left, by_feature(kept, told))
 
 
 def at_least(found: Beyond) -> float:

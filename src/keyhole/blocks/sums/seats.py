@@ -122,8 +122,9 @@ def resting(kept: Memories, memory: int, j: int) -> tuple[float, float, float]:
 
 def read_counts(kept: Memories, memory: int) -> Floats:
     """n of every feature, and of the constant last; not scaled."""
+    everyone: Floats = kept.n[memory]
     if not kept.rest.shape[1]:
-        return kept.n[memory]
+        return everyone
     n = np.where(kept.seat >= 0, kept.n[memory, kept.seat], kept.rest[memory, :, COUNT])
     counts: Floats = np.append(n, kept.n[memory, -1])
     return counts
