@@ -79,9 +79,8 @@ class ActiveSet:
         for j, a in zip(new, weakest.tolist(), strict=False):
             after[a] = j
         mine, other = ([j for j in self.who if j not in some] for some in (after, theirs))
-        if len(mine) == len(other) and np.allclose(
-            *(np.sort(strength[some]) for some in (mine, other)), rtol=1e-9, atol=0.0
-        ):
+        gone, theirs_gone = np.sort(strength[mine]), np.sort(strength[other])
+        if len(mine) == len(other) and np.allclose(gone, theirs_gone, rtol=1e-9, atol=0.0):
             after = list(theirs)
         for j in set(self.who) - set(after) - {-1}:
             for memory, one in zip(memories, found, strict=True):

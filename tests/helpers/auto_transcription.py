@@ -240,8 +240,9 @@ class Transcription:
                 if self.active.whole
                 else np.array(self.active.looked_at(number), dtype=np.int64)
             )
-            order = (C[np.argsort(-s[C], kind="stable")] for s in (score, other))
-            best, same = (s[:many].tolist() for s in order)
+            best, same = (
+                C[np.argsort(-s[C], kind="stable")][:many].tolist() for s in (score, other)
+            )
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
         slots = slots if most <= self.pool else read[:1] * self.slots

@@ -173,7 +173,7 @@ def test_forged_seats_are_refused() -> None:
     resting = int(np.flatnonzero(kept.seat < 0)[0])
     twice, other = kept.who.copy(), kept.seat.copy()
     twice[0], other[resting] = twice[1], 0
-    forged = {
+    forged: dict[str, list[Any]] = {
         "who": [np.full_like(kept.who, 60), np.full_like(kept.who, -2), twice],
         "seat": [np.full_like(kept.seat, 11), np.full_like(kept.seat, -1), other],
         "rest": [-np.ones_like(kept.rest), kept.rest[:, :50], np.full_like(kept.rest, np.nan)],
