@@ -40,15 +40,15 @@ def test_rows_say_how_memory_grows(name: str) -> None:
             row(kh.Problem(d, 2, 8), seed=0)
         return
     needed = cls.memory(kh.Problem(d, 2, 8))
-    sizes = [len(to_bytes(_briefly_played(name, d))) for d in (100, 400)]
+    sizes = [len(to_bytes(_briefly_played(name, d))) for d in (300, 600)]  # more than has a seat
     growth = (sizes[1] - sizes[0]) / 8.0  # in numbers: a header of some size is in both
     if row.memory == "O(d^2)":
         assert needed >= 8.0 * d**2
         # One triangle at least. The printed Algorithm 2 keeps none, and refuses as its class does.
-        assert growth >= (400**2 - 100**2) / 2 or name == "online-greedy-printed"
+        assert growth >= (600**2 - 300**2) / 2 or name == "online-greedy-printed"
     elif row.memory == "O(d)":
-        assert needed == 0.0
-        assert 300 <= growth <= 300 * 16
+        assert needed <= 300.0 * d
+        assert 300 <= growth <= 300 * 32
     else:
         assert needed < 1e4
         assert abs(growth) <= 30
@@ -82,9 +82,9 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(name: str) -> None:
 @pytest.mark.usefixtures("little_memory")
 def test_the_message_names_learners_that_fit() -> None:
     with pytest.raises(kh.ProblemError) as refused:
-        kh.AutoLearner(kh.Problem(WIDE, 2, 8))
+        kh.LEARNERS["dantzig-data"](kh.Problem(WIDE, 2, 8), seed=0)
     said = str(refused.value)
-    assert said.startswith("AutoLearner for 20,000 features takes about 12.8 GB of memory")
+    assert " for 20,000 features takes about 19.2 GB of memory" in said
     for name in SLIM:
         assert name in said
         kh.LEARNERS[name](kh.Problem(WIDE, 2, 8), seed=0)
@@ -138,13 +138,18 @@ def test_20_000_columns_are_played_from_a_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "20000 features" in done.stdout
     assert "searched for among the most promising" in done.stdout.replace("\n", " ")
-    command[-1] = "auto"
+    command[-1] = "auto"  # pairs of some features only
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    command[-1] = "dantzig-data"
     done = subprocess.run(
         [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "AutoLearner for 20,000 features takes about 12.8 GB" in done.stderr
+    assert "PracticalDantzig for 20,000 features takes about 19.2 GB" in done.stderr
 
 
 def test_limits_of_containers_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "auto, no layer": {"past": False, "parts": kh.AutoParts(kinks=None)},
     "auto, a straight line": {"parts": kh.AutoParts(kinks=(), layer_memory=5.0)},
     "auto, restless": {"parts": _RESTLESS},
+    "auto, few seats": {"parts": kh.AutoParts(active=9)},
 }
 STUDIED = "auto, after history"
 PRICED: Mapping[str, Mapping[str, Any]] = {

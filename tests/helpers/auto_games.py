@@ -56,21 +56,28 @@ def word_of(learner: kh.AutoLearner) -> Word:
     s, state = learner._settings, learner._state
     late = state.mixture.recent[s.experts.judges]
     found = (select(state.kept, m, s.width, s.thresholds[m]) for m in range(len(late)))
-    return Word(late, [selection.chosen.tolist() for selection in found])
+    return Word(late, [state.kept.who[selection.chosen].tolist() for selection in found])
 
 
-def word_on_prices(learner: kh.AutoLearner, case: Case, X: Floats, y: Floats, row: int) -> Word:
-    """The same with prices: what it chooses for these rounds, or for this row of history."""
+def look_ahead(
+    learner: kh.AutoLearner, case: Case, X: Floats, y: Floats, row: int
+) -> kh.AutoLearner:
+    """The learner after these rounds, or this row of history."""
     ahead = copy.deepcopy(learner)
     if row < case.history:
         ahead.study(kh.streams.ArrayStream(X, y), half_life=case.half_life)
     else:
         ahead.advance(X, y)
+    return ahead
+
+
+def word_on_prices(learner: kh.AutoLearner, ahead: kh.AutoLearner) -> Word:
+    """The same with prices: what it chooses for what comes next."""
     late = learner._state.mixture.recent[learner._settings.experts.judges]
     space = ahead._state.space
     chosen = [space.chosen[m, :many].tolist() for m, many in enumerate(space.picked.tolist())]
-    gone = (space.r == 0.0) & (space.D <= 0.0)
-    vanished = [[j for j in features if gone[m, j]] for m, features in enumerate(chosen)]
+    gone, seat = (space.r == 0.0) & (space.D <= 0.0), ahead._state.kept.seat
+    vanished = [[j for j in features if gone[m, seat[j]]] for m, features in enumerate(chosen)]
     return Word(late.copy(), chosen, vanished)
 
 
@@ -88,9 +95,11 @@ def first_difference(case: Case, bug: str = "") -> str:
     keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
 
     def word(rows: slice) -> Word:
-        if case.prices:
-            return word_on_prices(slow, case, X[rows], y[rows], rows.start)
-        return word_of(slow)
+        ahead = slow
+        if case.prices or case.parts.active is not None:
+            ahead = look_ahead(slow, case, X[rows], y[rows], rows.start)
+        found = word_on_prices(slow, ahead) if case.prices else word_of(slow)
+        return found._replace(who=ahead._state.kept.who.tolist())
 
     fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
     for i in range(before):

@@ -120,6 +120,8 @@ class PricedTranscription(Transcription):
             self._explore_if_worth(number, C, found[0], basket, read, self.worth)
         if self.bug != BUGS[4]:
             read |= basket.paid_for()
+        if not self.active.whole:
+            self.active.walk_past(self.values, read)
         nothing = np.zeros((0, self.d))
         return Choice(lead, chosen, kept, [], sorted(read)), nothing, nothing
 
@@ -173,6 +175,11 @@ class PricedTranscription(Transcription):
         score, other = self._scores(self.memories[m], found, 2 * number, optimism)
         vanished = self.word.vanished[m]
         score[vanished] = other[vanished]
+        if not self.active.whole:
+            score[np.setdiff1d(np.arange(self.d), self.active.looked_at(number))] = -1.0
+            for i, j in enumerate(self.active.unread(self.values)):
+                if j >= 0:
+                    score[j] = 1e300 * (2.0 - i / self.width)
         return score
 
     def _displace(self, number: int, A: int, C: int, found: Bought, basket: Basket) -> set[int]:

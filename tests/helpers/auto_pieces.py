@@ -32,6 +32,7 @@ class Memory:
         self.d, self.tau = d, tau
         self.G, self.c, self.n_j = np.zeros((d + 1, d + 1)), np.zeros(d + 1), np.zeros(d)
         self.n = self.Y = 0.0
+        self.there = np.ones(d, dtype=np.bool_)  # what has a seat
 
     def add(self, Z: Floats, arrived: Floats, y: Floats) -> None:
         fade = math.exp(-len(y) / self.tau)
@@ -44,10 +45,10 @@ class Memory:
         self.G, self.c, self.n_j = keep * self.G, keep * self.c, keep * self.n_j
         self.n, self.Y = keep * self.n, keep * self.Y
 
-    def study(self, z: Floats, arrived: Floats, y: float, keep: float) -> None:
-        """One complete row; what was there before counts `keep` times."""
+    def study(self, z: Floats, arrived: Floats, y: float, keep: float, G: Floats) -> None:
+        """One complete row, G its products; what was there before counts `keep` times."""
         self.fade(keep)
-        self.G, self.c, self.n_j = self.G + np.outer(z, z), self.c + y * z, self.n_j + arrived
+        self.G, self.c, self.n_j = self.G + G, self.c + y * z, self.n_j + arrived
         self.n, self.Y = self.n + 1.0, self.Y + y * y
 
 
@@ -84,10 +85,13 @@ def look(
     D = np.where(size > 0.0, 1.0 - (K[C] * onto[:, :-1]).sum(axis=0), 0.0)
     D[C] = 0.0
     D, q = D[:d], (products - K[:, C] @ onto[:, -1])[:d]
+    away = ~memory.there  # given the constant alone
+    q[away] = (products[:d] - K[:d, d] * products[d])[away]
+    D[away] = np.where(size[:d] > 0.0, 1.0 - K[:d, d] ** 2, 0.0)[away]
     r = np.divide(q, np.sqrt(n_j), out=np.zeros(d), where=n_j > 0.0)
     excess = np.full(d, -math.inf)
     for j in range(d):
-        if D[j] > 0.05 and n_j[j] >= 3.99:
+        if memory.there[j] and D[j] > 0.05 and n_j[j] >= 3.99:
             excess[j] = abs(r[j]) / math.sqrt(D[j]) - threshold * math.sqrt(noise / n_j[j])
     return r, D, excess
 

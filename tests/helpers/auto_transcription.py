@@ -19,6 +19,7 @@ from keyhole.blocks.auto.rounds import DOUBT, MISLED
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
+from tests.helpers.auto_active import ActiveSet
 from tests.helpers.auto_pieces import (
     Layer,
     Memory,
@@ -54,12 +55,14 @@ STUDY_BUGS = (
 class Word(NamedTuple):
     """What the learner itself has: its judges' losses of late, what its memories choose.
 
-    With prices also those of the chosen features of which rounding leaves exactly 0.
+    With prices also those of the chosen features of which rounding leaves exactly 0; and where not
+    all features have a seat, who has one after this batch was filled.
     """
 
     late: Floats
     chosen: list[list[int]]
     vanished: Sequence[list[int]] = ()
+    who: Sequence[int] = ()
 
 
 @dataclass
@@ -113,6 +116,9 @@ class Transcription:
         self.labels: list[float] = []
         self.peak = np.zeros(self.d)
         self.memories = [Memory(self.d, tau) for tau in parts.taus]
+        self.active = ActiveSet(problem, parts, seed, bug)
+        for memory in self.memories:
+            memory.there = self.active.there
         # Kind, memory (None: nothing, -1: the leading one) and whether it is heard.
         self.experts: list[tuple[ExpertKind, int | None, bool]] = []
         there = [(kind.features, kind.memory) for kind in parts.experts]
@@ -151,7 +157,7 @@ class Transcription:
     def size(self) -> int:
         """Rounds of the batch that begins now."""
         parts = self.parts
-        return min(parts.longest, max(parts.shortest, self.t // parts.growth))
+        return min(parts.longest, max(parts.shortest, self.t // self.active.growth))
 
     def choose(self, word: Word) -> Batch:
         """The next batch."""
@@ -175,7 +181,8 @@ class Transcription:
         z = np.append(np.nan_to_num(row - centre), 1.0)
         self.peak = np.maximum(self.peak, np.abs(z[:-1]))
         keep = 1.0 if self.bug == STUDY_BUGS[3] else keep
-        self.memories[0].study(z, arrived.astype(float), y - centre_of(self.labels), keep)
+        arrived_there, products = arrived.astype(float), self.active.of_row(z)
+        self.memories[0].study(z, arrived_there, y - centre_of(self.labels), keep, products)
         self.studied += 1
 
     def _most(self, number: int) -> int:
@@ -190,6 +197,7 @@ class Transcription:
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
         choice, p, weight = self._fill(number, order, word)
+        self.active.admit(choice.read, self.memories, choice.found, word.who)
         centre = np.array([centre_of(values) for values in self.values])
         label = centre_of(self.labels)
         if self.last is not None:
@@ -217,11 +225,25 @@ class Transcription:
         slots, net, p, weight = self._cast(number, kept, there=most <= self.pool)
         read = sorted({*kept, *net})
         free = self.budget - len(read)
+        if not self.active.whole:
+            read = sorted({*read, *self.active.first_reads(self.values, read, free)})
+            free = self.budget - len(read)
         for h, many in enumerate((free // 2, free - free // 2)):
             m = 0 if h == 0 or self.bug == BUGS[2] else lead
-            score, other = self._scores(self.memories[m], found[m], 2 * number + h)
+            if self.active.whole or h == 1:
+                score, other = self._scores(self.memories[m], found[m], 2 * number + h)
+            else:
+                score = self.active.likelier(self.memories[0], found[0], self.k, self.values)
+                other = score.copy()
             score[read] = other[read] = -1.0
-            best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
+            C = (
+                np.arange(self.d)
+                if self.active.whole
+                else np.array(self.active.looked_at(number), dtype=np.int64)
+            )
+            best, same = (
+                C[np.argsort(-s[C], kind="stable")][:many].tolist() for s in (score, other)
+            )
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
         slots = slots if most <= self.pool else read[:1] * self.slots
@@ -277,7 +299,7 @@ class Transcription:
         for j in range(self.d):
             g, r, D = optimism * N[j], found.r[j], found.D[j]
             if not self.values[j]:
-                score[j] = 1e300 * (1.0 + u[j])
+                score[j] = 1e300 * (1.0 + u[j]) if self.active.whole else 0.0
             elif memory.G[j, j] == 0.0 and n_j[j] > 0.0:
                 score[j] = noise * (N[j] ** 2 + g * g) / n_j[j]
             elif D > 0.05 and n_j[j] > 0.0:

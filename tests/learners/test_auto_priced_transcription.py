@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from keyhole import AutoParts
 from tests.helpers.auto_games import Case, first_difference
 from tests.helpers.auto_shop import BUGS
 
@@ -20,6 +21,8 @@ MIXED = {
     "panels": {"draw": ("2.5", [0, 1, 2]), "scan": (4, [3, 4])},
     "derived": {7: [0, 6]},
 }
+
+FEW = AutoParts(active=10)
 
 
 def purse(amount: int, horizon: int) -> dict[str, int]:
@@ -45,6 +48,9 @@ CASES = {
     "purse, complete rows": Case((12, 2, 30), 250, prices=OWN, money=purse(7000, 1000)),
     "purse that runs out": Case((12, 2, 9), 250, prices=MIXED, money=purse(900, 200)),
     "proper": Case((12, 2, 8), 250, "switch", proper=True, prices=FEES),
+    "few seats": Case((12, 2, 8), 200, prices=OWN, parts=FEW),
+    "few seats, panels": Case((12, 2, 6), 200, "switch", prices=MIXED, parts=FEW),
+    "few seats, worth": Case((12, 2, 8), 150, prices=OWN, money={"worth": 60.0}, parts=FEW),
     "after history": Case((12, 2, 8), 200, prices=MIXED, history=40),
     "after history, purse": Case(
         (12, 2, 30), 220, "switch", prices=OWN, money=purse(7000, 1000), history=40

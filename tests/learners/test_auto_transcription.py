@@ -7,6 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from tests.helpers.auto_active import BUGS as SEAT_BUGS
 from tests.helpers.auto_games import Case, first_difference
 from tests.helpers.auto_transcription import BUGS, MANY_BUG, STUDY_BUGS
 
@@ -63,6 +64,18 @@ CASES = {
     "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "after history that misleads": Case((20, 2, 10), 320, "switch", history=160),
+    "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
+    "few seats, more features": Case((30, 3, 10), 500, parts=replace(USUAL, active=14)),
+    "few seats, most rest": Case((300, 3, 10), 480, parts=replace(USUAL, active=14)),
+    "few seats, absent values": Case((30, 3, 10), 400, "gaps", parts=replace(USUAL, active=14)),
+    "few seats, proper": Case(
+        (16, 2, 8), 300, "switch", proper=True, parts=replace(USUAL, active=11)
+    ),
+    "few seats, budget 1": Case((9, 1, 1), 200, past=False, parts=replace(USUAL, active=3)),
+    "few seats, other parts": Case((30, 2, 13), 250, "switch", parts=replace(OTHER, active=15)),
+    "few seats, after history": Case(
+        (20, 2, 8), 250, "switch", parts=replace(USUAL, active=11), history=40, half_life=30.0
+    ),
     "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 MANY = Case((1_030, 2, 24), 50, parts=replace(USUAL, slots=8, net=12, shortest=2, longest=4))
@@ -84,6 +97,12 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
 def test_a_mistake_is_noticed(bug: str) -> None:
     """Broken twins: each of these once left every test of AutoLearner green."""
     assert first_difference(CASES["usual, beyond round 1024"], bug) != ""
+
+
+@pytest.mark.parametrize("bug", SEAT_BUGS)
+def test_a_mistake_about_seats_is_noticed(bug: str) -> None:
+    names = "few seats, more features", "few seats, most rest", "few seats, after history"
+    assert any(first_difference(CASES[name], bug) != "" for name in names)
 
 
 @pytest.mark.parametrize("bug", STUDY_BUGS)

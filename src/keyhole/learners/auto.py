@@ -50,8 +50,10 @@ from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.running import spread
+from keyhole.blocks.sums.seats import refuse_odd_seats
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
+from keyhole.learners.auto_files import with_seats
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import LearnerBase
@@ -65,7 +67,14 @@ from keyhole.problem import Floats, Observation, Problem, ProblemError, StateErr
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
-BESIDE = ("studied", "lead", "played", "rate", "purse")  # of the state, saved as parts of their own
+BESIDE = (
+    "studied",
+    "lead",
+    "played",
+    "walk",
+    "rate",
+    "purse",
+)  # of the state, saved as parts of their own
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
 
 
@@ -138,7 +147,15 @@ class AutoLearner(LearnerBase):
     STUDIES = FADES = STUDIES_SUMS = True
     BLIND = False
     MEMOS = MEMOS
-    BYTES_PER_PAIR = 32.0  # three memories, and room to choose in
+    BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
+    REMEDY = "use fewer features, or a smaller budget: it knows pairs of 8 for each that is read"
+    BYTES_PER_FEATURE = 250.0  # sums of each, and room to choose in
+
+    @classmethod
+    def memory(cls, problem: Problem) -> float:
+        """About how many bytes it needs, with the usual parts."""
+        pairs = cls.BYTES_PER_PAIR * float(USUAL.seats(problem)) ** 2
+        return pairs + cls.BYTES_PER_FEATURE * problem.d
 
     def __init__(
         self,
@@ -158,7 +175,7 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active`, or shorter batches (`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
@@ -399,6 +416,7 @@ class AutoLearner(LearnerBase):
         if before:
             del known["last"]
         saved, converted = by_batches(state.part("learnt"))
+        saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
         learner._last = learnt.pop("last", learner._last)
         for name in BESIDE:  # older files have none, or not all of them
@@ -441,6 +459,7 @@ class AutoLearner(LearnerBase):
             )
         if self._state.played.max() > self._state.played[-1] or self._state.played[-1] > labels:
             raise StateError(f"played must be at most {labels:g} rounds, the last the most")
+        refuse_odd_seats(self._state.kept)
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
@@ -466,7 +485,7 @@ class AutoLearner(LearnerBase):
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
-        return BESIDE[:3] if self.problem.prices is None else BESIDE
+        return BESIDE[:4] if self.problem.prices is None else BESIDE
 
     def _name(self, j: int) -> str:
         names = self.problem.names

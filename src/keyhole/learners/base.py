@@ -113,6 +113,9 @@ class LearnerBase(OneAtATime, ABC):
 
     BLIND: ClassVar[bool] = True  # knows no prices: reads any `problem.reads` features
     BYTES_PER_PAIR: ClassVar[float] = 0.0
+    REMEDY: ClassVar[str] = (
+        f"use fewer features, or by name a learner that needs O(d): {', '.join(SLIM)}"
+    )
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
     STUDIES_SUMS: ClassVar[bool] = False
@@ -122,7 +125,7 @@ class LearnerBase(OneAtATime, ABC):
         refuse_beyond_memory(
             f"{type(self).__name__} for {problem.d:,} features",
             self.memory(problem),
-            "use fewer features, or by name a learner that needs O(d): " + ", ".join(SLIM),
+            self.REMEDY,
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals()

@@ -96,6 +96,7 @@ _ROWS = (
         compared=True,
         prices="by price",
         learns_by=256,
+        memory="O(d)",
     ),
     LearnerRow(
         "zero",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.auto.worth import TINY, Joint, common_reads, effective_rounds, lost_without
 from keyhole.blocks.fit.forward import NEW, READS
 from keyhole.blocks.sums.memories import Memories
+from keyhole.blocks.sums.seats import by_feature, read_counts
 from keyhole.problem import Floats, Indices
 
 SURE = 2.0  # standard errors of a bound
@@ -53,9 +54,11 @@ def beyond(kept: Memories, memory: int, features: Indices, peaks: Floats, fit: J
         error_j^2 = (s^2 D_j + sum_i b_i^2 (n_j / n_ij - 1)) / (n_j D_j).
 
     Values far out are few reads in truth: of n reads with a fourth moment in which the largest
-    value alone counts t, n / (1 + t) are counted before anything is said.
+    value alone counts t, n / (1 + t) are counted before anything is said. Those fitted must
+    have seats, and nothing is said of features that rest: their products are not known.
     """
     V = np.asarray(features, dtype=np.int64)
+    seats, peaks = kept.seat[V], peaks[kept.who]  # of an empty seat any: it has no reads
     G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
     d, total = len(c) - 1, max(float(n[-1]), 1e-300)
     reads = np.maximum(n[:d], 1e-300)
@@ -64,9 +67,9 @@ def beyond(kept: Memories, memory: int, features: Indices, peaks: Floats, fit: J
     varies = variance > TINY * TINY * square
     spread = np.where(varies, np.sqrt(np.maximum(variance, 1e-300)), 1.0)
     label = np.sqrt(whole) if whole > TINY * TINY * float(kept.yy[memory]) / total else np.inf
-    pairs = common_reads(n, V, reads)
-    C = G[V, :d] / pairs - np.outer(mean[V], mean)
-    C = np.clip(C / spread[V, np.newaxis] / spread, -1.0, 1.0)
+    pairs = common_reads(read_counts(kept, memory), V, reads)
+    C = G[seats, :d] / pairs - np.outer(mean[seats], mean)
+    C = np.clip(C / spread[seats, np.newaxis] / spread, -1.0, 1.0)
     P = np.linalg.inv(fit.R + TINY * np.eye(len(V)))
     b = P @ fit.r
     r = np.clip((c[:d] / reads - mean * level) / spread / label, -1.0, 1.0)
@@ -80,8 +83,9 @@ def beyond(kept: Memories, memory: int, features: Indices, peaks: Floats, fit: J
         tail = np.minimum((peaks / spread) ** 4, 1e300) / rounds
         known = (size + SURE * error) ** 2 < left
     told = varies & known & (D > NEW) & (rounds / (1.0 + tail) >= READS) & np.isfinite(label)
-    told[V] = False
-    return Beyond(size, error, left, told)
+    told[seats] = False
+    sizes, errors = by_feature(kept, size), by_feature(kept, error)
+    return Beyond(sizes, errors, left, by_feature(kept, told))
 
 
 def at_least(found: Beyond) -> float:

@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from keyhole.blocks.auto.choose import LOOK_OUT, fill, leader, note_leader
+from keyhole.blocks.auto.explore import draw_candidates, judge_all, promise, unread_at
 from keyhole.blocks.auto.layer import Layer, begin
+from keyhole.blocks.auto.selecting import clear_all, name_chosen, room_of, seat
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -22,13 +24,12 @@ from keyhole.blocks.auto.state import (
 from keyhole.blocks.auto.till import Till, limit_of
 from keyhole.blocks.draw.keyed import uniform
 from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.forward import Room, Selection
 from keyhole.blocks.fit.market import Basket, Market, basket, empty, take
-from keyhole.blocks.fit.optimism import NEVER, PURPOSE, sampled_gains
+from keyhole.blocks.fit.optimism import NEVER, PURPOSE
 from keyhole.blocks.fit.priced_forward import select_priced_into
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.running import spread
-from keyhole.problem import Indices
+from keyhole.problem import Floats, Indices
 
 ASIDE = 8  # one part in so many of the money explores, or what the cheapest feature costs,
 COSTS = 80  # unless that takes more than one part in so many of the gain
@@ -53,6 +54,9 @@ def buy(
     many = _shop(s, state, till, number, limit, lead, True)
     batch = room_for(many, len(s.experts.features), s.slots, s.longest)
     _list(state, batch.S)
+    if s.seats < s.d:
+        _walk_on(s, state)
+    seat(state, batch.S)
     fill(s, state, batch, lead, state.space.square)
     begin(last, spread(state.label, ONLY))
     return batch
@@ -92,7 +96,7 @@ def reopen_bought(s: Settings, state: State, S: Indices) -> Batch:
     none = np.zeros(s.d + 1, dtype=np.int64)
     only = Market(none[:0], none, none[:0], none[:1], none[:0], barred, 0)  # all of S, for nothing
     held = basket(only)
-    space.why[:] = UNREAD
+    clear_all(space)
     for j in S:
         space.why[j] = EXPLORED
     for m in range(len(state.kept.tau)):
@@ -126,11 +130,11 @@ def _select(
 ) -> tuple[int, bool]:
     # What memory m would keep; the money that is left, and whether there was too little of it.
     space = state.space
-    room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
-    threshold = s.thresholds[m]
+    threshold, room = s.thresholds[m], room_of(space, m)
     empty(shop, held)
     found = select_priced_into(state.kept, m, threshold, room, shop, held, money, rate)
     space.picked[m], space.noise[m], left, short = found
+    name_chosen(state, m)
     return left, short
 
 
@@ -217,7 +221,7 @@ def _keep(
         _adapt(state, space.noise[lead], limit, money, unspent, short)
     for q in range(1, memories):
         _select(s, state, order[q], shop, held, money, rate)
-    space.why[:] = UNREAD
+    clear_all(space)
     empty(shop, held)
     spent = 0
     if not fixed and not quiet:
@@ -252,8 +256,7 @@ def _displace(
     # Now and then a feature that exploring cannot pay for comes first, the most promising one.
     if not uniform(s.seed, number, _DEAR, 0) < DISPLACE / math.sqrt(number):
         return 0
-    score, first = state.space.score, -1
-    _sample(s, state, number, LONGEST_MEMORY, BOLD)
+    score, first = _sample(s, state, number, LONGEST_MEMORY, BOLD), -1
     for j in range(s.d):
         dear = aside < held.more[j] <= limit and not shop.barred[j]
         if dear and (first < 0 or score[j] > score[first]):
@@ -265,16 +268,31 @@ def _displace(
 
 
 @inner
-def _sample(s: Settings, state: State, number: int, m: int, optimism: float) -> None:
-    space = state.space
-    counts = state.kept.n[m, : s.d] * state.kept.scale[m]
-    found = Selection(
-        space.chosen[m], space.gains[m], space.r[m], space.D[m], space.noise[m], counts
-    )
-    sampled_gains(s.seed, 2 * number, found, state.values.reads, optimism, space.score)
-    for j in range(s.d):
-        if not space.score[j] >= 0.0:
-            space.score[j] = 0.0  # sums that are no sums, from a file
+def _sample(s: Settings, state: State, number: int, m: int, optimism: float) -> Floats:
+    # What each feature promises; -1 for those that are not looked at, where they are too many.
+    score = np.full(s.d, -1.0)
+    if s.seats == s.d:
+        judge_all(s, state, 2 * number, m, optimism, score)
+        return score
+    for i in range(draw_candidates(s, state, number)):
+        j = state.space.candidates[i]
+        score[j] = promise(s, state, 2 * number, m, j, optimism)
+    for i in range(s.width):
+        j = unread_at(s, state, i)
+        if j >= 0:
+            score[j] = NEVER * (2.0 - i / s.width)
+    return score
+
+
+@inner
+def _walk_on(s: Settings, state: State) -> None:
+    # Past what came up to be read for the first time: the last that was bought, or known before.
+    far = 1
+    for i in range(s.width):
+        j = unread_at(s, state, i)
+        if j < 0 or state.space.why[j] != UNREAD:
+            far = i + 1
+    state.walk[ONLY] = (state.walk[ONLY] + far) % s.d
 
 
 @inner
@@ -283,16 +301,16 @@ def _explore(
 ) -> None:
     # All that is left goes to what promises most beyond its price, what was never read first.
     space, rate = state.space, state.rate[ONLY]
-    _sample(s, state, number, m, s.optimism)
+    scores = _sample(s, state, number, m, s.optimism)
     for j in range(s.d):
         if space.why[j] != UNREAD or shop.barred[j]:
-            space.score[j] = -np.inf
+            scores[j] = -np.inf
     while True:
         best, v = -np.inf, -1
         for j in range(s.d):
-            if space.score[j] > best:  # a price only takes from it, and few get past here
+            if scores[j] > best:  # a price only takes from it, and few get past here
                 more = held.more[j]
-                score = space.score[j] - rate * more
+                score = scores[j] - rate * more
                 if score > best and 0 < more <= left and space.why[j] == UNREAD:
                     v, best = j, score
         if v < 0:
@@ -307,8 +325,7 @@ def _explore_if_worth(
 ) -> None:
     # What might gain more than it costs; of an item that several need, what all of them might.
     space, shop, rate, m = state.space, till.shop, till.rate, LONGEST_MEMORY
-    _sample(s, state, number, m, OPTIMISM)
-    score, noise = space.score, space.noise[m]
+    score, noise = _sample(s, state, number, m, OPTIMISM), space.noise[m]
     for j in range(s.d):
         if score[j] < NEVER:
             score[j] = min(score[j], noise)
@@ -321,13 +338,15 @@ def _explore_if_worth(
     for i in range(len(shop.units)):
         holders = shop.holder[shop.start[i] : shop.start[i + 1]]
         if not held.paid[i] and len(holders) > 1:
-            left -= _explore_panel(state, shop, held, rate, i, left)
+            left -= _explore_panel(state, score, shop, held, rate, i, left)
 
 
 @inner
-def _explore_panel(state: State, shop: Market, held: Basket, rate: float, i: int, left: int) -> int:
+def _explore_panel(
+    state: State, score: Floats, shop: Market, held: Basket, rate: float, i: int, left: int
+) -> int:
     # What is spent on an unpaid item and those of its members that might be worth their own price.
-    score, fee, spent = state.space.score, shop.units[i], 0
+    fee, spent = shop.units[i], 0
     surplus = -rate * fee
     for h in range(shop.start[i], shop.start[i + 1]):
         j = shop.holder[h]

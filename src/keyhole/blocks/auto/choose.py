@@ -15,7 +15,9 @@ from keyhole.blocks.auto.experts import (
     ON_NET,
     ON_NOTHING,
 )
+from keyhole.blocks.auto.explore import explore
 from keyhole.blocks.auto.layer import Layer, begin
+from keyhole.blocks.auto.selecting import clear, mark, seat, select_all
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -29,12 +31,10 @@ from keyhole.blocks.auto.state import (
 )
 from keyhole.blocks.draw.sorting import largest
 from keyhole.blocks.fit.ensemble import Start, start
-from keyhole.blocks.fit.forward import Room, Selection, select_into
-from keyhole.blocks.fit.optimism import sampled_gains
 from keyhole.blocks.greedy.experts_kernels import draw_shared, shared_weights
 from keyhole.blocks.greedy.odds import chance, draw_by
 from keyhole.blocks.jit.decorators import inner, kernel
-from keyhole.blocks.sums.memories import Memories
+from keyhole.blocks.sums.memories import COUNT, SQUARE, Memories
 from keyhole.blocks.sums.running import centre, spread
 from keyhole.problem import Floats, Indices
 
@@ -79,24 +79,16 @@ def _keep(s: Settings, state: State, most: int) -> None:
     space, memories = state.space, len(state.kept.tau)
     order = np.empty(memories, dtype=np.int64)
     largest(-state.mixture.recent[s.experts.judges], order)
-    for m in range(memories):
-        room = Room(space.chosen[m], space.gains[m], space.r[m], space.D[m], space.L, space.ready)
-        picked, noise = select_into(state.kept, m, most, s.thresholds[m], room)
-        space.picked[m], space.noise[m] = picked, noise
-    space.why[:] = UNREAD
-    held = 0
+    select_all(s, state, most)
+    clear(space)
     if most > s.pool:  # nothing else needs the room: the leader comes first altogether
-        held = space.picked[order[0]]
-        for rank in range(held):
-            space.why[space.chosen[order[0], rank]] = KEPT
+        for rank in range(space.picked[order[0]]):
+            mark(space, space.chosen[order[0], rank], KEPT)
     for rank in range(most):
         for q in range(memories):
             m = order[q]
-            if rank < space.picked[m] and held < most:
-                j = space.chosen[m, rank]
-                if space.why[j] == UNREAD:
-                    space.why[j] = KEPT
-                    held += 1
+            if rank < space.picked[m] and space.many[0] < most:
+                mark(space, space.chosen[m, rank], KEPT)
 
 
 @inner
@@ -120,31 +112,6 @@ def _filled(s: Settings, played: int) -> float:
 
 
 @inner
-def _explore(s: Settings, state: State, number: int, lead: int, free: int) -> None:
-    space = state.space
-    for half in range(2):
-        m = LONGEST_MEMORY if half == 0 else lead
-        many = free // 2 if half == 0 else free - free // 2
-        if many == 0:
-            continue
-        counts = state.kept.n[m, : s.d] * state.kept.scale[m]
-        found = Selection(
-            space.chosen[m], space.gains[m], space.r[m], space.D[m], space.noise[m], counts
-        )
-        key = 2 * number + half
-        sampled_gains(s.seed, key, found, state.values.reads, s.optimism, space.score)
-        for j in range(s.d):
-            if space.why[j] != UNREAD:
-                space.score[j] = -1.0
-            elif not space.score[j] >= 0.0:
-                space.score[j] = 0.0  # sums that are no sums, from a file
-        out = np.empty(many, dtype=np.int64)
-        largest(space.score, out)
-        for i in range(many):
-            space.why[out[i]] = EXPLORED
-
-
-@inner
 def _may_keep(s: Settings, state: State, number: int) -> int:
     # What may be kept at most. Who has studied rows that were known in full knows every feature:
     # net and exploration, which look out for changes, then have one batch of LOOK_OUT.
@@ -164,18 +131,10 @@ def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) ->
     if s.slots > 0 and most <= s.pool:
         net, played = _cast_net(s, state, batch, number)
         for i in range(len(net)):
-            if space.why[net[i]] == UNREAD:
-                space.why[net[i]] = NET
-    free = s.width
-    for j in range(s.d):
-        if space.why[j] != UNREAD:
-            free -= 1
-    _explore(s, state, number, lead, free)
-    a = 0
-    for j in range(s.d):
-        if space.why[j] != UNREAD:
-            batch.S[a] = j
-            a += 1
+            mark(space, net[i], NET)
+    explore(s, state, number, lead)
+    batch.S[:] = np.sort(space.marked[: s.width])
+    seat(state, batch.S)
     _begin(state, batch)
     if len(net) > 0:
         _weigh(s, state, batch, net, played)
@@ -198,15 +157,16 @@ def reopen(s: Settings, state: State, batch: Batch, S: Indices) -> None:
     """A batch for a ticket whose own is closed: what it read is learnt, the net is not told."""
     _keep(s, state, s.pool)
     batch.S[:] = S
+    space = state.space
     for j in S:
-        if state.space.why[j] == UNREAD:
-            state.space.why[j] = EXPLORED
+        mark(space, j, EXPLORED)
     _begin(state, batch)
     _leave_net(batch)
-    for j in range(s.d):  # only what was read can be used
+    for i in range(space.many[0]):  # only what was read can be used
+        j = space.marked[i]
         a = _place(S, j)
         if a == len(S) or S[a] != j:
-            state.space.why[j] = UNREAD
+            space.why[j] = UNREAD
     lead = leader(s.experts.judges, state.mixture.recent)
     _start_runs(s, state, batch, lead, s.pool, state.space.square)
 
@@ -258,7 +218,7 @@ def _start_runs(
     s: Settings, state: State, batch: Batch, lead: int, pool: int, square: Floats
 ) -> None:
     kept, runs, space, experts, S = state.kept, batch.runs, state.space, s.experts, batch.S
-    typical, b = _typical_sizes(kept, S), len(S)
+    typical, b = _typical_sizes(kept, S), len(S)  # peaks by place are those of the batch
     features = np.empty(b + 1, dtype=np.int64)
     features[:b] = S
     features[b] = s.d
@@ -282,18 +242,23 @@ def _start_runs(
             place[v] = b
             v += 1
         runs.size[e] = v
-        sizes = state.peaks if experts.by_peak[e] else typical
+        sizes = batch.peak if experts.by_peak[e] else typical
         start(runs, e, features, kept, Start(m, sizes, experts.ridge[e]), square)
 
 
 @inner
 def _typical_sizes(kept: Memories, S: Indices) -> Floats:
-    # The root mean square of the features S; 0 elsewhere, and where nothing was read.
-    n, G = kept.n[LONGEST_MEMORY], kept.G[LONGEST_MEMORY]
-    sizes = np.zeros(len(n))
-    for j in S:
-        if n[j] > 0.0:
-            sizes[j] = math.sqrt(G[j, j] / n[j])
+    # The root mean square of each of the features S; 0 where nothing was read.
+    n, G, rest = kept.n[LONGEST_MEMORY], kept.G[LONGEST_MEMORY], kept.rest[LONGEST_MEMORY]
+    sizes = np.zeros(len(S))
+    for i in range(len(S)):
+        a = kept.seat[S[i]]
+        if a >= 0:
+            square, count = G[a, a], n[a]
+        else:
+            square, count = rest[S[i], SQUARE], rest[S[i], COUNT]
+        if count > 0.0:
+            sizes[i] = math.sqrt(square / count)
     return sizes
 
 

@@ -20,6 +20,7 @@ from keyhole.problem import (
     whole_number,
 )
 
+ACTIVE, PER_READ = 256, 8  # features whose pairs are known: at least, and for each that is read
 FARTHEST = 100.0  # a kink: predictions are never so far out, and squares must not overflow
 
 
@@ -69,6 +70,9 @@ class AutoParts:
         they are.
     layer_memory
         How many rounds the last layer looks back.
+    active
+        How many features the memories know pairs of: what is chosen and played is chosen among
+        them. At least as many as are read. None: eight times as many as are read, at least 256.
 
     Examples
     --------
@@ -95,10 +99,11 @@ class AutoParts:
     bold: float = 0.9
     kinks: tuple[float, ...] | None = (-1.2, -0.4, 0.4, 1.2)
     layer_memory: float = 2000.0
+    active: int | None = None
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {"taus": _taus(self.taus), "experts": _kinds(self.experts)}
-        for name, least in (("pool", 1), ("slots", 0), ("net", 0)):
+        for name, least in (("pool", 1), ("slots", 0), ("net", 0), ("active", 1)):
             given = getattr(self, name)
             checked[name] = None if given is None else whole_number(name, given, least)
         for name, floor in (("threshold", 0.0), ("bolder", -math.inf), ("optimism", 0.0)):
@@ -120,7 +125,26 @@ class AutoParts:
         """About how many bytes the memories, a batch and the last layer take."""
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
-        return 8.0 * (len(self.taus) * (problem.d + 1.0) ** 2 + batch + 3.0 * layer**2)
+        seats = self.seats(problem)
+        singles = 4.0 * problem.d if seats < problem.d else 0.0
+        return 8.0 * (len(self.taus) * ((seats + 1.0) ** 2 + singles) + batch + 3.0 * layer**2)
+
+    def seats(self, problem: Problem) -> int:
+        """How many features the memories know pairs of; d if all of them.
+
+        >>> AutoParts().seats(Problem(d=20, k=2, budget=8))
+        20
+        >>> AutoParts().seats(Problem(d=100_000, k=4, budget=50))
+        400
+        """
+        width = problem.width
+        if self.active is None:
+            return min(problem.d, max(ACTIVE, PER_READ * width))
+        if self.active < width:
+            raise ProblemError(
+                f"active must be at least {width}, the features that are read, got {self.active}"
+            )
+        return min(problem.d, self.active)
 
     def sizes(self, problem: Problem) -> Sizes:
         """Who gets how much of a budget: what is given, and what follows from the rest.

@@ -14,6 +14,7 @@ from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
+from keyhole.blocks.auto.selecting import seat, select_all
 from keyhole.blocks.auto.state import (
     LONGEST_MEMORY,
     ONLY,
@@ -34,6 +35,7 @@ from keyhole.blocks.greedy.odds import renew
 from keyhole.blocks.jit.decorators import inner, kernel, part
 from keyhole.blocks.sums.memories import fold, forget, products
 from keyhole.blocks.sums.running import add, centre
+from keyhole.blocks.sums.seats import all_seated
 from keyhole.problem import Floats, Indices
 
 DOUBT = 256.0  # rounds after which history that misleads counts a third
@@ -78,7 +80,7 @@ def played_shares(s: Settings, state: State, batch: Batch, shares: Floats) -> No
             shares[e] += belief[i, e]
         m = memory[e]
         if m >= 0 and size[e] > 0:
-            n = kept.n[m, s.d] * kept.scale[m]
+            n = kept.n[m, -1] * kept.scale[m]
             shares[e] *= n / (n + size[e])
 
 
@@ -203,6 +205,9 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
         if late[judges[LONGEST_MEMORY]] > MISLED * late[judges[leader(judges, late)]]:
             # History that others predict much better without is forgotten.
             forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
+    if not all_seated(state.kept, batch.S):  # others came in between, with labels that are late
+        select_all(s, state, s.pool)
+        seat(state, batch.S)
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
     _note_model(s, state, batch)

@@ -16,6 +16,7 @@ from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
 from keyhole.blocks.auto.layer import Layer, layer
 from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
+from keyhole.blocks.draw.keyed import uniform
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.greedy.odds import Odds, odds
 from keyhole.blocks.jit.decorators import kernel
@@ -28,6 +29,10 @@ KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 UNREAD = -1
 ONLY = 0  # the place of the number in an array of length 1
 LONGEST_MEMORY = 0
+ALL = -1  # for `Space.many`: marks are not listed
+DRAWN = 256  # features that are looked at before a batch beside those with a seat, at least
+SHORT = 4  # rounds of a batch, as a rule, while the features are few times d / budget
+FIRST_READS = (1 << 20) + 3  # the purpose of the draw where the order of first reads begins
 
 
 class Settings(NamedTuple):
@@ -36,7 +41,9 @@ class Settings(NamedTuple):
     `width`: features read at most, and without prices always; `pool`: features kept at most;
     `slots`: those the safety net plays (0: no net); `net`: those it reads; `thresholds`:
     the standard errors that make a feature significant, by memory; `past`: whether the last layer
-    looks at it; `fade`: what its sums keep per round. The rest is as in `AutoParts`.
+    looks at it; `fade`: what its sums keep per round. `seats`: features whose pairs are kept; where
+    those are not all, `drawn` are looked at beside them, and the order in which features are first
+    read is first, first + stride, first + 2 stride, ..., modulo d. The rest is as in `AutoParts`.
     """
 
     d: int
@@ -56,6 +63,10 @@ class Settings(NamedTuple):
     experts: ExpertTable
     past: bool
     fade: float
+    seats: int
+    drawn: int
+    first: int
+    stride: int
 
 
 def settings(
@@ -68,6 +79,9 @@ def settings(
     chose wrongly would take the place of something better.
     """
     pool, slots, net, threshold = parts.sizes(problem)
+    d, seats, growth = problem.d, parts.seats(problem), parts.growth
+    if seats < d:
+        growth = max(growth, SHORT * d // problem.width)
     cautious = proper or pool < 2 * problem.k
     thresholds = [
         threshold if cautious or tau == math.inf else threshold - parts.bolder for tau in parts.taus
@@ -84,13 +98,27 @@ def settings(
         parts.far,
         parts.shortest,
         parts.longest,
-        min(parts.growth, 1 << 62),  # no game gets there, and compiled code takes no more
+        min(growth, 1 << 62),  # no game gets there, and compiled code takes no more
         proper,
         np.uint64(seed),
         table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),
         past,
         math.exp(-1.0 / parts.layer_memory),
+        seats,
+        max(DRAWN, math.isqrt(d)) if seats < d else 0,
+        int(uniform(np.uint64(seed), 0, FIRST_READS, 0) * d),
+        _stride(d),
     )
+
+
+def _stride(d: int) -> int:
+    """A number without a common divisor with d, near a golden section of it: neighbours in the
+    order of first + i stride (modulo d) are far apart, and each feature comes once.
+    """
+    stride = max(1, round(0.6180339887498949 * d))
+    while math.gcd(stride, d) > 1:
+        stride += 1
+    return stride
 
 
 class Net(NamedTuple):
@@ -105,11 +133,14 @@ class Space(NamedTuple):
     """Room to work in. Nothing here outlives a call but `odds`, which follow from the net's sums.
 
     `picked[m]` features, `chosen[m]` in order, are what memory m finds significant; `r`, `D`,
-    `noise`, `gains` are those of `Selection`. `why`: KEPT, NET, EXPLORED or UNREAD, by feature.
+    `noise`, `gains` are those of `Selection`, by seat. `why`: KEPT, NET, EXPLORED or UNREAD, by
+    feature; `marked` lists the first `many` features that are not UNREAD, and others may be if
+    `many` is ALL. `candidates`: what may be explored, where that is not everything; `score`: what
+    each of them promises, or with prices each feature.
     """
 
-    L: Floats  # width + 3 x d
-    r: Floats  # memory x d
+    L: Floats  # width + 3 x seats
+    r: Floats  # memory x seats
     D: Floats
     noise: Floats
     chosen: Indices  # memory x width
@@ -117,6 +148,9 @@ class Space(NamedTuple):
     picked: Indices
     ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
     why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+    marked: Indices
+    many: Indices
+    candidates: Indices
     score: Floats
     odds: Odds  # of the net
     square: Floats  # places x places
@@ -126,7 +160,8 @@ class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
-    the rounds in which each feature was in the model, and last all rounds that were counted. With
+    the rounds in which each feature was in the model, and last all rounds that were counted.
+    `walk`: how far features have come up to be read for the first time, see `explore.py`. With
     prices, `rate`: the gain in mean squared error that one unit of money must bring, and `purse`:
     the units that are left.
 
@@ -142,6 +177,7 @@ class State(NamedTuple):
     studied: Indices
     lead: Annotated[Indices, Holds(shape=(2,))]
     played: Indices
+    walk: Annotated[Indices, Holds(below="d")]
     rate: Annotated[Floats, AT_LEAST_0]
     purse: Indices
     space: Space
@@ -188,25 +224,28 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     """Nothing learnt yet."""
     m, d, room = len(parts.taus), s.d, s.width + 1
     space = Space(
-        np.empty((s.width + 3, d)),
-        np.empty((m, d)),
-        np.empty((m, d)),
-        np.empty(m),
+        np.empty((s.width + 3, s.seats)),
+        np.zeros((m, s.seats)),
+        np.zeros((m, s.seats)),
+        np.zeros(m),
         np.empty((m, s.width), dtype=np.int64),
         np.empty((m, s.width)),
-        np.empty(m, dtype=np.int64),
-        np.empty(d, dtype=np.bool_),
-        np.empty(d, dtype=np.int8),
-        np.empty(d),
+        np.zeros(m, dtype=np.int64),
+        np.empty(s.seats, dtype=np.bool_),
+        np.full(d, UNREAD, dtype=np.int8),
+        np.empty(2 * s.width, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.empty(s.seats + s.drawn, dtype=np.int64),
+        np.empty(s.seats + s.drawn),
         odds(s.slots, d),
         np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
-    learnt = memories(d, parts.taus), running(d), running(1), np.zeros(d), mixture, net
+    learnt = memories(d, parts.taus, s.seats), running(d), running(1), np.zeros(d), mixture, net
     one, two, many = (np.zeros(length, dtype=np.int64) for length in (1, 2, d + 1))
-    beside = one, two, many
+    beside = one, two, many, np.zeros(1, dtype=np.int64)
     return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
 
 

@@ -45,7 +45,8 @@ class Valued(NamedTuple):
 def valued(s: Settings, state: State, lead: int, name: Name, cost: Cost | None = None) -> Valued:
     """By the sums of the leading memory, or of the longest while that one has none."""
     source = lead if state.kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
-    found = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
+    seats = select(state.kept, source, s.pool, float(s.thresholds[source])).chosen
+    found = state.kept.who[seats]
     chosen = often_read(state.kept, source, found)
     fit = joint_fit(state.kept, source, chosen, state.peaks, reach(state))
     others = beyond(state.kept, source, chosen, state.peaks, fit)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.blocks.sums.memories import Memories
+from keyhole.blocks.sums.seats import gathered, read_counts
 from keyhole.problem import Floats, Indices
 
 TINY = 1e-9  # the least eigenvalue of correlations, and the least part of a value that varies
@@ -88,7 +89,7 @@ def often_read(kept: Memories, memory: int, features: Indices) -> Indices:
     """
     V = np.asarray(features, dtype=np.int64)
     while len(V):
-        rounds = effective_rounds(kept, memory, kept.n[memory, V])
+        rounds = effective_rounds(kept, memory, read_counts(kept, memory)[V])
         if rounds.min() >= 2.0 * (len(V) + 2.0):
             break
         V = np.delete(V, int(rounds.argmin()))
@@ -120,23 +121,23 @@ def _correlations(
     kept: Memories, memory: int, V: Indices
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """R, r, the standard deviations (the label's last), reads and common reads (not scaled)."""
-    G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
+    (G, c), n = gathered(kept, memory, V), read_counts(kept, memory)
     m, total, reads = len(V), max(float(n[-1]), 1e-300), np.maximum(n[V], 1e-300)
     pairs = common_reads(n, V, reads)
     np.fill_diagonal(pairs, reads)
-    level, mean = float(c[-1]) / total, G[-1, V] / reads
+    level, mean = float(c[-1]) / total, G[-1, :m] / reads
     S = np.zeros((m + 1, m + 1))
-    S[:m, :m] = G[np.ix_(V, V)] / pairs - np.outer(mean, mean)
+    S[:m, :m] = G[:m, :m] / pairs - np.outer(mean, mean)
     # A correlation beyond 1: these two were read together more often than that, as the members of
     # a panel are. In every round that read the rarer one, then.
     size = np.sqrt(np.maximum(np.diag(S)[:m], 0.0))
     beyond = np.abs(S[:m, :m]) > np.outer(size, size) * (1.0 + TINY)
     if beyond.any():
         pairs = np.where(beyond, np.minimum.outer(reads, reads), pairs)
-        S[:m, :m] = G[np.ix_(V, V)] / pairs - np.outer(mean, mean)
-    S[m, :m] = S[:m, m] = c[V] / reads - mean * level
+        S[:m, :m] = G[:m, :m] / pairs - np.outer(mean, mean)
+    S[m, :m] = S[:m, m] = c[:m] / reads - mean * level
     S[m, m] = float(kept.yy[memory]) / total - level * level
-    square = np.append(G[V, V] / reads, float(kept.yy[memory]) / total)
+    square = np.append(np.diag(G)[:m] / reads, float(kept.yy[memory]) / total)
     varies = np.diag(S) > TINY * TINY * square
     spread = np.where(varies, np.sqrt(np.maximum(np.diag(S), 1e-300)), 1.0)
     A = np.where(np.outer(varies, varies), S / np.outer(spread, spread), 0.0)

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel, part
-from keyhole.blocks.sums.memories import Memories
+from keyhole.blocks.jit.decorators import inner, kernel, part
+from keyhole.blocks.sums.memories import LEVEL, PRODUCT, SQUARE, Memories
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
 
@@ -75,8 +75,8 @@ def invert(A: Floats) -> None:
 class Start(NamedTuple):
     """What a run starts from: the number of a memory (below 0: nothing) and a ridge.
 
-    The ridge counts examples that show a feature at its size, and 1 round of the constant. A
-    feature of size 0, whose units are unknown, keeps the weight 0.
+    The ridge counts examples that show a feature at its size, by its place in x, and 1 round of the
+    constant. A feature of size 0, whose units are unknown, keeps the weight 0.
     """
 
     memory: int
@@ -90,25 +90,53 @@ def start(
 ) -> None:
     """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
 
-    room: v x v.
+    What rests has no products in pairs: they count as 0. room: v x v.
     """
     memory, sizes, ridge = origin
-    v, d = runs.size[e], kept.c.shape[1] - 1
-    A, unit, b = room[:v, :v], np.empty(v), np.zeros(v)
+    v, d = runs.size[e], len(kept.seat)
+    A, unit, b, seats = room[:v, :v], np.empty(v), np.zeros(v), np.empty(v, dtype=np.int64)
     source = max(memory, 0)
     G, scale = kept.G[source], kept.scale[source]
     for i in range(v):
-        f = features[runs.place[e, i]]
-        size = sizes[f] if f < d else 1.0
+        a = runs.place[e, i]
+        f = features[a]
+        seats[i] = kept.seat[f] if f < d else len(kept.who)
+        size = sizes[a] if f < d else 1.0
         unit[i] = 1.0 / size if size > 0.0 else 0.0
         for j in range(i + 1):
             A[i, j] = 0.0
-            if memory >= 0:
-                A[i, j] = G[f, features[runs.place[e, j]]] * scale * unit[i] * unit[j]
-        A[i, i] += 1.0 if f == d else ridge
-        if memory >= 0:
-            b[i] = kept.c[source, f] * scale * unit[i]
+            if memory >= 0 and seats[i] >= 0 and seats[j] >= 0:
+                A[i, j] = G[seats[i], seats[j]] * scale * unit[i] * unit[j]
+        if memory >= 0 and seats[i] >= 0:
+            b[i] = kept.c[source, seats[i]] * scale * unit[i]
+    if memory >= 0:
+        _start_resting(kept, source, seats, features[runs.place[e, :v]], unit, A, b)
+    for i in range(v):
+        A[i, i] += 1.0 if seats[i] == len(kept.who) else ridge
     start_from(runs, e, A, b, unit)
+
+
+@inner
+def _start_resting(
+    kept: Memories,
+    source: int,
+    seats: Indices,
+    features: Indices,
+    unit: Floats,
+    A: Floats,
+    b: Floats,
+) -> None:
+    # The sums of features that rest: their own, and with the constant. Of A the lower triangle.
+    scale = kept.scale[source]
+    for i in range(len(seats)):
+        if seats[i] >= 0:
+            continue
+        sums = kept.rest[source, features[i]]
+        A[i, i] = sums[SQUARE] * scale * unit[i] * unit[i]
+        b[i] = sums[PRODUCT] * scale * unit[i]
+        for j in range(len(seats)):
+            if seats[j] == len(kept.who):
+                A[max(i, j), min(i, j)] = sums[LEVEL] * scale * unit[i] * unit[j]
 
 
 @kernel

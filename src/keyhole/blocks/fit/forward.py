@@ -17,7 +17,7 @@ NEW = 0.05  # one of which less than this share is new, given those chosen, adds
 
 
 class Selection(NamedTuple):
-    """What forward selection chose, in order, and what it thinks of everything else.
+    """What forward selection chose, in order, and what it thinks of everything else, by seat.
 
     In units in which every feature has mean square 1, and given the chosen features and the
     constant: `r` is the mean product of each feature with what is left of the label, `D` the mean
@@ -36,7 +36,7 @@ class Selection(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where forward selection writes: see `Selection`. L (most + 3 x d), `ready`: workspace."""
+    """Where forward selection writes: see `Selection`. L (most + 3 x seats), `ready`: workspace."""
 
     chosen: Indices
     gains: Floats
@@ -47,12 +47,13 @@ class Room(NamedTuple):
 
 
 def select(kept: Memories, memory: int, most: int, threshold: float) -> Selection:
-    """Choose greedily at most `most` features that are significant.
+    """Choose greedily at most `most` features that are significant, of those that have a seat.
 
     Feature j is significant if |r_j| exceeds `threshold` standard errors sqrt(noise D_j / n_j) and
     it was read at least 4 times; the one with the largest
     (|r_j| - threshold sqrt(noise D_j/n_j))^2 / D_j comes next. One that is to 95 % a combination
-    of those before it is passed over. The constant is projected out first.
+    of those before it is passed over. The constant is projected out first. Features go by the
+    numbers of their seats.
 
     >>> from keyhole.blocks.sums.memories import memories, remember
     >>> rng = np.random.default_rng(0)

@@ -6,12 +6,42 @@ import math
 
 from keyhole.blocks.draw.keyed import Seed, words
 from keyhole.blocks.fit.forward import NEW, Selection
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats
 
 PURPOSE = 1 << 20  # keeps these draws apart from those of experts (2 i, 2 i + 1)
 NEVER = 1e300  # the score of a feature that was never read, times 1 to 2
 _UNIT = 1.0 / 4294967296.0
+
+
+@inner
+def _gain(r: float, D: float, noise: float, count: float, optimism: float, normal: float) -> float:
+    # The gain of a feature some values of which arrived.
+    g = optimism * normal
+    if D <= 0.0 and r == 0.0 and count > 0.0:  # constant so far
+        return noise * (normal * normal + g * g) / count
+    if D <= NEW or count <= 0.0:
+        return 0.0
+    optimistic = r + math.sqrt(noise * D / count) * g
+    return optimistic * optimistic / D
+
+
+@kernel
+def sampled_gain(
+    seed: Seed, round: int, j: int, sums: tuple[float, float, float], noise: float, optimism: float
+) -> float:
+    """What `sampled_gains` writes for feature j with the sums r, D and count, if it was ever read.
+
+    >>> sampled_gain(0, 1, 5, (0.5, 1.0, 9.0), 0.1, 0.0)
+    0.25
+    """
+    w0, w1, w2, w3 = words(seed, round, PURPOSE, j // 4)
+    if j % 4 >= 2:
+        w0, w1 = w2, w3
+    size = math.sqrt(-2.0 * math.log(1.0 - float(w0) * _UNIT))
+    angle = 2.0 * math.pi * float(w1) * _UNIT
+    normal = size * math.sin(angle) if j % 2 else size * math.cos(angle)
+    return _gain(sums[0], sums[1], noise, sums[2], optimism, normal)
 
 
 @kernel
@@ -55,13 +85,7 @@ def sampled_gains(
             j = 4 * block + i
             if j >= d:
                 break
-            g = optimism * normals[i]
             if reads[j] == 0.0:
                 score[j] = NEVER * (1.0 + uniforms[i] * _UNIT)
-            elif D[j] <= 0.0 and r[j] == 0.0 and counts[j] > 0.0:  # constant so far
-                score[j] = noise * (normals[i] * normals[i] + g * g) / counts[j]
-            elif D[j] <= NEW or counts[j] <= 0.0:
-                score[j] = 0.0
             else:
-                optimistic = r[j] + math.sqrt(noise * D[j] / counts[j]) * g
-                score[j] = optimistic * optimistic / D[j]
+                score[j] = _gain(r[j], D[j], noise, counts[j], optimism, normals[i])

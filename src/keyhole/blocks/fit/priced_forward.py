@@ -24,7 +24,7 @@ def select_priced_into(
     money: int,
     rate: float,
 ) -> tuple[int, float, int, bool]:
-    """Fill chosen, gains, r and D; how many were chosen, what is left of the label and the money.
+    """Fill chosen, gains, r and D, by seat; how many were chosen, what is left of label and money.
 
     Also whether a feature that `shop.limit` could pay for, and with a positive score, was left
     because the money did not reach.
@@ -41,18 +41,21 @@ def select_priced_into(
     the others are cheaper from there on.
     """
     r, D, L, ready = room.r, room.D, room.L, room.ready
-    scale, d, most = kept.scale[memory], len(r), len(room.chosen)
+    scale, most = kept.scale[memory], len(room.chosen)
     noise, second = prepare(kept, memory, most, room)
     if not second > 0.0:
         return 0, noise, money, False
-    rare, gain, size, short = L[most + 2], np.empty(d), 0, False
+    rare, gain, size, short = L[most + 2], np.zeros(len(kept.seat)), 0, False
     while True:
         v, best, short = -1, 0.0, False
         error = threshold * math.sqrt(noise / scale)
-        for j in range(d):
+        for a in range(len(r)):
+            j = kept.who[a]
+            if j < 0:
+                continue
             gain[j] = 0.0
-            if D[j] > NEW and r[j] * r[j] > error * error * rare[j] * rare[j] * D[j] and ready[j]:
-                excess = abs(r[j]) / math.sqrt(D[j]) - error * rare[j]
+            if D[a] > NEW and r[a] * r[a] > error * error * rare[a] * rare[a] * D[a] and ready[a]:
+                excess = abs(r[a]) / math.sqrt(D[a]) - error * rare[a]
                 score = excess * excess - rate * held.more[j]
                 if shop.barred[j]:
                     continue
@@ -66,7 +69,7 @@ def select_priced_into(
         if v < 0 or size == most:
             break
         money -= take(shop, held, v)
-        noise = project(kept, memory, most, room, size, v, noise, second)
+        noise = project(kept, memory, most, room, size, kept.seat[v], noise, second)
         size += 1
     return size, noise, money, short
 

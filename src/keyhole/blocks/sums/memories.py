@@ -1,4 +1,8 @@
-"""Memories: zero-imputed second moments of what was read, each forgetting at its own pace."""
+"""Memories: zero-imputed second moments of what was read, each forgetting at its own pace.
+
+Products of pairs are kept for an **active set** of features, those that have a seat; of all others,
+which rest, four sums each. Who has a seat is decided in `blocks/sums/seats.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,44 +16,62 @@ from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
+SQUARE, LEVEL, PRODUCT, COUNT = range(4)  # sums of a feature that rests
+
 
 class Memories(NamedTuple):
     """Sums over rounds of what was read, one set per memory; what was not read counts as 0.
 
     With z_t the centred values, 0 where feature j was not read in round t, and 1 in the last place
-    (the constant, index d): G = sum a_t z_t z_t', c = sum a_t y_t z_t, n_j = sum a_t [j was read],
+    (the constant): G = sum a_t z_t z_t', c = sum a_t y_t z_t, n_j = sum a_t [j was read],
     yy = sum a_t y_t^2, where a_t = exp(-age / tau). The arrays hold the sums divided by `scale`,
     one number per memory, so that forgetting costs O(1) a round.
 
-    All fields but `tau` are sums (times a common factor).
+    G, c and n are by seat, with the constant in the last place, and empty seats are 0. `who` is the
+    feature on each seat, -1 if it is empty; `seat` the seat of each feature, -1 if it rests. Of a
+    feature that rests `rest` has G_jj, its product with the constant, c_j and n_j; it is 0 for the
+    others. Where all features have a seat it is that of their number, for good, and `rest` has room
+    for none.
+
+    All fields but `tau`, `who` and `seat` are sums (times a common factor).
     """
 
-    G: Floats  # memory x (d + 1) x (d + 1), symmetric
-    c: Floats  # memory x (d + 1)
-    n: Annotated[Floats, AT_LEAST_0]  # memory x (d + 1)
+    G: Floats  # memory x (seats + 1) x (seats + 1), symmetric
+    c: Floats  # memory x (seats + 1)
+    n: Annotated[Floats, AT_LEAST_0]  # memory x (seats + 1)
     yy: Annotated[Floats, AT_LEAST_0]
     scale: Annotated[Floats, AT_LEAST_0]
     tau: Annotated[Floats, Holds(infinite=True, constant=True)]  # rounds, inf for ever
+    who: Annotated[Indices, Holds(least=-1, below="seat")]
+    seat: Annotated[Indices, Holds(least=-1, below="who")]
+    rest: Annotated[Floats, Holds(least=(0.0, -math.inf, -math.inf, 0.0))]  # memory x d x 4
 
 
-def memories(d: int, taus: Sequence[float]) -> Memories:
-    """Empty memories over d features and the constant.
+def memories(d: int, taus: Sequence[float], seats: int | None = None) -> Memories:
+    """Empty memories over d features and the constant; pairs of `seats` features, None: of all.
 
     >>> memories(3, [np.inf, 64.0]).G.shape
     (2, 4, 4)
+    >>> few = memories(1000, [np.inf, 64.0], seats=10)
+    >>> few.G.shape, few.rest.shape
+    ((2, 11, 11), (2, 1000, 4))
     """
     tau = np.array(taus, dtype=np.float64)
     if not (tau > 0.0).all():
         raise ProblemError(f"taus must be positive numbers of rounds, got {list(taus)}")
-    m = len(tau)
-    G = np.zeros((m, d + 1, d + 1))
-    return Memories(G, np.zeros((m, d + 1)), np.zeros((m, d + 1)), np.zeros(m), np.ones(m), tau)
+    m, many = len(tau), d if seats is None else min(seats, d)
+    G, c, n = np.zeros((m, many + 1, many + 1)), np.zeros((m, many + 1)), np.zeros((m, many + 1))
+    sums = G, c, n, np.zeros(m), np.ones(m), tau
+    if many == d:
+        return Memories(*sums, np.arange(d), np.arange(d), np.zeros((m, 0, 4)))
+    empty, resting = np.full(many, -1, dtype=np.int64), np.full(d, -1, dtype=np.int64)
+    return Memories(*sums, empty, resting, np.zeros((m, d, 4)))
 
 
 def remember(kept: Memories, features: Indices, values: Floats, labels: Floats) -> None:
     """Add rounds that all read the same features: centred values (rounds x features), labels.
 
-    NaN is absent: not read in that round.
+    NaN is absent: not read in that round. The features must have seats.
 
     >>> kept = memories(3, [np.inf, 2.0])
     >>> rows = np.array([[1.0, 2.0], [np.nan, 1.0]])
@@ -66,7 +88,7 @@ def remember(kept: Memories, features: Indices, values: Floats, labels: Floats) 
     fold(kept, features, G, c, count, yy, len(labels))
 
 
-_SMALL = 1e-60  # a scale below this is multiplied out: O(d^2), once in 138 tau rounds
+_SMALL = 1e-60  # a scale below this is multiplied out, once in 138 tau rounds
 
 
 @kernel
@@ -108,6 +130,7 @@ def forget(kept: Memories, i: int, share: float) -> float:
         for p in range(n.shape[1]):
             n[i, p] *= scale
         kept.yy[i] *= scale
+        kept.rest[i] *= scale
         scale = 1.0
     kept.scale[i] = scale
     return float(1.0 / scale)
@@ -120,34 +143,48 @@ def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: f
     z: centred values, 0 where absent, and 1 in the last place; seen: 1 where there is one.
     """
     more = forget(kept, i, share)
-    G, c, n = kept.G[i], kept.c[i], kept.n[i]
+    G, c, n, rest, seats = kept.G[i], kept.c[i], kept.n[i], kept.rest[i], len(kept.who)
     kept.yy[i] += y * y * more
-    for a in range(len(z)):
-        c[a] += z[a] * y * more
-        n[a] += seen[a] * more
-        if z[a] != 0.0:
+    there = np.zeros(seats + 1)
+    for a in range(seats + 1):
+        j = kept.who[a] if a < seats else len(z) - 1
+        if j >= 0:
+            there[a] = z[j]
+            c[a] += z[j] * y * more
+            n[a] += seen[j] * more
+    for a in range(seats + 1):
+        if there[a] != 0.0:
             row = G[a]
-            for b in range(len(z)):
-                row[b] += z[a] * z[b] * more  # in this order G stays symmetric to the bit
+            for b in range(seats + 1):
+                row[b] += there[a] * there[b] * more  # in this order G stays symmetric to the bit
+    for j in range(len(rest)):
+        if kept.seat[j] < 0:
+            rest[j, SQUARE] += z[j] * z[j] * more
+            rest[j, LEVEL] += z[j] * more
+            rest[j, PRODUCT] += z[j] * y * more
+            rest[j, COUNT] += seen[j] * more
 
 
 @kernel
 def fold(
     kept: Memories, features: Indices, G: Floats, c: Floats, count: Floats, yy: float, rows: int
 ) -> None:
-    """Let every memory forget `rows` rounds and add the products of a batch."""
-    m, d = len(features), kept.G.shape[1] - 1
+    """Let every memory forget `rows` rounds and add the products of a batch.
+
+    The features must have seats.
+    """
+    m, last = len(features), len(kept.who)
     for i in range(len(kept.tau)):
         more = forget(kept, i, math.exp(-rows / kept.tau[i]))
         kept.yy[i] += yy * more
         all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
         for a in range(m + 1):
-            v = features[a] if a < m else d
+            v = kept.seat[features[a]] if a < m else last
             all_c[v] += c[a] * more
             all_n[v] += count[a] * more
             all_G[v, v] += G[a, a] * more
             for b in range(a + 1, m + 1):
-                w = features[b] if b < m else d
+                w = kept.seat[features[b]] if b < m else last
                 product = G[a, b] * more
                 all_G[v, w] += product
                 all_G[w, v] += product

@@ -1,0 +1,53 @@
+"""AutoLearner on 10^3 to 10^6 features, beside the form with a seat for each of them.
+
+    python -m benchmarks.wide [--only time support regret] [--sizes 1000 10000 100000]
+                              [--support 10000] [--k 4] [--rho 0] [--seeds 16] [--rounds 2.0]
+                              [--tables FILE] [--results FILE] [--fresh]
+
+Columns are made when they are read, so no row of a million numbers is ever there but one of zeros.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from benchmarks.common.room import Part, parts_parser, run_parts
+from benchmarks.wide import parts, tables
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for and print it."""
+    parser = parts_parser("wide", __doc__)
+    add = parser.add_argument
+    add("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000], help="to be timed")
+    add("--support", type=int, nargs="*", default=[10_000], help="features to find k among")
+    add("--k", type=int, default=parts.K, help="features that matter")
+    add("--rho", type=float, default=0.0, help="correlation within blocks of ten features")
+    add("--seeds", type=int, default=16)
+    add("--rounds", type=float, default=4.0, help="times 20 d / budget: when searching ends")
+    add("--length", type=int, default=2**13, help="rounds of the streams of `regret`")
+    options = parser.parse_args(arguments)
+    if options.seeds < 1:
+        parser.error("--seeds must be at least 1")
+    timed = [(tuple(options.sizes), min(options.sizes, default=1_000))]
+    searches = [
+        (d, options.k, options.rho, seed, int(options.rounds * 20 * d / parts.BUDGET))
+        for d in options.support
+        for seed in range(options.seeds)
+    ]
+    games = [
+        (name, seed, options.length)
+        for name in parts.wide_streams()
+        for seed in range(options.seeds)
+    ]
+    known = {
+        "time": Part(lambda ask: ask(parts.run_time, timed, timed=True), tables.table_time),
+        "support": Part(lambda ask: ask(parts.run_support, searches), tables.table_support),
+        "regret": Part(lambda ask: ask(parts.run_regret, games), tables.table_regret),
+    }
+    return run_parts(parser, options, known)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Who has a seat: features that are read take the seats of those that promise least.
+
+A memory keeps products of pairs for the features that have a seat (`blocks/sums/memories.py`). One
+that leaves takes its own sums along; its products with others are gone, in both directions, so that
+G stays positive semidefinite.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyhole.blocks.draw.sorting import largest
+from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.sums.memories import COUNT, LEVEL, PRODUCT, SQUARE, Memories
+from keyhole.problem import Floats, Indices, StateError
+
+READ_NOW, CHOSEN = math.inf, 1e300  # strengths: such features stay
+
+
+class Known(NamedTuple):
+    """What the features are known for: r by memory and seat, and how strong each seat is."""
+
+    r: Floats
+    strength: Floats
+
+
+@kernel
+def all_seated(kept: Memories, S: Indices) -> bool:
+    """Whether all of these features have a seat."""
+    resting = 0
+    for j in S:
+        resting += kept.seat[j] < 0
+    return resting == 0
+
+
+@kernel
+def admit(kept: Memories, S: Indices, known: Known) -> None:
+    """Give the features S seats: empty ones first, then those of the least strength; ties: lower.
+
+    The features S keep the seats they have. `known.strength` is used up.
+
+    >>> from keyhole.blocks.sums.memories import memories
+    >>> kept = memories(5, [np.inf], seats=2)
+    >>> admit(kept, np.array([0, 2]), Known(np.zeros((1, 2)), np.zeros(2)))
+    >>> admit(kept, np.array([2, 4]), Known(np.zeros((1, 2)), np.array([9.0, 1.0])))
+    >>> kept.who.tolist(), kept.seat.tolist()
+    ([4, 2], [-1, -1, 1, -1, 0])
+    """
+    missing, strength = 0, known.strength
+    for a in range(len(kept.who)):
+        if kept.who[a] < 0:
+            strength[a] = -1.0
+    for j in S:
+        if kept.seat[j] < 0:
+            missing += 1
+        else:
+            strength[kept.seat[j]] = READ_NOW
+    weakest, q = np.empty(missing, dtype=np.int64), 0
+    largest(-strength, weakest)
+    for j in S:
+        if kept.seat[j] < 0:
+            a = weakest[q]
+            if kept.who[a] >= 0:
+                _leave(kept, a, known.r)
+            _sit_down(kept, a, j)
+            q += 1
+
+
+@inner
+def _leave(kept: Memories, a: int, r: Floats) -> None:
+    # c is what makes r, the product with what the chosen features leave of the label, what it was:
+    # the products with the chosen, which explained the rest of c, are lost.
+    j, last = kept.who[a], len(kept.who)
+    for i in range(len(kept.tau)):
+        G, c, n, total = kept.G[i], kept.c[i], kept.n[i], kept.n[i, last]
+        most = math.sqrt(kept.yy[i] / total) if total > 0.0 else 0.0
+        part = r[i, a] if abs(r[i, a]) <= most else math.copysign(most, r[i, a])
+        level = c[last] / total if total > 0.0 else 0.0
+        kept.rest[i, j, SQUARE] = max(G[a, a], 0.0)
+        kept.rest[i, j, LEVEL] = G[a, last]
+        kept.rest[i, j, PRODUCT] = (
+            part * math.sqrt(max(G[a, a], 0.0)) * math.sqrt(n[a]) + G[a, last] * level
+        )
+        kept.rest[i, j, COUNT] = n[a]
+        for b in range(last + 1):
+            G[a, b] = 0.0
+            G[b, a] = 0.0
+        c[a], n[a] = 0.0, 0.0
+    kept.seat[j], kept.who[a] = -1, -1
+
+
+@inner
+def _sit_down(kept: Memories, a: int, j: int) -> None:
+    last = len(kept.who)
+    for i in range(len(kept.tau)):
+        sums = kept.rest[i, j]
+        kept.G[i, a, a] = sums[SQUARE]
+        kept.G[i, a, last] = sums[LEVEL]
+        kept.G[i, last, a] = sums[LEVEL]
+        kept.c[i, a] = sums[PRODUCT]
+        kept.n[i, a] = sums[COUNT]
+        sums[:] = 0.0
+    kept.seat[j], kept.who[a] = a, j
+
+
+@kernel
+def resting(kept: Memories, memory: int, j: int) -> tuple[float, float, float]:
+    """r, D and reads of a feature that rests, as selection has them before anything is chosen."""
+    total = kept.n[memory, -1]
+    square, level, product, count = kept.rest[memory, j]
+    reads = count * kept.scale[memory]
+    if not (square > 0.0 and count > 0.0 and total > 0.0):
+        return 0.0, 0.0, reads
+    size = math.sqrt(square)
+    r = (product - level * kept.c[memory, -1] / total) / size / math.sqrt(count)
+    return r, 1.0 - level / size * (level / size) / total, reads
+
+
+def read_counts(kept: Memories, memory: int) -> Floats:
+    """n of every feature, and of the constant last; not scaled."""
+    everyone: Floats = kept.n[memory]
+    if not kept.rest.shape[1]:
+        return everyone
+    n = np.where(kept.seat >= 0, kept.n[memory, kept.seat], kept.rest[memory, :, COUNT])
+    counts: Floats = np.append(n, kept.n[memory, -1])
+    return counts
+
+
+def gathered(kept: Memories, memory: int, V: Indices) -> tuple[Floats, Floats]:
+    """G and c of the features V, and of the constant last; what rests has no products in pairs."""
+    seats = np.append(kept.seat[V], len(kept.who))
+    G, c = kept.G[memory][np.ix_(seats, seats)], kept.c[memory, seats]
+    away = np.flatnonzero(seats < 0)
+    if len(away):
+        sums = kept.rest[memory, V[away]]
+        G[away], G[:, away], c[away] = 0.0, 0.0, sums[:, PRODUCT]
+        G[away, away], G[away, -1], G[-1, away] = sums[:, SQUARE], sums[:, LEVEL], sums[:, LEVEL]
+    return G, c
+
+
+def by_feature(kept: Memories, values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers by seat as numbers by feature; 0 for those that rest."""
+    there = kept.who >= 0
+    out = np.zeros(len(kept.seat), dtype=values.dtype)
+    out[kept.who[there]] = values[there]
+    return out
+
+
+def refuse_odd_seats(kept: Memories) -> None:
+    """StateError unless `who` and `seat` say the same; where all have a seat, that of their number.
+
+    That their numbers are seats and features is proven before, by what the fields hold.
+    """
+    there = np.flatnonzero(kept.who >= 0)
+    same = len(there) == int((kept.seat >= 0).sum()) and (kept.seat[kept.who[there]] == there).all()
+    if not same or (not kept.rest.shape[1] and (kept.who != np.arange(len(kept.seat))).any()):
+        raise StateError("kept.who and kept.seat must say of the same features where they sit")

@@ -1,0 +1,163 @@
+"""The active set of AutoLearner by "The rules": who has a seat, what is looked at, who comes first.
+
+Sums stay (d + 1) x (d + 1) here: a pair of which one rests is 0. `bug` is a mistake to make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+import keyhole as kh
+from keyhole.blocks.draw.keyed import words
+from keyhole.blocks.draw.sampling import uniforms
+from keyhole.problem import Floats
+from tests.helpers.auto_pieces import Memory, Selection
+
+BUGS = (
+    "who leaves takes c along as it is",
+    "the strongest leave",
+    "pairs stay when one leaves",
+    "by the longest memory alone",
+    "what is looked at is drawn once",
+    "first reads do not come first",
+    "what rests is not looked at",
+    "batches grow as ever",
+    "what rests does not study",
+    "bad luck is not forgiven",
+)
+
+
+class ActiveSet:
+    """Seats, and the order in which features come up to be read for the first time."""
+
+    def __init__(self, problem: kh.Problem, parts: kh.AutoParts, seed: int, bug: str) -> None:
+        d, width = problem.d, problem.width
+        m = max(256, 8 * width) if parts.active is None else parts.active
+        self.d, self.width, self.seed, self.bug = d, width, seed, bug
+        self.whole = m >= d
+        self.who = [*range(d)] if self.whole else [-1] * m
+        self.drawn = max(256, math.isqrt(d))
+        stride = max(1, round(0.6180339887498949 * d))
+        while math.gcd(stride, d) > 1:
+            stride += 1
+        first = int(uniforms(seed, 0, 1, purpose=2**20 + 3)[0] * d)
+        self.order = [(first + i * stride) % d for i in range(d)]
+        self.walked = 0
+        self.growth = parts.growth
+        if not self.whole and bug != BUGS[7]:
+            self.growth = max(parts.growth, 4 * d // width)
+
+    @property
+    def there(self) -> np.ndarray:
+        """Which features have a seat."""
+        return np.isin(np.arange(self.d), self.who)
+
+    def admit(
+        self, read: list[int], memories: list[Memory], found: list[Selection], theirs: Sequence[int]
+    ) -> None:
+        """All that is read gets a seat. `theirs` are the learner's seats then: they break ties."""
+        strength = np.zeros(self.d)
+        pairs = list(zip(memories, found, strict=True))
+        for memory, one in pairs[:1] if self.bug == BUGS[3] else pairs:
+            for j in range(self.d):
+                if one.D[j] > 0.05 and one.noise > 0.0:
+                    square = one.r[j] ** 2 / one.D[j] * memory.n_j[j] / one.noise
+                    strength[j] = max(strength[j], square)
+        if self.bug == BUGS[1]:
+            strength = -strength
+        for one in found:
+            strength[one.chosen] = 1e300
+        strength[read] = math.inf
+        weakest = np.argsort(
+            [strength[j] if j >= 0 else -math.inf for j in self.who], kind="stable"
+        )
+        new = [j for j in read if j not in self.who]
+        after = self.who.copy()
+        for j, a in zip(new, weakest.tolist(), strict=False):
+            after[a] = j
+        mine, other = ([j for j in self.who if j not in some] for some in (after, theirs))
+        gone, theirs_gone = np.sort(strength[mine]), np.sort(strength[other])
+        if len(mine) == len(other) and np.allclose(gone, theirs_gone, rtol=1e-9, atol=0.0):
+            after = list(theirs)
+        for j in set(self.who) - set(after) - {-1}:
+            for memory, one in zip(memories, found, strict=True):
+                self._leave(memory, j, float(one.r[j]))
+        self.who = after
+        for memory in memories:
+            memory.there = self.there
+
+    def _leave(self, memory: Memory, j: int, r: float) -> None:
+        d = self.d
+        if memory.n > 0.0 and self.bug != BUGS[0]:
+            most = math.sqrt(memory.Y / memory.n)
+            r = min(max(r, -most), most)
+            size = math.sqrt(memory.G[j, j] * memory.n_j[j])
+            memory.c[j] = r * size + memory.G[j, d] * memory.c[d] / memory.n
+        if self.bug != BUGS[2]:
+            square, level = memory.G[j, j], memory.G[j, d]
+            memory.G[j] = memory.G[:, j] = 0.0
+            memory.G[j, j], memory.G[j, d], memory.G[d, j] = square, level, level
+
+    def unread(self, values: list[list[float]]) -> list[int]:
+        """The next `width` features that come up; -1 in place of those with values."""
+        places = [self.order[(self.walked + i) % self.d] for i in range(self.width)]
+        return [-1 if values[j] else j for j in places]
+
+    def first_reads(self, values: list[list[float]], read: list[int], free: int) -> list[int]:
+        """Features of which no value ever arrived that are explored now; they have come up then."""
+        found = list[int]()
+        if self.bug == BUGS[5]:
+            return found
+        steps = 0
+        for j in self.unread(values):
+            if len(found) == free:
+                break
+            steps += 1
+            found += [j] if j >= 0 and j not in read else []
+        self.walked += steps
+        return found
+
+    def walk_past(self, values: list[list[float]], read: Iterable[int]) -> None:
+        """With prices: past the last of them that was bought, or had values before."""
+        known, far = set(read), 1
+        for i, j in enumerate(self.unread(values)):
+            if j < 0 or j in known:
+                far = i + 1
+        self.walked += far
+
+    def looked_at(self, number: int) -> list[int]:
+        """Those with a seat, by seat, and others at random, as they are drawn."""
+        number = 1 if self.bug == BUGS[4] else number
+        some = [j for j in self.who if j >= 0]
+        if self.bug == BUGS[6]:
+            return some
+        for block in range((self.drawn + 3) // 4):
+            for word in words(np.uint64(self.seed), number, 2**20 + 2, block):
+                some.append(int(word) * self.d >> 32)
+        return [*dict.fromkeys(some)]
+
+    def likelier(
+        self, memory: Memory, found: Selection, k: int, values: list[list[float]]
+    ) -> Floats:
+        """The likelihood of what was read if 2 / k of the noise is gained, over that of nothing."""
+        score = np.zeros(self.d)
+        for j in range(self.d):
+            n, D = memory.n_j[j], found.D[j]
+            if values[j] and D > 0.05 and n > 0.0 and found.noise > 0.0:
+                size = math.sqrt(2.0 / k) * abs(found.r[j]) / math.sqrt(found.noise * D)
+                drift = 0.0 if self.bug == BUGS[9] else 1.0 / k
+                exponent = min(n * (size - drift), 600.0)
+                score[j] = math.exp(math.floor(2.0**20 * exponent + 0.5) / 2.0**20)
+        return score
+
+    def of_row(self, z: Floats) -> Floats:
+        """Products of a complete row: pairs of which one rests are 0."""
+        there = np.append(self.there, True)
+        G = np.outer(z, z) * np.outer(there, there)
+        if self.bug != BUGS[8]:
+            G[-1], G[:, -1] = z, z
+            np.fill_diagonal(G, z * z)
+        return G
