@@ -5,7 +5,8 @@
 Plays from this checkout, where numba compiles, and from a wheel if one is given (`pip wheel .
 --no-deps` makes it), each in a folder of its own where nothing has been compiled, with the packages
 of this environment. CPU seconds of the whole process, children included: of the first run, and the
-median and the worst of the later ones. Nothing is asserted but that all print the same.
+median and the worst of the later ones. Ways are measured in order in one folder: only the first
+of them begins with nothing compiled. Nothing is asserted but that all print the same.
 """
 
 from __future__ import annotations
