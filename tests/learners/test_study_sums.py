@@ -140,3 +140,27 @@ def test_kh_play_takes_sums_as_history() -> None:
     other.study(known)
     played = kh.play(one, ArrayStream(X, y), history=known)
     assert np.array_equal(played.predictions, kh.play(other, ArrayStream(X, y)).predictions)
+
+
+def test_seats_go_to_what_is_most_related_to_the_label() -> None:
+    """With fewer seats than features: pairs of those with a seat, sums of all the others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 12))
+    y = 3.0 * X[:, 7] - 2.0 * X[:, 4] + X[:, 10] + 0.1 * rng.standard_normal(400)
+    sums = kh.sums(ArrayStream(X, y))
+    few, all_of_them = (
+        kh.AutoLearner(kh.Problem(12, 3, 3), seed=0, parts=kh.AutoParts(active=active))
+        for active in (6, 12)
+    )
+    for learner in (few, all_of_them):
+        learner.study(sums)
+    kept, whole = few._state.kept, all_of_them._state.kept
+    assert {4, 7, 10} <= set(kept.who.tolist())
+    there = np.append(kept.who, 12)
+    assert np.array_equal(kept.G[0], whole.G[0][np.ix_(there, there)])
+    away = np.flatnonzero(kept.seat < 0)
+    assert len(away) == 6
+    assert np.array_equal(kept.rest[0, away, 2], whole.c[0, away])
+    assert np.array_equal(kept.rest[0, away, 0], np.diag(whole.G[0])[away])
+    assert not kept.rest[0, kept.who].any()
+    assert few.ask().features.tolist() == [4, 7, 10]

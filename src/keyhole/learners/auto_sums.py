@@ -9,6 +9,7 @@ from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, State
 from keyhole.blocks.sums.gram import Gram
 from keyhole.blocks.sums.memories import Memories
 from keyhole.blocks.sums.running import Running, centres
+from keyhole.blocks.sums.seats import Known, admit
 from keyhole.data_sums import DataSums
 from keyhole.problem import Floats
 
@@ -48,13 +49,31 @@ def remember_products(
 ) -> None:
     """Add products of centred rows, the constant in the last place, to one of the memories.
 
-    G = sum z z', c = sum z v, n the number of rows in which each has a value, yy = sum v^2.
+    G = sum z z', c = sum z v, n the number of rows in which each has a value, yy = sum v^2. Seats
+    that are empty are given to the features most strongly related to the label.
     """
-    more = 1.0 / kept.scale[memory]
-    kept.G[memory] += G * more
-    kept.c[memory] += c * more
-    kept.n[memory] += n * more
+    _fill_seats(kept, G, c)
+    more, there = 1.0 / kept.scale[memory], np.flatnonzero(kept.who >= 0)
+    seats, features = np.append(there, len(kept.who)), np.append(kept.who[there], len(kept.seat))
+    kept.G[memory][np.ix_(seats, seats)] += G[np.ix_(features, features)] * more
+    kept.c[memory, seats] += c[features] * more
+    kept.n[memory, seats] += n[features] * more
     kept.yy[memory] += yy * more
+    if kept.rest.shape[1]:
+        away = np.flatnonzero(kept.seat < 0)
+        sums = np.stack([np.diag(G), G[-1], c, n], axis=-1)  # as `Memories.rest` has them
+        kept.rest[memory, away] += sums[away] * more
+
+
+def _fill_seats(kept: Memories, G: Floats, c: Floats) -> None:
+    empty = int((kept.who < 0).sum())
+    if not empty:
+        return
+    square = np.diag(G)[:-1]
+    strength = np.where(kept.seat < 0, c[:-1] ** 2 / np.maximum(square, 1e-300), -1.0)
+    strongest = np.sort(np.argsort(-strength, kind="stable")[:empty])
+    nothing = Known(np.zeros((len(kept.tau), len(kept.who))), np.zeros(len(kept.who)))
+    admit(kept, strongest, nothing)
 
 
 def _add_running(seen: Running, gram: Gram, ends: tuple[float, float] | None) -> None:
