@@ -8,6 +8,7 @@ INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_pa
 
 LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: nouns, readers, programs, adapters, service, report, command line.
+# scikit-learn 1.6 knows the names of columns up to polars 1, and no array API with a scipy that old.
 SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py tests/test_theory.py \
   tests/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
   tests/adapters/test_sklearn.py tests/adapters/test_river.py tests/service/test_api.py \
@@ -35,8 +36,8 @@ test-lowest: .venv/ready  ## a cross-section of the tests with the lowest versio
 	mkdir -p build
 	$(BIN)/python -m tools.lowest > build/lowest.txt
 	$(PYTHON) -m venv .venv-lowest
-	$(LOWEST)/python -m pip install --quiet '.[all]' httpx hypothesis polars pytest --constraint build/lowest.txt
-	$(LOWEST)/python -m pytest -W default $(SMOKE)
+	$(LOWEST)/python -m pip install --quiet '.[all]' httpx hypothesis polars==1.0.0 pytest --constraint build/lowest.txt
+	$(LOWEST)/python -m pytest -W default $(SMOKE) --deselect tests/adapters/test_sklearn.py::test_the_contract_with_array_api
 
 docs: .venv/ready  ## the documentation as a site: build/docs/index.html; warnings and broken links are errors
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
