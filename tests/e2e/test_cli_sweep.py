@@ -140,3 +140,17 @@ def test_what_is_there_is_not_played_again(cli: Cli, tmp_path: Path) -> None:
     )
     assert piped.returncode == 2
     assert "standard input and --cluster" in piped.stderr
+    both = cli("compare", *ROUNDS, "--cluster", "tcp://127.0.0.1:1", "--jobs", 2)
+    assert (both.returncode, "--jobs 2 and --cluster" in both.stderr) == (2, True)
+
+
+def test_rows_that_are_read_otherwise_are_other_games(cli: Cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = "".join(f"{a:.3f},{b},{a + b:.3f}\n" for a, b in rng.integers(0, 9, (60, 2)) + 0.0)
+    (tmp_path / "a.csv").write_text("a,b,y\n" + lines)
+    line = ("compare", tmp_path / "a.csv", "-t", "y", "-l", "random", "-b", 1, "-k", 1, "-j", 1)
+    kept = tmp_path / "games.jsonl"
+    for missing, games in (((), 1), ((), 1), (("--missing", "3.0"), 2)):
+        done = cli(*line, "--seeds", 1, "--results", kept, *missing)
+        assert done.returncode == 0, done.stderr
+        assert len(kept.read_text().splitlines()) == games

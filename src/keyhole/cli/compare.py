@@ -160,7 +160,11 @@ def compare(
     )
     if game.cluster is not None:
         refuse_standard_input(file, past)
-    kept = KeptGames(game.results, source, history)
+        if game.jobs != -1:
+            raise ProblemError(
+                f"--jobs {game.jobs} and --cluster: a cluster has as many workers as it has"
+            )
+    kept = KeptGames(game.results, source, history, repr((file.target, reading)))
     size = capped(size, spending, source.shop)
     result: tournament.Tournament | sweep.Sweep
     sizes = None

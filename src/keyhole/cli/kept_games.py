@@ -20,14 +20,17 @@ from keyhole.version import __version__
 class KeptGames:
     """The games of a file, by all that they hang on: rows, learner, problem, seed, history, money.
 
-    Without a file nothing is kept.
+    `reading` says how the rows are read. Without a file nothing is kept.
     """
 
-    def __init__(self, path: str | None, source: Source, history: History | None) -> None:
+    def __init__(
+        self, path: str | None, source: Source, history: History | None, reading: str
+    ) -> None:
         self._file = None if path is None else _opened(path)
         self._about = {
             "keyhole": __version__,
             "stream": _identity(source.stream),
+            "reading": reading,
             "answers": str(source.answers),
             "history": None
             if history is None
