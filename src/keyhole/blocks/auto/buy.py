@@ -7,7 +7,12 @@ import math
 import numpy as np
 
 from keyhole.blocks.auto.choose import LOOK_OUT, fill, leader, note_leader
-from keyhole.blocks.auto.explore import draw_candidates, judge_all, promise, unread_at
+from keyhole.blocks.auto.explore import (
+    draw_candidates,
+    judge_all,
+    judge_candidates,
+    unread_at,
+)
 from keyhole.blocks.auto.layer import Layer, begin
 from keyhole.blocks.auto.selecting import clear_all, name_chosen, room_of, seat
 from keyhole.blocks.auto.state import (
@@ -274,9 +279,10 @@ def _sample(s: Settings, state: State, number: int, m: int, optimism: float) -> 
     if s.seats == s.d:
         judge_all(s, state, 2 * number, m, optimism, score)
         return score
-    for i in range(draw_candidates(s, state, number)):
-        j = state.space.candidates[i]
-        score[j] = promise(s, state, 2 * number, m, j, optimism)
+    some = state.space.score[: draw_candidates(s, state, number)]
+    judge_candidates(s, state, 2 * number, m, optimism, some)
+    for i in range(len(some)):
+        score[state.space.candidates[i]] = some[i]
     for i in range(s.width):
         j = unread_at(s, state, i)
         if j >= 0:

@@ -20,7 +20,7 @@ from keyhole.blocks.draw.sorting import largest
 from keyhole.blocks.fit.forward import NEW, Selection
 from keyhole.blocks.fit.optimism import PURPOSE, sampled_gain, sampled_gains
 from keyhole.blocks.jit.decorators import inner
-from keyhole.blocks.sums.seats import resting
+from keyhole.blocks.sums.memories import COUNT, LEVEL, PRODUCT, SQUARE
 from keyhole.problem import Floats
 
 HOPED = 2.0  # over k: the share of the noise that a feature worth finding gains
@@ -46,7 +46,7 @@ def explore(s: Settings, state: State, number: int, lead: int) -> None:
         if s.seats < s.d and half == 0:
             _weigh_candidates(s, state, score)
         elif s.seats < s.d:
-            _judge_candidates(s, state, 2 * number + half, m, score)
+            judge_candidates(s, state, 2 * number + half, m, s.optimism, score)
         else:
             judge_all(s, state, 2 * number + half, m, s.optimism, score)
         for i in range(count):
@@ -119,21 +119,42 @@ def draw_candidates(s: Settings, state: State, number: int) -> int:
 
 
 @inner
-def _sums(state: State, m: int, j: int) -> tuple[float, float, float]:
-    # r, D and reads of a feature in memory m, given what was chosen if it has a seat.
-    kept, space, a = state.kept, state.space, state.kept.seat[j]
-    if a >= 0:
-        return space.r[m, a], space.D[m, a], kept.n[m, a] * kept.scale[m]
-    return resting(kept, m, j)
+def _sums(state: State, m: int, count: int) -> Floats:
+    # r, D and reads of each candidate in memory m: given what was chosen if it has a seat, given
+    # the constant alone if it rests. One call for all: a state is long, and handing it on costs.
+    kept, candidates, sums = state.kept, state.space.candidates, np.zeros((count, 3))
+    seat, rest, n, scale = kept.seat, kept.rest[m], kept.n[m], kept.scale[m]
+    r, D, total = state.space.r[m], state.space.D[m], n[-1]
+    level = kept.c[m, -1] / total if total > 0.0 else 0.0
+    for i in range(count):
+        j = candidates[i]
+        a = seat[j]
+        if a >= 0:
+            sums[i, 0], sums[i, 1], sums[i, 2] = r[a], D[a], n[a] * scale
+            continue
+        square, reads = rest[j, SQUARE], rest[j, COUNT]
+        sums[i, 2] = reads * scale
+        if square > 0.0 and reads > 0.0 and total > 0.0:
+            size, along = math.sqrt(square), rest[j, LEVEL]
+            sums[i, 0] = (rest[j, PRODUCT] - along * level) / size / math.sqrt(reads)
+            sums[i, 1] = 1.0 - along / size * (along / size) / total
+    return sums
 
 
 @inner
-def promise(s: Settings, state: State, key: int, m: int, j: int, optimism: float) -> float:
-    """What feature j promises to memory m; 0 if no value of it ever arrived."""
-    if state.values.reads[j] == 0.0:
-        return 0.0
-    score = sampled_gain(s.seed, key, j, _sums(state, m, j), state.space.noise[m], optimism)
-    return score if score >= 0.0 else 0.0  # sums that are no sums, from a file
+def judge_candidates(
+    s: Settings, state: State, key: int, m: int, optimism: float, score: Floats
+) -> None:
+    """What each candidate promises to memory m; 0 if no value of it ever arrived."""
+    seed, noise, reads = s.seed, state.space.noise[m], state.values.reads
+    candidates, sums = state.space.candidates, _sums(state, m, len(score))
+    for i in range(len(score)):
+        j, score[i] = candidates[i], 0.0
+        if reads[j] > 0.0:
+            known = sums[i, 0], sums[i, 1], sums[i, 2]
+            gain = sampled_gain(seed, key, j, known, noise, optimism)
+            if gain >= 0.0:  # not for sums that are no sums, from a file
+                score[i] = gain
 
 
 @inner
@@ -141,19 +162,13 @@ def _weigh_candidates(s: Settings, state: State, score: Floats) -> None:
     # How much likelier what was read of a feature is if it gains HOPED / k of the noise than if it
     # gains nothing. By gains alone, one that had bad luck with its first reads would have to wait
     # until all others were read so often that they seem to gain less than it did.
-    noise, gain = state.space.noise[LONGEST_MEMORY], HOPED / s.k
+    noise, gain, arrived = state.space.noise[LONGEST_MEMORY], HOPED / s.k, state.values.reads
+    candidates, sums = state.space.candidates, _sums(state, LONGEST_MEMORY, len(score))
     for i in range(len(score)):
-        j, score[i] = state.space.candidates[i], 0.0
-        r, D, reads = _sums(state, LONGEST_MEMORY, j)
-        if D > NEW and reads > 0.0 and noise > 0.0 and state.values.reads[j] > 0.0:
+        score[i], r, D, reads = 0.0, sums[i, 0], sums[i, 1], sums[i, 2]
+        if D > NEW and reads > 0.0 and noise > 0.0 and arrived[candidates[i]] > 0.0:
             size = math.sqrt(gain) * abs(r) / math.sqrt(noise * D)
             # What is alike but for rounding is alike: after few rounds many features are.
             steps = np.floor(_STEPS * min(reads * (size - 0.5 * gain), 600.0) + 0.5)
             likelier = math.exp(steps / _STEPS)
             score[i] = likelier if likelier >= 0.0 else 0.0
-
-
-@inner
-def _judge_candidates(s: Settings, state: State, key: int, m: int, score: Floats) -> None:
-    for i in range(len(score)):
-        score[i] = promise(s, state, key, m, state.space.candidates[i], s.optimism)

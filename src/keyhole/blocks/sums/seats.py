@@ -107,19 +107,6 @@ def _sit_down(kept: Memories, a: int, j: int) -> None:
     kept.seat[j], kept.who[a] = a, j
 
 
-@kernel
-def resting(kept: Memories, memory: int, j: int) -> tuple[float, float, float]:
-    """r, D and reads of a feature that rests, as selection has them before anything is chosen."""
-    total = kept.n[memory, -1]
-    square, level, product, count = kept.rest[memory, j]
-    reads = count * kept.scale[memory]
-    if not (square > 0.0 and count > 0.0 and total > 0.0):
-        return 0.0, 0.0, reads
-    size = math.sqrt(square)
-    r = (product - level * kept.c[memory, -1] / total) / size / math.sqrt(count)
-    return r, 1.0 - level / size * (level / size) / total, reads
-
-
 def read_counts(kept: Memories, memory: int) -> Floats:
     """n of every feature, and of the constant last; not scaled."""
     everyone: Floats = kept.n[memory]
