@@ -32,7 +32,7 @@ def _bounds(pyproject: Path) -> Iterator[tuple[str, str]]:
     for line in wanted:
         if line.startswith("keyhole["):
             continue
-        found = BOUND.fullmatch(line)
+        found = BOUND.fullmatch(line.partition(";")[0].strip())
         if found is None:
             raise SystemExit(f"{line!r} in {pyproject.name} has no lower bound: name>=version")
         yield found["name"], found["version"]
