@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from keyhole.blocks.sums.column_sums import ColumnFacts
 from keyhole.blocks.sums.redundancy import Dependence
 from keyhole.blocks.sums.second_moments import SecondMoments
-from keyhole.diagnosis.page import Finding, listed, plural
+from keyhole.diagnosis.page import Finding, count, listed
+from keyhole.display import counted
 from keyhole.problem import Floats, Problem
 
 ALIKE = 0.95  # correlation from which two features are hard to tell apart
@@ -97,7 +98,7 @@ def _alike(facts: Facts, parts: Dependence) -> list[Finding]:
     ]
     features = sorted({int(kept[p]) for p in np.concatenate([i[order], j[order]])})
     what = (
-        f"With a correlation of {ALIKE} or more: {plural(len(order), 'pair')}, first "
+        f"With a correlation of {ALIKE} or more: {counted(len(order), 'pair')}, first "
         f"{listed(first, 3)}. Learners find one or the other: judge by loss, not by which columns "
         "were found."
     )
@@ -117,7 +118,7 @@ def _ranges(facts: Facts) -> list[Finding]:
         if len(off):
             why.append(f"means more than a standard deviation from 0: {len(off)}")
         if unlike:
-            why.append(f"standard deviations go from {sd[alive].min():.2g} to {sd.max():.2g}")
+            why.append(f"standard deviations go from {count(sd[alive].min())} to {count(sd.max())}")
         if wide.any():
             why.append(f"columns with values beyond 1 in size: {int(wide.sum())}")
         do = "Standardise: subtract each column's mean, divide by its standard deviation."
@@ -127,7 +128,7 @@ def _ranges(facts: Facts) -> list[Finding]:
     heavy = np.flatnonzero((columns.kurtosis > HEAVY) & ~columns.binary)
     if len(heavy):
         heavy = heavy[np.argsort(-columns.kurtosis[heavy], kind="stable")]
-        rare = f"Rare huge values (kurtosis above {HEAVY:g}): {plural(len(heavy), 'column')}."
+        rare = f"Rare huge values (kurtosis above {HEAVY:g}): {counted(len(heavy), 'column')}."
         do = f"Take logarithms of, or clip at a few standard deviations: {_list(facts, heavy)}."
         found.append(Finding(rare, do, tuple(heavy.tolist()), "worth mending"))
     gaps = np.flatnonzero(columns.absent > 0)

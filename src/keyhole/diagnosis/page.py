@@ -177,7 +177,7 @@ class Diagnosis:
     @property
     def measured(self) -> str:
         """What the guarantees are judged by."""
-        after = f" after dropping {plural(len(self.drop), 'column')}" if self.drop else ""
+        after = f" after dropping {counted(len(self.drop), 'column')}" if self.drop else ""
         return (
             f"Measured on centred and scaled columns{after}: isometry constant at "
             f"{self.rip_sparsity} features {ends(self.rip)} (0 is perfect, 1 or more hopeless), "
@@ -217,15 +217,6 @@ def listed(names: Sequence[str] | Iterable[str], most: int = 5) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
-
-
-def plural(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> plural(1, "column"), plural(1200, "pair")
-    ('1 column', '1,200 pairs')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def count(number: float) -> str:
