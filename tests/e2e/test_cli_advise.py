@@ -91,6 +91,7 @@ def test_a_saved_learner_that_advises(
     command.advise(
         file=["state.npz"], target=None, most_levels=50, dates=None, thousands=None,
         encoding=None, header=None, comment=None, quote=None, sheet=None,
+        zero_based=None, n_features=None, absent="zero", partitions=None, order_by=None,
         most=None, scout=None, seed=0, rounds=None, ignore=None,
         categorical=None, separator=None, decimal=".", missing=None, plot=None, prices=None,
         positive=None, yes_no=None,

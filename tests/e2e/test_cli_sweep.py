@@ -91,7 +91,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     [
         ("--budget 4 --budget 8", "--budgets 4,8"),
         ("-b 4 --budget=4", "--budgets 4,8"),
-        ("--budget 4 --budgets 8,12", "--budget 4 and --budgets"),
+        ("--budget 4 --budgets 8,12", "--budget 4 or --budgets"),
         ("--budgets 4,,8", "--budgets '4,,8'"),
         ("--budgets 4,50", "50 is more than the 42 features"),
         ("--budgets 4,8 --sparsity 6", "--sparsity 6 is more than 4"),

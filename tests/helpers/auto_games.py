@@ -96,7 +96,7 @@ def first_difference(case: Case, bug: str = "") -> str:
 
     def word(rows: slice) -> Word:
         ahead = slow
-        if case.prices or case.parts.active is not None:
+        if case.prices or case.parts.seats(problem) < problem.d:
             ahead = look_ahead(slow, case, X[rows], y[rows], rows.start)
         found = word_on_prices(slow, ahead) if case.prices else word_of(slow)
         return found._replace(who=ahead._state.kept.who.tolist())

@@ -91,7 +91,7 @@ def test_a_ticket_of_another_learner_is_refused() -> None:
         (kh.Problem(10, 2, 3), {}, "budget must be at least k + 2 = 4, or all d = 10"),
         (kh.Problem(10, 2, 2), {}, "got 2"),
         (kh.Problem(40, 6, 20), {}, "d = 40, k = 6 have 3,838,380 subsets"),
-        (kh.Problem(40, 6, 20), {}, "use fewer features, a smaller k, or another learner"),
+        (kh.Problem(40, 6, 20), {}, "use fewer features, a smaller k, or by name a learner"),
         (PROBLEM, {"radius": 0.0}, "radius must be positive, got 0"),
         (PROBLEM, {"horizon": 0}, "horizon must be at least 1, got 0"),
         (PROBLEM, {"seed": -1}, "seed must be at least 0, got -1"),

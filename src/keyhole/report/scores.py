@@ -59,7 +59,13 @@ class Score:
 
 def scores(run: Run) -> list[Score]:
     """The learner, the best in hindsight, and what people know; the learner first."""
-    return [_learner(run), *in_hindsight(run), *_known(run)]
+    ours, *known = played(run)
+    return [ours, *in_hindsight(run), *known]
+
+
+def played(run: Run) -> list[Score]:
+    """Those who played: the learner, and what people know."""
+    return [_learner(run), *_known(run)]
 
 
 def in_hindsight(run: Run) -> list[Score]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.resources
-import math
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ from keyhole.report.figures import Fact, number, share
 from keyhole.report.interval_plots import interval_pictures
 from keyhole.report.money_tables import money_facts, money_page, price_of
 from keyhole.report.page import inline
+from keyhole.report.prediction_plots import prediction_pictures
+from keyhole.report.scores import played
 from keyhole.service.report_of_log import REPLAYED, run_of_log
 from keyhole.store import LearnerInfo, Store
 
@@ -84,16 +85,17 @@ def page(run: Run, info: LearnerInfo) -> str:
 
 
 def _facts(run: Run) -> list[Fact]:
-    ledger = run.ledger
+    ledger, ours = run.ledger, played(run)[0]
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
     facts = [
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
         Fact(
             "mean squared loss",
-            number(ledger.mean_loss),
-            f"typical error {number(math.sqrt(ledger.mean_loss))}",
+            number(ours.mean.high),
+            f"typical error {number(ours.error)}",
         ),
-        Fact("R²", share(run.r2), "of what the best constant loses"),
+        Fact("R²", share(ours.r2), "of the variance of the label"),
+        Fact("first round", number(ledger.first_loss), "squared loss, in no other figure"),
     ]
     if ledger.coverage is not None and ledger.bounded:
         wide = f"{number(ledger.mean_width)} wide on average"
@@ -104,12 +106,8 @@ def _facts(run: Run) -> list[Fact]:
 
 def _who(run: Run) -> list[tuple[str, str, str, str]]:
     """Rows of the table of losses: who, reads, mean loss, R²."""
-    rounds, empty = run.ledger.rounds, run.best.empty_loss
-    losses = [(run.learner, run.ledger.mean_reads, run.ledger.loss)]
-    losses += [(other.name, other.reads, float(other.loss[-1])) for other in run.baselines]
     return [
-        (who, number(reads), number(loss / rounds), share(1.0 - loss / empty if empty else 0.0))
-        for who, reads, loss in losses
+        (one.who, number(one.reads), number(one.mean.high), share(one.r2)) for one in played(run)
     ]
 
 
@@ -136,6 +134,7 @@ def _pictures(run: Run, info: LearnerInfo) -> list[tuple[str, str, Figure]]:
             "What was lost in total up to each label. The lower, the better.",
             _loss(run),
         ),
+        *prediction_pictures(run),
         *interval_pictures(run),
     ]
     if run.spending is not None:

@@ -403,9 +403,9 @@ def read_request(source: object, request: Request) -> ReadStream:
 
 def _stream(opened: Opened, request: Request, limit: int) -> ReadStream:
     table, features = opened.table, request.features
+    _check_names(table, _named(request))
     pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
-        _check_names(table, _named(request))
         return sparse_stream(opened, pairs, request)
     roles, spread = roles_of(table, request)
     found, words = _surveyed(opened, roles, limit if features is None else None, request)
