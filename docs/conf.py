@@ -41,6 +41,8 @@ autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
+# Lists of attributes look for others of the same name; several classes have `rounds`.
+suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
 html_title = f"keyhole {release}"
