@@ -37,7 +37,7 @@ def closest(colours: list[str], eye: str) -> float:
 
 def palettes() -> list[list[str]]:
     """Of the figures, of the light page, of the dark page; each with the paper."""
-    style = importlib.resources.files("keyhole.report").joinpath("page.html").read_text("utf-8")
+    style = importlib.resources.files("keyhole.report").joinpath("page.css").read_text("utf-8")
     names = ("paper", "blue", "green", "purple", "orange")
     found = [re.findall(rf"--{name}: (#\w+);", style) for name in names]
     assert [len(colours) for colours in found] == [2] * len(names)
@@ -61,7 +61,7 @@ def test_red_and_green_would_not_do() -> None:
 
 def test_text_is_legible_on_its_paper() -> None:
     """WCAG AA: a contrast of 4.5 for text, of 3 for lines."""
-    style = importlib.resources.files("keyhole.report").joinpath("page.html").read_text("utf-8")
+    style = importlib.resources.files("keyhole.report").joinpath("page.css").read_text("utf-8")
 
     def luminance(colour: str) -> float:
         rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255

@@ -10,6 +10,7 @@ from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
 from keyhole.cli.progress import staged
 from keyhole.cli.reading import read_files, request_of
 from keyhole.cli.source import Source
+from keyhole.display import counted
 from keyhole.game.history import study_first
 from keyhole.learners.registry import learner_row
 from keyhole.learners.studying import kept_per_row
@@ -29,7 +30,7 @@ class History:
     def words(self) -> str:
         """What a learner did before the game."""
         fading = "" if self.half_life is None else f", half-life {self.half_life:g}"
-        return f"after {self.rows:,} row{'' if self.rows == 1 else 's'} of history{fading}"
+        return f"after {counted(self.rows, 'row')} of history{fading}"
 
     def as_json(self) -> dict[str, Any]:
         """The same for machines."""

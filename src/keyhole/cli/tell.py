@@ -8,6 +8,7 @@ import typer
 
 from keyhole.cli import options
 from keyhole.cli.counter import CounterOptions, opened, told_words
+from keyhole.display import counted
 
 if TYPE_CHECKING:
     from keyhole.cli.forms import Form
@@ -110,12 +111,8 @@ def _tell_many(
     if as_json:
         emit({"empty": left, "tickets": [ticket.as_dict() for ticket in told]})
         return
-    without = f", {_many(left, 'line')} without" if left else ""
-    say(f"{name}: {_many(len(told), 'label')} told{without}")
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    without = f", {counted(left, 'line')} without" if left else ""
+    say(f"{name}: {counted(len(told), 'label')} told{without}")
 
 
 def _labels(form: Form, target: str | None) -> dict[str, float]:

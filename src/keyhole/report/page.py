@@ -8,12 +8,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keyhole.diagnosis.page import NO_PROMISE
 from keyhole.diagnosis.page import WORDS as VERDICTS
+from keyhole.display import counted
 from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats
 from keyhole.report import plots
@@ -116,13 +117,10 @@ def write(run: Run, path: str | os.PathLike[str]) -> None:
 
 def page(run: Run) -> str:
     """The page of a run as text."""
-    jinja = extra("jinja2", "report")
-    template = importlib.resources.files("keyhole.report").joinpath("page.html")
-    environment = jinja.Environment(
-        autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True
-    )
     used = _used(run)
-    text: str = environment.from_string(template.read_text(encoding="utf-8")).render(
+    return rendered(
+        "keyhole.report",
+        "page.html",
         run=run,
         problem=run.problem,
         facts=_facts(run),
@@ -131,7 +129,7 @@ def page(run: Run) -> str:
         findings=findings(run),
         verdicts=VERDICTS,
         no_promise=NO_PROMISE,
-        pictures=[_marked(p, jinja.utils.markupsafe.Markup) for p in _pictures(run)],
+        pictures=[_marked(p, markup()) for p in _pictures(run)],
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
         advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
         intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
@@ -143,7 +141,26 @@ def page(run: Run) -> str:
         priced=run.problem.prices is not None and not run.columns,
         worth=None if run.spending is None else run.spending.worth,
     )
+
+
+def rendered(package: str, template: str, **values: Any) -> str:
+    """A template of a package with these values, in the style of reports; text is escaped."""
+    jinja = extra("jinja2", "report")
+    environment = jinja.Environment(
+        autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True
+    )
+    style = markup()(_file("keyhole.report", "page.css"))
+    text: str = environment.from_string(_file(package, template)).render(style=style, **values)
     return text
+
+
+def markup() -> Any:
+    """What marks text as HTML that is not escaped."""
+    return extra("jinja2", "report").utils.markupsafe.Markup
+
+
+def _file(package: str, name: str) -> str:
+    return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def inline(svg: str, name: str, title: str) -> str:
@@ -428,7 +445,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
         ("seed", "not given" if run.seed is None else str(run.seed)),
         ("hindsight", f"k = {run.best.k}, {'with' if run.centred else 'without'} intercept"),
         ("how the best model was found", run.best.loss.how),
-        ("one column of the pictures", f"{width:,} round{'' if width == 1 else 's'}"),
+        ("one column of the pictures", counted(width, "round")),
     ]
     return told + [(name, version) for name, version in run.versions.items()]
 

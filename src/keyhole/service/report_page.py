@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from keyhole.optional_imports import extra
 from keyhole.report import Run, plots
 from keyhole.report.advice_table import losses
 from keyhole.report.figures import Fact, number, share
 from keyhole.report.interval_plots import interval_pictures
 from keyhole.report.money_tables import money_facts, money_page, price_of
-from keyhole.report.page import inline
+from keyhole.report.page import inline, markup, rendered
 from keyhole.report.prediction_plots import prediction_pictures
 from keyhole.report.scores import played
 from keyhole.service.report_of_log import REPLAYED, run_of_log
@@ -59,17 +57,13 @@ def reports_of(app: Any) -> Reports:
 
 def page(run: Run, info: LearnerInfo) -> str:
     """The report as HTML. Needs matplotlib and jinja2: pip install 'keyhole[report]'."""
-    jinja = extra("jinja2", "report")
-    template = importlib.resources.files("keyhole.service").joinpath("report.html")
-    environment = jinja.Environment(
-        autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True
-    )
-    markup = jinja.utils.markupsafe.Markup
     pictures = [
-        (heading, words, markup(inline(plots.svg(figure, f"p{i}"), f"p{i}", heading)))
+        (heading, words, markup()(inline(plots.svg(figure, f"p{i}"), f"p{i}", heading)))
         for i, (heading, words, figure) in enumerate(_pictures(run, info), start=1)
     ]
-    text: str = environment.from_string(template.read_text(encoding="utf-8")).render(
+    return rendered(
+        "keyhole.service",
+        "report.html",
         run=run,
         info=info,
         facts=_facts(run),
@@ -81,7 +75,6 @@ def page(run: Run, info: LearnerInfo) -> str:
         intercept=number(run.intercept),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
     )
-    return text
 
 
 def _facts(run: Run) -> list[Fact]:

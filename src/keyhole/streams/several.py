@@ -115,14 +115,7 @@ class SeveralTables:
     def _check(self, first: Table, other: Table) -> None:
         if bool(first.types) is not bool(other.types):
             raise DataError(f"{first.title} and {other.title} are not of one format")
-        here, there = set(first.names), set(other.names)
-        for name in [*first.names, *other.names]:
-            if name not in here or name not in there:
-                has, lacks = (first, other) if name in here else (other, first)
-                raise DataError(
-                    f"{lacks.title} has no column {name!r}, {has.title} has one: files that are "
-                    "read together have the same columns"
-                )
+        refuse_other_columns(first.title, first.names, other.title, other.names)
         if len(other.names) != len(first.names):
             raise DataError(f"{first.title} and {other.title} do not have the same columns")
 
@@ -143,3 +136,17 @@ class SeveralTables:
 
 def _place(title: str, place: Any, i: int) -> str:
     return f"{title}, {place(i)}"
+
+
+def refuse_other_columns(
+    title: str, names: Sequence[str], other_title: str, other_names: Sequence[str]
+) -> None:
+    """DataError with the first column that one of two files has and the other has not."""
+    here, there = set(names), set(other_names)
+    for name in [*names, *other_names]:
+        if name not in here or name not in there:
+            has, lacks = (title, other_title) if name in here else (other_title, title)
+            raise DataError(
+                f"{lacks} has no column {name!r}, {has} has one: files that are read together have "
+                "the same columns"
+            )

@@ -23,6 +23,7 @@ from keyhole.streams.opening import Opened, first_value, open_place, places_of
 from keyhole.streams.origin import Origin
 from keyhole.streams.partitions import Place
 from keyhole.streams.request import Request
+from keyhole.streams.several import refuse_other_columns
 from keyhole.streams.survey import Sightings, Survey, Wanted, restored, sight
 from keyhole.streams.units import Rewrite
 
@@ -171,7 +172,7 @@ def plan(looks: Sequence[Look], request: Request) -> Plan:
     """
     first = looks[0]
     for other in looks[1:]:
-        _refuse_others(first, other)
+        refuse_other_columns(first.place.path, first.names, other.place.path, other.names)
     whole = first.sightings
     if len(looks) > 1:
         whole.call_it(f"{len(looks)} files")
@@ -217,17 +218,6 @@ def cut(found: Look, rows: int, columns: int) -> list[Shard]:
             shards.append(Shard(place, version, size, (start, i + 1)))
             start, size = i + 1, 0
     return shards
-
-
-def _refuse_others(first: Look, other: Look) -> None:
-    here, there = set(first.names), set(other.names)
-    for name in [*first.names, *other.names]:
-        if name not in here or name not in there:
-            has, lacks = (first, other) if name in here else (other, first)
-            raise DataError(
-                f"{lacks.place.path} has no column {name!r}, {has.place.path} has one: files that "
-                "are read together have the same columns"
-            )
 
 
 def _some(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from keyhole.display import counted
 from keyhole.model import SparseModel
 from keyhole.service.pages.trace import Trace
-from keyhole.service.pages.words import decimals_for, fixed, many, number, shown
+from keyhole.service.pages.words import decimals_for, fixed, number, shown
 from keyhole.store.records import StoredTicket
 
 
@@ -44,7 +45,7 @@ def because(ticket: StoredTicket, model: SparseModel | None, trace: Trace) -> Be
         return None
     if model is None or not len(model.weights):
         learnt = (
-            f"after {many(trace.labels, 'label')}" if trace.labels else "before the first label"
+            f"after {counted(trace.labels, 'label')}" if trace.labels else "before the first label"
         )
         return Because(
             f"The learner relies on no value yet, {learnt}: it goes by the labels it was told.",

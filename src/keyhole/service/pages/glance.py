@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from keyhole.display import counted
 from keyhole.errors import KeyholeError
 from keyhole.problem import Problem
 from keyhole.service.pages.drawing import Cell, grouped, lines, strip
 from keyhole.service.pages.notebook import Insight, Notebook
 from keyhole.service.pages.trace import Trace
-from keyhole.service.pages.words import lasting, many
+from keyhole.service.pages.words import lasting
 from keyhole.store.records import LearnerInfo
 
 HOUR, DAY = 3600.0, 86400.0
@@ -129,7 +130,7 @@ def _health(info: LearnerInfo, trace: Trace, now: float) -> Health:
     if not info.rounds:
         return Health("note", "waits for its first example")
     if expired := trace.expired(now):
-        return Health("note", f"{many(expired, 'ticket')} past due")
+        return Health("note", f"{counted(expired, 'ticket')} past due")
     late = max((now - t.asked_at for t in trace.open.values()), default=0.0)
     usual = trace.delay()[1]
     if usual is not None and late > 3 * max(usual, HOUR):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from keyhole.display import counted
 from keyhole.prices import Prices
 from keyhole.problem import Problem
 from keyhole.service.pages.typed import Typed, read_number
-from keyhole.service.pages.words import many, plain
+from keyhole.service.pages.words import plain
 from keyhole.store.records import StoredTicket
 
 FREE, ALONE = "Free of charge", "Bought one by one"
@@ -123,7 +124,7 @@ def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[Item, ...]:
     names = {*ticket.names}
     pairs = zip(ticket.items, ticket.item_prices, strict=True)
     items = [
-        Item(item, price, "" if item in names or item not in uses else many(uses[item], "value"))
+        Item(item, price, "" if item in names or item not in uses else counted(uses[item], "value"))
         for item, price in pairs
     ]
     return tuple(items if prices is None else sorted(items, key=lambda item: -item.price))

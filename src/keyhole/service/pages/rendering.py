@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from keyhole.display import counted
 from keyhole.service.pages import words
 from keyhole.version import __version__
 
@@ -44,7 +45,7 @@ def environment() -> Environment:
     filters = ("number", "signed", "fixed", "plain", "money", "percent", "lasting", "ago", "clock")
     made.filters.update({name: getattr(words, name) for name in (*filters, "shown")})
     made.filters["path"] = lambda text: quote(str(text), safe="")
-    made.globals.update(many=words.many, version=__version__)
+    made.globals.update(many=counted, version=__version__)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from keyhole.display import counted
 from keyhole.errors import printable
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -100,15 +101,6 @@ def percent(share: float | None) -> str:
     return f"{text.replace('-', '−')} %"
 
 
-def many(count: int, of: str) -> str:
-    """A count of things.
-
-    >>> many(1, "label"), many(1200, "label")
-    ('1 label', '1,200 labels')
-    """
-    return f"{count:,} {of}{'' if count == 1 else 's'}"
-
-
 def lasting(seconds: float | None) -> str:
     """A length of time, in its largest unit.
 
@@ -119,7 +111,7 @@ def lasting(seconds: float | None) -> str:
         return "–"
     for unit, length in SPANS:
         if seconds >= length:
-            return many(int(seconds // length), unit)
+            return counted(int(seconds // length), unit)
     return "less than a second"
 
 
