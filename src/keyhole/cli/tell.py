@@ -8,7 +8,6 @@ import typer
 
 from keyhole.cli import options
 from keyhole.cli.counter import CounterOptions, opened, told_words
-from keyhole.display import counted
 
 if TYPE_CHECKING:
     from keyhole.cli.forms import Form
@@ -99,6 +98,7 @@ def _tell_many(
 ) -> None:
     from keyhole.cli.forms import read_form
     from keyhole.cli.output import emit, say
+    from keyhole.display import counted
     from keyhole.errors import KeyholeError
 
     form = read_form(path, csv)
