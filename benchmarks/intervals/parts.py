@@ -10,7 +10,8 @@ import numpy as np
 import keyhole as kh
 from benchmarks.auto.rivals import rows_of_file
 from benchmarks.common import Row
-from benchmarks.intervals.rivals import WAYS
+from benchmarks.intervals.rivals import WAYS, factors, ours
+from keyhole.bought import bought_of_rows
 from keyhole.problem import Floats
 from keyhole.streams import AGNOSTIC_SUITE, clinic, collect
 
@@ -18,6 +19,8 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 FROM = 500  # rounds before are not looked at
 STRETCH = 200
 LATE = 50
+OURS = "keyhole"
+ALL_WAYS = (OURS, *WAYS)  # the others see errors alone
 
 
 def _rows(source: Path | str, shuffled: bool, seed: int, n: int) -> tuple[Floats, Floats]:
@@ -63,13 +66,19 @@ def run_errors(source: Path | str, k: int, budget: int, shuffled: bool, seed: in
     """
     X, y = _rows(source, shuffled, seed, n)
     learner = kh.AutoLearner(kh.Problem(X.shape[1], k, budget), seed=seed)
-    errors = y - learner.advance(X, y)
+    where = np.empty((len(y), learner.problem.width), dtype=np.int32)
+    y_hat = learner.advance(X, y, where)
+    errors, bought = y - y_hat, bought_of_rows(X, where)
+    sizes = {delay: factors(X.shape[1], bought, y_hat, errors, delay) for delay in (0, LATE)}
     name = source.stem if isinstance(source, Path) else source
     row: Row = {"source": name, "seed": seed, "rounds": len(y)}
-    for way, make in WAYS.items():
+    for way in ALL_WAYS:
         for coverage, delay in (*((c, 0) for c in COVERAGES), (0.9, LATE)):
             edges = np.empty((len(y), 2))
-            make(errors, 1.0 - coverage, delay, edges)
+            if way == OURS:
+                ours(errors, sizes[delay], 1.0 - coverage, delay, edges)
+            else:
+                WAYS[way](errors, 1.0 - coverage, delay, edges)
             late = ", late" if delay else ""
             for what, value in figures(errors, edges, coverage).items():
                 row[f"{way}, {coverage:g}{late}, {what}"] = value

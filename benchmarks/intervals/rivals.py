@@ -12,8 +12,10 @@ from statistics import NormalDist
 import numpy as np
 
 from keyhole.blocks.conformal.rounds import issue, learn
+from keyhole.blocks.conformal.sizes import ErrorSizes, factor_of, factors_of, new_sizes
 from keyhole.blocks.conformal.trackers import NOTE, Trackers, new_trackers
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.bought import Bought
 from keyhole.problem import Floats, Indices
 
 WINDOW = 500
@@ -126,22 +128,46 @@ def gaussian(errors: Floats, alpha: float, delay: int, edges: Floats) -> None:
 
 
 @kernel
-def _ours(t: Trackers, errors: Floats, gain: float, delay: int, edges: Floats) -> None:
+def _factors(s: ErrorSizes, bought: Bought, y_hat: Floats, errors: Floats, delay: int) -> Floats:
+    factors, heard = np.empty(len(errors)), np.empty(1)
+    for t in range(len(errors)):
+        factors[t] = factor_of(s, bought.features[t], bought.values[t], y_hat[t])
+        if t >= delay:
+            one = slice(t - delay, t - delay + 1)
+            factors_of(s, bought.features[one], bought.values[one], y_hat[one], errors[one], heard)
+    return factors
+
+
+def factors(d: int, bought: Bought, y_hat: Floats, errors: Floats, delay: int) -> Floats:
+    """By what was bought, from errors that come so many rounds late."""
+    return _factors(new_sizes(d), bought, y_hat, errors, delay)
+
+
+@kernel
+def _ours(
+    t: Trackers, errors: Floats, factors: Floats, gain: float, delay: int, edges: Floats
+) -> None:
     order: Indices = np.zeros(1, dtype=np.int64)
     notes = np.empty((delay + 1, 1, NOTE))
     for row in range(len(errors)):
-        issue(t, order, notes[row % (delay + 1)], edges[row : row + 1])
+        issue(t, order, factors[row], notes[row % (delay + 1)], edges[row : row + 1])
         if row >= delay:
             learn(t, order, notes[(row - delay) % (delay + 1)], errors[row - delay], gain)
 
 
-def ours(errors: Floats, alpha: float, delay: int, edges: Floats) -> None:
+def ours(errors: Floats, factors: Floats, alpha: float, delay: int, edges: Floats) -> None:
     """This package's, by the kernels of `keyhole.blocks.conformal`."""
-    _ours(new_trackers([1.0 - alpha]), errors, 0.02 / (1.0 + delay / 50.0), delay, edges)
+    gain = 0.02 / (1.0 + delay / 50.0)
+    _ours(new_trackers([1.0 - alpha]), errors, factors, gain, delay, edges)
+
+
+def ours_of_errors(errors: Floats, alpha: float, delay: int, edges: Floats) -> None:
+    """The same from errors alone, as if nothing else was known."""
+    ours(errors, np.ones(len(errors)), alpha, delay, edges)
 
 
 WAYS = {
-    "keyhole": ours,
+    "keyhole, errors alone": ours_of_errors,
     "conformal P": conformal_p,
     "DtACI": dtaci,
     "ACI": aci,

@@ -6,8 +6,7 @@ import numpy as np
 
 from benchmarks.common import Row
 from benchmarks.common.tables import markdown, names_of, pick
-from benchmarks.intervals.parts import COVERAGES
-from benchmarks.intervals.rivals import WAYS
+from benchmarks.intervals.parts import ALL_WAYS, COVERAGES
 
 
 def _by_source(rows: list[Row], key: str) -> list[float]:
@@ -46,7 +45,7 @@ def table_coverages(rows: list[Row]) -> str:
 def table_ways(rows: list[Row], late: str = "") -> str:
     """All ways at 90 %, over all sources and seeds."""
     lines = []
-    for way in WAYS:
+    for way in ALL_WAYS:
         said = f"{way}, 0.9{late}"
         errors, worst = np.abs(pick(rows, f"{said}, error")), pick(rows, f"{said}, worst")
         scores = pick(rows, f"{said}, score")
@@ -66,11 +65,11 @@ def table_ways(rows: list[Row], late: str = "") -> str:
 def table_sources(rows: list[Row]) -> str:
     """Winkler scores at 90 % by source, means over seeds."""
     sources = names_of(rows, "source")
-    found = {way: _by_source(rows, f"{way}, 0.9, score") for way in WAYS}
+    found = {way: _by_source(rows, f"{way}, 0.9, score") for way in ALL_WAYS}
     lines = [
-        [source, *(f"{found[way][i]:.3f}" for way in WAYS)] for i, source in enumerate(sources)
+        [source, *(f"{found[way][i]:.3f}" for way in ALL_WAYS)] for i, source in enumerate(sources)
     ]
-    return markdown(["Winkler score at 90 %", *WAYS], lines)
+    return markdown(["Winkler score at 90 %", *ALL_WAYS], lines)
 
 
 def all_of_errors(rows: list[Row]) -> str:
@@ -100,10 +99,12 @@ def table_games(rows: list[Row]) -> str:
 
 
 def table_depn(rows: list[Row]) -> str:
-    """Coverage by tercile of the true size of the noise, the mean over seeds."""
+    """Coverage by tercile of the true size of the noise, mean / farthest from 0.9 over seeds."""
     terciles = [key for key in rows[0] if key.startswith("tercile")]
-    lines = [
-        [who, *(f"{np.mean(pick(rows, key, learner=who)):.3f}" for key in terciles)]
-        for who in names_of(rows, "learner")
-    ]
+    lines = []
+    for who in names_of(rows, "learner"):
+        found = [np.array(pick(rows, key, learner=who)) for key in terciles]
+        farthest = [one[np.abs(one - 0.9).argmax()] for one in found]
+        pairs = zip(found, farthest, strict=True)
+        lines.append([who, *(f"{one.mean():.3f} / {far:.3f}" for one, far in pairs)])
     return markdown(["depn, 90 %", "quiet", "middling", "loud"], lines)

@@ -4,48 +4,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from keyhole.blocks.conformal import rounds as kernels
-from keyhole.blocks.conformal.trackers import (
-    EDGES,
-    FARTHEST,
-    NOTE,
-    Trackers,
-    joined,
-    new_trackers,
+from keyhole.blocks.conformal.sizes import (
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    ErrorSizes,
+    factor_of,
+    factors_of,
+    new_sizes,
 )
+from keyhole.blocks.conformal.trackers import NOTE, joined, new_trackers
+from keyhole.bought import NOTHING, Bought
 from keyhole.errors import LARGEST
 from keyhole.fields import MANY, Holds
 from keyhole.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem import Floats, Indices, Observation, ProblemError, StateError
+from keyhole.residuals_files import (
+    MOST_COVERAGES,
+    Issued,
+    coverages_of,
+    issued_of,
+    saved_tickets,
+    since_factors,
+    trackers_of,
+)
 from keyhole.saving.serialize import entries, fit, pack
 from keyhole.saving.soundness import prove
 
 RECENT = 512  # errors that are kept, for coverages that are asked for later on
-MOST_COVERAGES = 16
 NO_EDGES: Floats = np.empty((0, 0, 2))
-
-
-class Issued(NamedTuple):
-    """What was issued for a ticket that is still open."""
-
-    prediction: float
-    told: int  # how many labels were, by then
-    notes: Floats  # a row for each coverage that was tracked then
-
-
-class IssuedTickets(NamedTuple):
-    """The same for all of them, as it is saved; notes of coverages tracked later are 0."""
-
-    rounds: Annotated[Indices, Holds(least=1, ascending=True)]
-    predictions: Annotated[Floats, Holds(least=-LARGEST, most=LARGEST, shape=("rounds",))]
-    told: Annotated[Indices, Holds(most="all_told", shape=("rounds",))]
-    tracked: Annotated[Indices, Holds(most="coverages", shape=("rounds",))]
-    said: Annotated[Floats, Holds(least=-1e180, most=1e180)]
-    edges: Annotated[Floats, Holds(least=-FARTHEST, infinite=True)]
 
 
 class Residuals:
@@ -55,12 +46,21 @@ class Residuals:
     errors, which are always kept, so that it is calibrated at once. Whoever asks for no interval
     pays for these 512 numbers only.
 
+    How wide an interval is depends on what was bought, on the prediction, and on the last errors;
+    the first two are learnt while some coverage is tracked (see `blocks/conformal/sizes.py`).
+
     An interval is judged as it was issued: what was said about an open ticket, its prediction
     included, is kept until its label comes. Where none was issued, the one that would be issued
     now is judged in its place.
 
-    Sums: `told`; the trackers (see `blocks/conformal/trackers.py`, with the guarantee). Maximum:
-    `longest`, the delay in labels. Lists: the recent errors, what was issued for open tickets.
+    Sums: `told`; the trackers (see `blocks/conformal/trackers.py`, with the guarantee); the sizes
+    of errors. Maximum: `longest`, the delay in labels. Lists: the recent errors and their factors,
+    what was issued for open tickets.
+
+    Parameters
+    ----------
+    d
+        How many features there are.
 
     Examples
     --------
@@ -73,12 +73,15 @@ class Residuals:
     ((0.9,), 100)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, d: int = 0) -> None:
+        self.d = d
         self.told = 0
         self.longest = 0
         self._coverages: Floats = np.empty(0)
         self._trackers = new_trackers([])
+        self._sizes: ErrorSizes | None = None  # from the first coverage on
         self._recent: Floats = np.zeros(RECENT)  # error number n at n % RECENT
+        self._factors: Floats = np.ones(RECENT)  # of those
         self._issued: dict[int, Issued] = {}
 
     @property
@@ -98,45 +101,56 @@ class Residuals:
                 f"use one of those, got {share:g}"
             )
         new, gain = new_trackers([share]), kernels.gain_of(self.longest)
-        kernels.play(new, np.zeros(1, dtype=np.int64), self._in_order(), gain, NO_EDGES)
+        recent = self._in_order(self._recent), self._in_order(self._factors)
+        kernels.play(new, np.zeros(1, dtype=np.int64), *recent, gain, NO_EDGES)
         self._coverages = np.append(self._coverages, share)
         self._trackers = joined(self._trackers, new)
+        if self._sizes is None:
+            self._sizes = new_sizes(self.d)
         return len(self._coverages) - 1
 
-    def look(self, prediction: float, coverage: float) -> PredictionInterval:
-        """The interval around a prediction that is made now; it is not kept."""
+    def look(
+        self, prediction: float, coverage: float, bought: Bought = NOTHING
+    ) -> PredictionInterval:
+        """The interval around a prediction that is made now, from this; it is not kept."""
         place = self.track(coverage)
-        low, high = (prediction + self._now()[1][place]).tolist()
+        _, edges = self._now(self._factor(prediction, bought))
+        low, high = (prediction + edges[place]).tolist()
         return PredictionInterval(low, high, float(self._coverages[place]), prediction)
 
-    def issue(self, round: int, prediction: float, coverage: float) -> PredictionInterval:
+    def issue(
+        self, round: int, prediction: float, coverage: float, bought: Bought = NOTHING
+    ) -> PredictionInterval:
         """The interval for a ticket that is open; it is kept until its label comes."""
-        interval = self.look(prediction, coverage)
-        self._issued[round] = Issued(prediction, self.told, self._now()[0])
+        interval = self.look(prediction, coverage, bought)
+        notes, _ = self._now(self._factor(prediction, bought))
+        self._issued[round] = Issued(prediction, self.told, notes)
         return interval
 
     def error_range(self, coverage: float) -> tuple[float, float]:
         """How far labels lie below and above predictions, by the last 512 errors, all alike."""
-        return range_of(self._in_order(), coverage)
+        return range_of(self._in_order(self._recent), coverage)
 
     def prediction(self, round: int) -> float | None:
         """What was predicted for an open ticket as its interval was issued, if one was."""
         issued = self._issued.get(round)
         return None if issued is None else issued.prediction
 
-    def hear(self, round: int, prediction: float, y: float) -> None:
+    def hear(self, round: int, prediction: float, y: float, bought: Bought = NOTHING) -> None:
         """Learn the label of a ticket, of which this was the prediction."""
-        error, issued = y - prediction, self._issued.pop(round, None)
+        issued = self._issued.pop(round, None)
         if issued is None:
-            return self._hear(np.array([error]))
+            return self.hear_block(np.array([prediction]), np.array([y]), bought)
         self.longest = max(self.longest, self.told - issued.told)
-        self._keep(np.array([error]))
-        self._judge(issued.notes, error)
+        errors = np.array([y - prediction])
+        factors = self._learn_sizes(np.array([prediction]), errors, bought)
+        self._keep(errors, factors)
+        self._judge(issued.notes, float(errors[0]), float(factors[0]))
         return None
 
-    def _judge(self, issued: Floats, error: float) -> None:
+    def _judge(self, issued: Floats, error: float, factor: float) -> None:
         """Coverages whose interval was issued as issued, the others by what is said now."""
-        notes, _ = self._now()
+        notes, _ = self._now(factor)
         notes[: len(issued)][issued[:, 0] > 0.0] = issued[issued[:, 0] > 0.0]
         as_issued = np.zeros(len(notes), dtype=np.bool_)
         as_issued[: len(issued)] = issued[:, 0] > 0.0
@@ -145,15 +159,17 @@ class Residuals:
             if len(some):
                 kernels.learn(self._trackers, some, notes, error, gain)
 
-    def hear_block(self, predictions: Floats, y: Floats) -> None:
+    def hear_block(self, predictions: Floats, y: Floats, bought: Bought | None = None) -> None:
         """Learn labels that came at once, one after the other."""
-        self._hear(y - predictions)
+        self._hear(predictions, y - predictions, bought, NO_EDGES)
 
-    def play_block(self, predictions: Floats, y: Floats, coverage: float) -> Floats:
+    def play_block(
+        self, predictions: Floats, y: Floats, coverage: float, bought: Bought | None = None
+    ) -> Floats:
         """As `hear_block`; returns the low and the high end of each round's interval."""
         place = self.track(coverage)
         edges = np.empty((len(y), len(self._coverages), 2))
-        self._hear(y - predictions, edges)
+        self._hear(predictions, y - predictions, bought, edges)
         ends: Floats = predictions[:, np.newaxis] + edges[:, place]
         return ends
 
@@ -161,29 +177,46 @@ class Residuals:
         """Forget what was issued for a ticket whose label never comes."""
         self._issued.pop(round, None)
 
-    def _hear(self, errors: Floats, edges: Floats = NO_EDGES) -> None:
-        self._keep(errors)
+    def _hear(
+        self, predictions: Floats, errors: Floats, bought: Bought | None, edges: Floats
+    ) -> None:
+        factors = self._learn_sizes(predictions, errors, bought)
+        self._keep(errors, factors)
         if len(self._coverages):
             gain = kernels.gain_of(self.longest)
-            kernels.play(self._trackers, self._order(), errors, gain, edges)
+            kernels.play(self._trackers, self._order(), errors, factors, gain, edges)
 
-    def _keep(self, errors: Floats) -> None:
+    def _learn_sizes(self, predictions: Floats, errors: Floats, bought: Bought | None) -> Floats:
+        """The factor of each error as it is heard, by what was learnt from those before it."""
+        factors = np.ones(len(errors))
+        if self._sizes is not None:
+            if bought is None:
+                bought = Bought(*(np.empty((len(errors), 0), kind) for kind in (np.int64, float)))
+            factors_of(self._sizes, *bought, predictions, errors, factors)
+        return factors
+
+    def _factor(self, prediction: float, bought: Bought) -> float:
+        if self._sizes is None:
+            return 1.0
+        return factor_of(self._sizes, bought.features[0], bought.values[0], prediction)
+
+    def _keep(self, errors: Floats, factors: Floats) -> None:
         self.told += len(errors)
-        last = errors[-RECENT:]
-        self._recent[np.arange(self.told - len(last), self.told) % RECENT] = last
+        last = np.arange(max(0, self.told - min(len(errors), RECENT)), self.told) % RECENT
+        self._recent[last], self._factors[last] = errors[-RECENT:], factors[-RECENT:]
 
-    def _in_order(self) -> Floats:
-        """The recent errors, oldest first."""
-        errors: Floats = self._recent[np.arange(max(0, self.told - RECENT), self.told) % RECENT]
-        return errors
+    def _in_order(self, recent: Floats) -> Floats:
+        """Recent errors, or their factors, oldest first."""
+        ordered: Floats = recent[np.arange(max(0, self.told - RECENT), self.told) % RECENT]
+        return ordered
 
     def _order(self) -> Indices:
         return np.argsort(self._coverages)
 
-    def _now(self) -> tuple[Floats, Floats]:
+    def _now(self, factor: float) -> tuple[Floats, Floats]:
         """The notes and the edges of a prediction that is made now."""
         notes, edges = (np.empty((len(self._coverages), width)) for width in (NOTE, 2))
-        kernels.issue(self._trackers, self._order(), notes, edges)
+        kernels.issue(self._trackers, self._order(), factor, notes, edges)
         return notes, edges
 
     def arrays(self) -> dict[str, Any]:
@@ -192,58 +225,38 @@ class Residuals:
             "told": self.told,
             "longest": self.longest,
             "coverages": self._coverages.copy(),
-            "recent": self._in_order(),
+            "recent": self._in_order(self._recent),
+            "factors": self._in_order(self._factors),
+            "sizes": None if self._sizes is None else pack(self._sizes, "residuals.sizes"),
             "trackers": pack(self._trackers, "residuals.trackers"),
-            "issued": pack(self._saved_tickets(), "residuals.issued"),
+            "issued": pack(saved_tickets(self._issued, len(self._coverages)), "residuals.issued"),
         }
-
-    def _saved_tickets(self) -> IssuedTickets:
-        rounds = sorted(self._issued)
-        issued, tracked = [self._issued[round] for round in rounds], len(self._coverages)
-        notes = np.zeros((len(rounds), tracked, NOTE))
-        for row, one in zip(notes, issued, strict=True):
-            row[: len(one.notes)] = one.notes
-        return IssuedTickets(
-            np.array(rounds, dtype=np.int64),
-            np.array([one.prediction for one in issued], dtype=np.float64),
-            np.array([one.told for one in issued], dtype=np.int64),
-            np.array([len(one.notes) for one in issued], dtype=np.int64),
-            notes[:, :, :EDGES],
-            notes[:, :, EDGES:],
-        )
 
     def with_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """A new one with these, or a StateError that names what in them cannot be."""
-        where, new = "residuals", type(self)()
-        trees = entries(arrays, list(new.arrays()), where)
+        where, new = "residuals", type(self)(self.d)
+        trees = entries(since_factors(arrays), list(new.arrays()), where)
         new.told = fit(0, trees["told"], f"{where}.told")
         new.longest = fit(0, trees["longest"], f"{where}.longest")
         if not 0 <= new.longest <= new.told <= MANY:
             raise StateError(f"{where}.longest must be at most {where}.told, both from 0 on")
-        new._coverages = _coverages(trees["coverages"], f"{where}.coverages")
-        errors = fit(np.empty(min(new.told, RECENT)), trees["recent"], f"{where}.recent")
-        prove(errors, f"{where}.recent", {}, Holds(least=-3 * LARGEST, most=3 * LARGEST))
-        new._recent[np.arange(new.told - len(errors), new.told) % RECENT] = errors
-        like = new_trackers(new._coverages.tolist())
-        new._trackers = fit(like, trees["trackers"], f"{where}.trackers")
-        prove(new._trackers, f"{where}.trackers", {})
-        _refuse_odd_counts(new._trackers, f"{where}.trackers")
-        new._issued = new._put_back(trees["issued"], f"{where}.issued")
+        new._coverages = coverages_of(trees["coverages"], f"{where}.coverages")
+        for name, recent, holds in (
+            ("recent", new._recent, Holds(least=-3 * LARGEST, most=3 * LARGEST)),
+            ("factors", new._factors, Holds(least=LEAST_FACTOR, most=LARGEST_FACTOR)),
+        ):
+            numbers = fit(np.empty(min(new.told, RECENT)), trees[name], f"{where}.{name}")
+            prove(numbers, f"{where}.{name}", {}, holds)
+            recent[np.arange(new.told - len(numbers), new.told) % RECENT] = numbers
+        new._trackers = trackers_of(trees["trackers"], new._coverages, f"{where}.trackers")
+        if trees["sizes"] is not None:
+            new._sizes = fit(new_sizes(self.d), trees["sizes"], f"{where}.sizes")
+            prove(new._sizes, f"{where}.sizes", {})
+        elif len(new._coverages):
+            new._sizes = new_sizes(self.d)  # files from before there were any
+        tracked = len(new._coverages)
+        new._issued = issued_of(trees["issued"], new.told, tracked, f"{where}.issued")
         return new
-
-    def _put_back(self, tree: Any, where: str) -> dict[int, Issued]:
-        """What was issued for open tickets, from a file."""
-        saved: IssuedTickets = fit(self._saved_tickets(), tree, where, loose=True)
-        prove(saved, where, {"all_told": self.told, "coverages": len(self._coverages)})
-        shape = len(saved.rounds), len(self._coverages)
-        if saved.said.shape != (*shape, EDGES) or saved.edges.shape != (*shape, NOTE - EDGES):
-            raise StateError(f"{where}.said and {where}.edges must be of {shape} notes")
-        notes = np.concatenate([saved.said, saved.edges], axis=2)
-        if (notes[:, :, 0] < 0.0).any():
-            raise StateError(f"{where}.said: units must be at least 0")
-        columns = (saved.rounds, saved.predictions, saved.told, saved.tracked)
-        rows = zip(*(column.tolist() for column in columns), notes, strict=True)
-        return {row[0]: Issued(row[1], row[2], row[4][: row[3]].copy()) for row in rows}
 
     def refuse_unless_open(self, rounds: set[int]) -> None:
         """StateError if something was issued for a ticket that is not open."""
@@ -265,26 +278,6 @@ def range_of(errors: Floats, coverage: float) -> tuple[float, float]:
         return -math.inf, math.inf
     in_order = np.sort(errors)
     return float(in_order[out - 1]), float(in_order[n - out])
-
-
-def _coverages(tree: Any, where: str) -> Floats:
-    coverages: Floats = fit(np.empty(0), tree, where, loose=True)
-    try:
-        known = {a_coverage(one) for one in coverages.tolist()}
-    except ProblemError as error:
-        raise StateError(f"{where}: {error}") from None
-    if len(known) < len(coverages) or len(known) > MOST_COVERAGES:
-        raise StateError(f"{where} must be {MOST_COVERAGES} at most, each once")
-    return coverages
-
-
-def _refuse_odd_counts(trackers: Trackers, where: str) -> None:
-    """StateError unless whoever was told something has counted it, and nothing can overflow."""
-    counts = trackers.units[:, 1]
-    if (trackers.units > 1e170).any():  # 2^53 errors of the largest labels
-        raise StateError(f"{where}.units are larger than any errors make them")
-    if (counts[trackers.told > 0] < 1.0).any() or trackers.units[trackers.told == 0].any():
-        raise StateError(f"{where}.units do not go with {where}.told")
 
 
 @runtime_checkable

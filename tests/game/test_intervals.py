@@ -14,9 +14,11 @@ PROBLEM = kh.Problem(d=8, k=2, budget=5)
 
 
 def stream(n: int = 300, first: int = 0) -> kh.streams.ArrayStream:
+    """The noise depends on x_1, which is bought in most rounds."""
     rng = np.random.default_rng(2)
     X = rng.standard_normal((1000, 8))
-    y = 2.0 + X[:, 1] + 0.5 * rng.standard_normal(1000)
+    y = 2.0 + X[:, 1] + 0.5 * np.abs(X[:, 1]) * rng.standard_normal(1000)
+    X[rng.random((1000, 8)) < 0.05] = np.nan
     return kh.streams.ArrayStream(X[first : first + n], y[first : first + n])
 
 
@@ -44,6 +46,7 @@ def test_the_ledger_has_what_interval_says(rows_only: bool) -> None:
         said.append((interval.low, interval.high))
         learner.tell(seen, y)
     assert ledger.intervals.tobytes() == np.array(said).tobytes()
+    assert (learner.residuals().arrays()["factors"] != 1.0).mean() > 0.25
     assert np.array(kept.ends).tobytes() == ledger.intervals.tobytes()
     low, high = ledger.intervals[1:].T
     assert (ledger.coverage, ledger.bounded) == (0.8, 299)

@@ -1,18 +1,23 @@
 """A forged calibration is refused by name, or plays on, is saved and is loaded again."""
 
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.conformal.trackers import FACTOR
+from keyhole.residuals import Residuals
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from keyhole.saving.snapshot import State
 
+FOLDER = Path(__file__).parent / "intervals"
 BAD = (np.nan, np.inf, -np.inf, -1, -1e300, 0, 1e300, 1e190, 1e7, 2**62)
 
 
@@ -96,6 +101,13 @@ def test_every_number_of_it() -> None:
         (("trackers", "theta"), np.zeros((2, 3)), "theta"),
         (("trackers", "units"), np.zeros((2, 2, 3)), "units"),
         (("trackers", "a"), np.array([0.05, 0.2]), "does not go with"),
+        (("factors",), np.full(30, 11.0), "factors"),
+        (("factors",), np.zeros(30), "factors"),
+        (("sizes", "weight"), np.full((4, 4), 3.5), "weight"),
+        (("sizes", "square"), np.full((4, 4), -1.0), "square"),
+        (("sizes", "mean"), np.zeros(3), "mean"),
+        (("sizes", "labels"), np.zeros(4), "labels"),
+        (("sizes",), 3, "sizes"),
     ],
 )
 def test_what_cannot_be_is_named(path: tuple[str, ...], value: Any, words: str) -> None:
@@ -109,3 +121,29 @@ def test_files_without_one_begin_anew() -> None:
     learner = from_bytes(encode(replace(state, parts=parts), "test"), kh.RunningMean)
     assert learner.residuals().told == 0
     play_on(learner)
+
+
+def test_a_factor_that_was_noted_is_one() -> None:
+    state = genuine().state()
+    said = state.parts["residuals"]["issued"]["said"].copy()
+    said[0, 0, FACTOR] = 0.0
+    with pytest.raises(kh.StateError, match="factors are from"):
+        from_bytes(forged(state, ("issued", "said"), said))
+
+
+def test_files_from_before_there_were_factors_say_what_they_said() -> None:
+    learner = kh.load(FOLDER / "before-factors.npz", kh.RunningMean)
+    now = learner.ask().fill([])
+    for coverage, ends in json.loads((FOLDER / "before-factors.json").read_text()).items():
+        said = learner.interval(now, float(coverage), issue=False)
+        np.testing.assert_allclose([said.low, said.high], ends, rtol=1e-12)
+    play_on(learner)
+
+
+@pytest.mark.parametrize("name", ["trackers", "issued", "recent"])
+def test_half_of_an_old_record_is_refused(name: str) -> None:
+    old = {key: part for key, part in genuine().residuals().arrays().items() if key != "sizes"}
+    wrongs: list[Any] = [None, 3, {}, np.zeros(2), [1]]
+    for wrong in wrongs:
+        with pytest.raises(kh.StateError):
+            Residuals(3).with_arrays({**old, name: wrong})

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.clock import clock
+from keyhole.bought import Bought, bought_of_row, bought_of_rows
 from keyhole.data_sums import DataSums
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
@@ -269,7 +270,9 @@ class Game:
             self._audit.look(self.problem, learner, twin, (first, part.rows, part.y), answer)
         self.ledger.seconds += answer.seconds
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
-        self._enter_intervals(part.y_hat, part.y, part.ends)
+        if self._residuals is not None:
+            bought = bought_of_rows(part.rows, part.bought)
+            self._enter_intervals(part.y_hat, part.y, bought, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
@@ -286,7 +289,9 @@ class Game:
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
         self.ledger.seconds += clock() - began
         self.ledger.add(played)
-        self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), ends)
+        if self._residuals is not None:
+            bought = bought_of_row(x, played.features)
+            self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), bought, ends)
         self._after(1)
         return played
 
@@ -298,12 +303,14 @@ class Game:
             self._learner.track_coverage(self._coverage)
             self._residuals = self._learner.residuals()
         else:
-            self._residuals = Residuals()
+            self._residuals = Residuals(self.problem.d)
 
-    def _enter_intervals(self, y_hat: Floats, y: Floats, ends: Floats | None) -> None:
+    def _enter_intervals(
+        self, y_hat: Floats, y: Floats, bought: Bought, ends: Floats | None
+    ) -> None:
         if self._coverage is None or self._residuals is None:
             return
-        found = self._residuals.play_block(y_hat, y, self._coverage)
+        found = self._residuals.play_block(y_hat, y, self._coverage, bought)
         self.ledger.add_intervals(self._coverage, found, y)
         if ends is not None:
             ends[:] = found

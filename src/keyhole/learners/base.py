@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.bought import bought_for, bought_of_rows
 from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
@@ -128,7 +129,7 @@ class LearnerBase(OneAtATime, ABC):
             self.REMEDY,
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
-        self._desk, self._residuals = Desk(problem), Residuals()
+        self._desk, self._residuals = Desk(problem), Residuals(problem.d)
 
     def __repr__(self) -> str:
         return shown_learner(type(self).__name__, self, self.seed, len(self._desk.open))
@@ -224,8 +225,8 @@ class LearnerBase(OneAtATime, ABC):
         """
         share, prediction = a_coverage(coverage), float(self.predict(seen))
         if not issue:
-            return self._residuals.look(prediction, share)
-        return self._residuals.issue(seen.ticket.round, prediction, share)
+            return self._residuals.look(prediction, share, bought_for(seen))
+        return self._residuals.issue(seen.ticket.round, prediction, share, bought_for(seen))
 
     @one_at_a_time
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
@@ -298,7 +299,9 @@ class LearnerBase(OneAtATime, ABC):
             else:
                 cut_off_largest_rounds(predictions[told])
             self._desk.skip(played, y[told])
-            self._residuals.hear_block(predictions[told], y[told])
+            tracked = self._residuals.coverages
+            its = bought_of_rows(X[told], bought[told]) if tracked else None
+            self._residuals.hear_block(predictions[told], y[told], its)
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
@@ -381,7 +384,7 @@ class LearnerBase(OneAtATime, ABC):
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
         if "residuals" in state.parts:  # not in files from before there were intervals
-            learner._residuals = Residuals().with_arrays(state.part("residuals"))
+            learner._residuals = Residuals(learner.problem.d).with_arrays(state.part("residuals"))
             learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
         learner._resume()
         return learner

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from keyhole.bought import bought_for
 from keyhole.problem import KeyholeError, Observation, Ticket, finite_label
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def hearing(tell: Method) -> Method:
             heard, prediction = self._residuals.told, _as_issued(self, seen)
             tell(self, seen, y)
             if self._residuals.told == heard and prediction is not None:  # no `tell` within it
-                self._residuals.hear(seen.ticket.round, prediction, finite_label(y))
+                label, bought = finite_label(y), bought_for(seen)
+                self._residuals.hear(seen.ticket.round, prediction, label, bought)
 
     return told
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from keyhole.problem import Floats
 
-HALF_LIVES, STEPS = (math.inf, 30.0, 5.0), (0.02, 0.4)
-PLACES = [(step, half) for step in STEPS for half in range(3)]
+HALF_LIVES, STEPS = 2 * (math.inf, 30.0, 5.0), (0.02, 0.4)  # the second time of errors over factors
+PLACES = [(step, half) for step in STEPS for half in range(6)]
 
 
 class Side:
-    """Six trackers of its own, the weights of twelve experts, and theta."""
+    """Twelve trackers of its own, the weights of 24 experts, and theta."""
 
     def __init__(self, start: float) -> None:
-        self.q = [start] * 6
-        self.R, self.V, self.w = [0.0] * 12, 0.0, [1 / 12] * 12
+        self.q = [start] * 12
+        self.R, self.V, self.w = [0.0] * 24, 0.0, [1 / 24] * 24
         self.theta = 0.0
 
 
@@ -32,21 +32,21 @@ class Slow:
         self.alpha = 1.0 - coverage
         self.a = self.alpha / 2
         self.start = math.sqrt(math.pi / 2) * NormalDist().inv_cdf(1 - self.a)
-        self.A, self.N, self.n = [0.0] * 3, [0.0] * 3, 0
+        self.A, self.N, self.n = [0.0] * 6, [0.0] * 6, 0
         self.sides = {+1: Side(self.start), -1: Side(self.start)}
-        self.both = [self.start] * 6
+        self.both = [self.start] * 12
         self.outer, self.ties = outer, ties
 
     def units(self) -> list[float]:
-        whole = self.A[0] / self.N[0]
-        return [max(A / N, 0.01 * whole) for A, N in zip(self.A, self.N, strict=True)]
+        means = [A / N for A, N in zip(self.A, self.N, strict=True)]
+        return [max(mean, 0.01 * means[h - h % 3]) for h, mean in enumerate(means)]
 
-    def note(self) -> dict[str, object]:
+    def note(self, factor: float) -> dict[str, object]:
         """What is remembered: units, sayings of the experts, all together, and the raw edges."""
         if self.n == 0 or self.A[0] == 0.0:
             edge = 0.0 if self.n * self.alpha > 1 else math.inf
-            return {"units": None, "edges": {+1: edge, -1: edge}}
-        s = self.units()
+            return {"units": None, "edges": {+1: edge, -1: edge}, "factor": factor}
+        s = [unit * (factor if h >= 3 else 1.0) for h, unit in enumerate(self.units())]
         more = 1.0
         if self.n < 400:
             more = math.exp(min((2 / math.pi * self.start**2 + 1) / (4 * self.n), 2.0))
@@ -56,8 +56,8 @@ class Slow:
             shared = [q * s[h] for q, (_, h) in zip(self.both, PLACES, strict=True)]
             said[sign] = own + shared
             together[sign] = sum(w * e for w, e in zip(side.w, said[sign], strict=True))
-            edges[sign] = (together[sign] + math.sinh(side.theta) * sum(s) / 3) * more
-        return {"units": s, "said": said, "together": together, "edges": edges, "more": more}
+            edges[sign] = (together[sign] + math.sinh(side.theta) * sum(s) / 6) * more
+        return {"units": s, "said": said, "together": together, "edges": edges, "factor": factor}
 
     def learn(
         self, note: dict[str, object], r: float, missed: dict[int, bool], gain: float
@@ -73,12 +73,13 @@ class Slow:
                     side.q[k] += max(step, first) * ((sign * r > side.q[k] * s[h]) - self.a)
             for k, (step, h) in enumerate(PLACES):
                 self.both[k] += max(step, first) * ((abs(r) > self.both[k] * s[h]) - self.alpha)
-        caps = [math.inf] * 3
+        caps, factor = [math.inf] * 6, note["factor"]
+        assert isinstance(factor, float)
         if self.n >= 10 and self.A[0] > 0.0:
             caps = [20 * unit for unit in self.units()]
         for h, half in enumerate(HALF_LIVES):
             fade = 0.5 ** (1 / half)
-            self.A[h] = fade * self.A[h] + min(abs(r), caps[h])
+            self.A[h] = fade * self.A[h] + min(abs(r) / (factor if h >= 3 else 1.0), caps[h])
             self.N[h] = fade * self.N[h] + 1
         self.n += 1
 
@@ -90,9 +91,9 @@ class Slow:
         less = [pinball(together) - pinball(e) for e in said]
         side.R = [keep * R + d for R, d in zip(side.R, less, strict=True)]
         side.V = keep**2 * side.V + max(d * d for d in less)
-        rate = math.sqrt(math.log(12) / side.V) if side.V > 0 else 0.0
-        loud = np.exp((np.array(side.R) - max(side.R)) * rate)
-        side.w = (0.999 * loud / loud.sum() + 0.001 / 12).tolist()
+        rate = math.sqrt(math.log(24) / side.V) if side.V > 0 else 0.0
+        loud = np.exp((np.array(side.R) - max(side.R)) * rate) * np.tile([1, 1, 1, 2, 2, 2], 4)
+        side.w = (0.999 * loud / loud.sum() + 0.001 / 24).tolist()
 
 
 class SlowLevels:
@@ -105,9 +106,9 @@ class SlowLevels:
         self.levels = [Slow(one, outer=outer, ties=ties) for one in coverages]
         self.ties = ties
 
-    def issue(self) -> tuple[list[dict[str, object]], Floats]:
+    def issue(self, factor: float = 1.0) -> tuple[list[dict[str, object]], Floats]:
         """Notes, and (low, high) of each."""
-        notes, ends = [level.note() for level in self.levels], list[tuple[float, float]]()
+        notes, ends = [level.note(factor) for level in self.levels], list[tuple[float, float]]()
         for note in notes:
             edges = note["edges"]
             assert isinstance(edges, dict)

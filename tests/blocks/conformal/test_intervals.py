@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.conformal.rounds import gain_of, issue, learn, play
-from keyhole.blocks.conformal.trackers import EDGES, NOTE, TOGETHER, Trackers, new_trackers
+from keyhole.blocks.conformal.trackers import (
+    EDGES,
+    NOTE,
+    SCALES,
+    TOGETHER,
+    Trackers,
+    new_trackers,
+)
 from keyhole.problem import Floats
 from tests.blocks.conformal.slow import SlowLevels
 
@@ -16,10 +23,17 @@ COVERAGES = [0.5, 0.9, 0.99]
 ORDER = np.arange(3)
 
 
-def issued(t: Trackers) -> tuple[Floats, Floats]:
+def issued(t: Trackers, factor: float = 1.0) -> tuple[Floats, Floats]:
     notes, edges = np.empty((len(t.a), NOTE)), np.empty((len(t.a), 2))
-    issue(t, np.argsort(-t.a), notes, edges)
+    issue(t, np.argsort(-t.a), factor, notes, edges)
     return notes, edges
+
+
+def some_factors(n: int) -> Floats:
+    """From 0.1 to 10, and some that are 1."""
+    factors = np.exp(np.random.default_rng(6).uniform(-1.0, 1.0, n) * math.log(10.0))
+    factors[5::7] = 1.0
+    return factors
 
 
 def untidy(n: int) -> Floats:
@@ -35,8 +49,8 @@ def untidy(n: int) -> Floats:
 def test_by_definition(delay: int) -> None:
     t, slow = new_trackers(COVERAGES), SlowLevels(COVERAGES)
     waiting = deque[tuple[float, Floats, list[dict[str, object]]]]()
-    for error in untidy(90).tolist():
-        (notes, edges), (slow_notes, ends) = issued(t), slow.issue()
+    for error, factor in zip(untidy(90).tolist(), some_factors(90).tolist(), strict=True):
+        (notes, edges), (slow_notes, ends) = issued(t, factor), slow.issue(factor)
         np.testing.assert_allclose(edges, ends, rtol=1e-9)
         waiting.append((error, notes, slow_notes))
         if len(waiting) > delay:
@@ -51,13 +65,13 @@ def test_by_definition(delay: int) -> None:
 
 
 def test_a_block_is_single_rounds_to_the_bit() -> None:
-    errors = untidy(300)
+    errors, factors = untidy(300), some_factors(300)
     whole, single = new_trackers(COVERAGES), new_trackers(COVERAGES)
     edges = np.empty((300, 3, 2))
-    play(whole, ORDER, errors[:120], 0.02, edges[:120])
-    play(whole, ORDER, errors[120:], 0.02, edges[120:])
-    for row, error in zip(edges, errors.tolist(), strict=True):
-        notes, alone = issued(single)
+    play(whole, ORDER, errors[:120], factors[:120], 0.02, edges[:120])
+    play(whole, ORDER, errors[120:], factors[120:], 0.02, edges[120:])
+    for row, error, factor in zip(edges, errors.tolist(), factors.tolist(), strict=True):
+        notes, alone = issued(single, factor)
         assert alone.tobytes() == row.tobytes()
         learn(single, ORDER, notes, error, 0.02)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(whole, single, strict=True))
@@ -66,10 +80,10 @@ def test_a_block_is_single_rounds_to_the_bit() -> None:
 def test_coverages_in_any_order_are_nested() -> None:
     t, order = new_trackers([0.9, 0.5, 0.99]), np.array([1, 0, 2])
     edges = np.empty((400, 3, 2))
-    play(t, order, untidy(400), 0.02, edges)
+    play(t, order, untidy(400), some_factors(400), 0.02, edges)
     sorted_ = new_trackers(COVERAGES)
     same = np.empty((400, 3, 2))
-    play(sorted_, ORDER, untidy(400), 0.02, same)
+    play(sorted_, ORDER, untidy(400), some_factors(400), 0.02, same)
     assert edges[:, order].tobytes() == same.tobytes()
     assert (same[:, 1:, 0] <= same[:, :-1, 0]).all()
     assert (same[:, 1:, 1] >= same[:, :-1, 1]).all()
@@ -79,7 +93,7 @@ def test_coverages_in_any_order_are_nested() -> None:
 def test_nothing_is_known_before_the_first_label_and_zeros_make_points() -> None:
     t = new_trackers([0.9])
     edges = np.empty((30, 1, 2))
-    play(t, np.arange(1), np.zeros(30), 0.02, edges)
+    play(t, np.arange(1), np.zeros(30), some_factors(30), 0.02, edges)
     # Ten errors of 0 make an eleventh likely enough for 90 %.
     assert np.isinf(edges[:11]).all()
     assert (edges[11:] == 0.0).all()
@@ -93,7 +107,7 @@ def test_the_largest_labels_overflow_nothing() -> None:
         np.exp(rng.uniform(-345, 345, 500)) * rng.choice([-1.0, 1.0], 500),
     ):
         t, edges = new_trackers(COVERAGES), np.empty((500, 3, 2))
-        play(t, ORDER, errors, 0.02, edges)
+        play(t, ORDER, errors, some_factors(500), 0.02, edges)
         assert not np.isnan(edges).any()
         assert all(
             np.isfinite(part).all() for name, part in t._asdict().items() if name != "spread"
@@ -178,8 +192,9 @@ def judge(
     rng, verdict = np.random.default_rng(3), Verdict(len(t.a))
     waiting = list[tuple[float, int, Floats, Floats]]()
     told = 0
+    factors = some_factors(n).tolist()  # whatever they are: the guarantee does not ask
     for round in range(n):
-        notes, edges = issued(t)
+        notes, edges = issued(t, factors[round])
         waiting.append((adversary(round, edges, rng), told, notes, edges))
         if rng.random() < lost:
             waiting.pop(rng.integers(len(waiting)))
@@ -203,7 +218,7 @@ def tally(
     verdict.misses += (error < edges[:, 0]) | (error > edges[:, 1])
     raw = notes[:, EDGES:]
     verdict.points += bool(raw[0].sum() < 0.0 and edges[0, 0] <= error <= edges[0, 1])
-    unit, more = notes[0, :3].mean(), np.ones(len(t.a))
+    unit, more = notes[0, :SCALES].mean(), np.ones(len(t.a))
     if told < 400:
         more = np.exp(np.minimum((2 / np.pi * t.start**2 + 1) / (4 * max(told, 1)), 2.0))
     for sign, side in ((1.0, 0), (-1.0, 1)):

@@ -13,7 +13,9 @@ from keyhole.blocks.conformal.trackers import (
     DOWN,
     EDGES,
     EXPERTS,
+    FACTOR,
     FARTHEST,
+    FAVOUR,
     FLOOR,
     FREE,
     HALF_LIVES,
@@ -24,6 +26,7 @@ from keyhole.blocks.conformal.trackers import (
     OUTER,
     PAIRS,
     PENDING,
+    PLAIN,
     SAID,
     SCALES,
     SHARE,
@@ -39,22 +42,26 @@ from keyhole.blocks.conformal.trackers import (
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, Indices
 
-FADES = tuple(0.5 ** (1.0 / half_life) for half_life in HALF_LIVES)
+FADES = tuple(0.5 ** (1.0 / half_life) for half_life in 2 * HALF_LIVES)
 EAGER = math.log(EXPERTS)
 
 
 @inner
-def _note(t: Trackers, i: int, note: Floats) -> None:
+def _note(t: Trackers, i: int, factor: float, note: Floats) -> None:
     """Write down what trackers of coverage i say now; units of 0 if they can say nothing yet."""
     a, n = t.a[i], t.told[i]
     if n == 0 or t.units[i, SUM, 0] == 0.0:
         # As many errors of 0 as this, and one more is likely enough.
         note[:] = 0.0
+        note[FACTOR] = factor
         note[EDGES:] = 0.0 if n * 2.0 * a > 1.0 else np.inf
         return
-    mean, never_fades = 0.0, t.units[i, SUM, 0] / t.units[i, COUNT, 0]
+    mean, note[FACTOR] = 0.0, factor
     for h in range(SCALES):
+        slowest = h - h % PLAIN  # the unit that never fades
+        never_fades = t.units[i, SUM, slowest] / t.units[i, COUNT, slowest]
         note[h] = max(t.units[i, SUM, h] / t.units[i, COUNT, h], FLOOR * never_fades)
+        note[h] *= factor if h >= PLAIN else 1.0
         mean += note[h] / SCALES
     for k in range(TRACKERS):
         note[SAID + k] = t.q[i, k] * note[k % SCALES]
@@ -131,7 +138,7 @@ def _reweigh(t: Trackers, i: int, side: int, note: Floats, v: float) -> None:
     if t.spread[i, side] > 0.0:
         rate = math.sqrt(EAGER / t.spread[i, side])
     for k in range(EXPERTS):
-        weight[k] = math.exp((regret[k] - top) * rate)
+        weight[k] = math.exp((regret[k] - top) * rate) * (FAVOUR if k % SCALES >= PLAIN else 1.0)
         total += weight[k]
     for k in range(EXPERTS):
         weight[k] = (1.0 - SHARE) * weight[k] / total + SHARE / EXPERTS
@@ -152,18 +159,21 @@ def _learn(t: Trackers, i: int, note: Floats, error: float) -> None:
             t.q[i, k] = min(max(q, -MOST_UNITS), MOST_UNITS)
         _reweigh(t, i, UP, note, error)
         _reweigh(t, i, DOWN, note, -error)
-    never_fades = t.units[i, SUM, 0] / max(t.units[i, COUNT, 0], 1.0)
+    never_fades = 0.0
     for h in range(SCALES):
-        counted, total, count = size, t.units[i, SUM, h], t.units[i, COUNT, h]
+        counted = size / note[FACTOR] if h >= PLAIN else size
+        total, count = t.units[i, SUM, h], t.units[i, COUNT, h]
+        if h % PLAIN == 0:
+            never_fades = total / max(count, 1.0)
         if n >= FREE and never_fades > 0.0:
-            counted = min(size, CAP * max(total / count, FLOOR * never_fades))
+            counted = min(counted, CAP * max(total / count, FLOOR * never_fades))
         t.units[i, SUM, h] = FADES[h] * total + counted
         t.units[i, COUNT, h] = FADES[h] * count + 1.0
     t.told[i] = n + 1
 
 
 @kernel
-def issue(t: Trackers, order: Indices, notes: Floats, edges: Floats) -> None:
+def issue(t: Trackers, order: Indices, factor: float, notes: Floats, edges: Floats) -> None:
     """The intervals of the next prediction, as offsets from it, and what to note until its label.
 
     Parameters
@@ -172,11 +182,13 @@ def issue(t: Trackers, order: Indices, notes: Floats, edges: Floats) -> None:
         As they are now; nothing of them changes.
     order
         The coverages, lowest first.
+    factor
+        How much larger than others the error is likely to be; above 0.
     notes, edges
         To be written: a note and (low, high) for each coverage.
     """
     for i in range(len(order)):
-        _note(t, i, notes[i])
+        _note(t, i, factor, notes[i])
     _nested(order, notes, edges)
 
 
@@ -209,7 +221,9 @@ def _tell(
 
 
 @kernel
-def play(t: Trackers, order: Indices, errors: Floats, gain: float, edges: Floats) -> None:
+def play(
+    t: Trackers, order: Indices, errors: Floats, factors: Floats, gain: float, edges: Floats
+) -> None:
     """`issue` and `learn` for each of these errors in turn, to the bit.
 
     `edges` gets (low, high) of each round and coverage; it may be empty if nobody wants them.
@@ -217,7 +231,7 @@ def play(t: Trackers, order: Indices, errors: Floats, gain: float, edges: Floats
     notes, missed = np.empty((len(order), NOTE)), np.empty((len(order), SIDES), dtype=np.bool_)
     for row in range(len(errors)):
         for i in range(len(order)):
-            _note(t, i, notes[i])
+            _note(t, i, factors[row], notes[i])
         if len(edges):
             _nested(order, notes, edges[row])
         _tell(t, order, notes, errors[row], gain, missed)

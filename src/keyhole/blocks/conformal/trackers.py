@@ -14,13 +14,15 @@ from keyhole.problem import Floats, Indices
 
 HALF_LIVES = (math.inf, 30.0, 5.0)  # of the mean errors that residuals are measured in, in labels
 STEPS = (0.02, 0.4)  # of the trackers, in those units
-SCALES, SIDES = len(HALF_LIVES), 2  # an upper and a lower edge
+PLAIN = len(HALF_LIVES)  # units of errors as they are; as many follow of errors over factors
+SCALES, SIDES = 2 * PLAIN, 2  # an upper and a lower edge
 PAIRS = SCALES * len(STEPS)
 TRACKERS, EXPERTS = 3 * PAIRS, 2 * PAIRS  # of the upper side, the lower, and both; what a side has
 OUTER = 0.02  # the step of theta
 PENDING = 50.0  # labels of delay at which that step is halved
 KEEP = 0.5 ** (1 / 1000)  # what the regrets of experts count one label later
 SHARE = 0.001  # of the weight, that is dealt out evenly
+FAVOUR = 2.0  # the weight of an expert with a factor, if it does as well as the one without
 FLOOR = 0.01  # the smallest unit, as a share of the one that never fades
 CAP, FREE = 20.0, 10  # an error counts at most so many times the mean, once so many were seen
 WIDER_UNTIL = 400  # labels, until which intervals are made wider for what they do not know yet
@@ -29,9 +31,10 @@ LARGEST_THETA, MOST_UNITS, FARTHEST = 700.0, 1e6, 1e300
 
 UP, DOWN = 0, 1  # sides
 SUM, COUNT = 0, 1  # in `Trackers.units`
-# A note: the units, what each tracker says, what the experts of each side say together, and the
-# edge of each side, as distances from the prediction.
-SAID, TOGETHER, EDGES = SCALES, SCALES + TRACKERS, SCALES + TRACKERS + SIDES
+# A note: the units, what each tracker says, what the experts of each side say together, the factor,
+# and the edge of each side, as distances from the prediction.
+SAID, TOGETHER, FACTOR = SCALES, SCALES + TRACKERS, SCALES + TRACKERS + SIDES
+EDGES = FACTOR + 1
 NOTE = EDGES + SIDES
 
 
@@ -40,11 +43,12 @@ class Trackers(NamedTuple):
 
     For each coverage 1 - alpha, with a = alpha/2, both edges are made alike; v is the error
     r = y - y_hat for the upper one and -r for the lower. Errors are measured in `units`, s_h: means
-    of |r|, each fading with its own half-life h. A *tracker* q follows the (1 - a)-quantile of
-    v/s_h: up by step (1 - a) when v > q s_h, down by step a when not. Trackers of |r| at 1 - alpha
-    serve both sides. The *experts* of a side are its trackers and those of |r|, twelve in all, each
-    saying e_k = q_k s_h; U = sum_k w_k e_k, by exponential weights on what each would have lost, in
-    pinball loss, less. The *edge* is
+    of |r|, each fading with its own half-life h; and, for noise that depends on what was bought,
+    means of |r|/f, times f, where f is the factor of a round (see `sizes.py`). A *tracker* q
+    follows the (1 - a)-quantile of v/s_h: up by step (1 - a) when v > q s_h, down by step a when
+    not. Trackers of |r| at 1 - alpha serve both sides. The *experts* of a side are its trackers and
+    those of |r|, 24 in all, each saying e_k = q_k s_h; U = sum_k w_k e_k, by exponential weights on
+    what each would have lost, in pinball loss, less. The *edge* is
 
         E = (U + sinh(theta) m) more,
 
@@ -87,13 +91,14 @@ class Trackers(NamedTuple):
     theta/gain. With a falling one, summation by parts gives at most twice the largest |theta| over
     the last gain. Add both sides.
 
-    The units, the weights and the trackers are not in it: they make intervals short, theta makes
-    them hold. Per label told; nothing is said about rounds whose labels never come, nor about any
-    part of them, such as those with a large prediction.
+    The units, the factor, the weights and the trackers are not in it: known before the label, they
+    make intervals short, and theta makes them hold. Per label told; nothing is said about rounds
+    whose labels never come, nor about any part of them, such as those with a large prediction.
 
-    Sums, one row per coverage: `units` (SUM and COUNT of |r|, fading), `told`, `regret` (fading)
-    and `spread` (its squares, fading). Followed label by label: `q` (upper, lower, both; by step
-    and half-life), `theta`. Derived: `weight`. Constant: `a`, and `start`, where trackers began.
+    Sums, one row per coverage: `units` (SUM and COUNT of |r| and of |r|/f, fading), `told`,
+    `regret` (fading) and `spread` (its squares, fading). Followed label by label: `q` (upper,
+    lower, both; by step and unit), `theta`. Derived: `weight`. Constant: `a`, and `start`, where
+    trackers began.
 
     References
     ----------
@@ -104,12 +109,12 @@ class Trackers(NamedTuple):
 
     a: Annotated[Floats, Holds(constant=True)]
     start: Annotated[Floats, Holds(constant=True)]
-    units: Annotated[Floats, Holds(least=0.0, most=1e200)]  # coverages x 2 x half-lives
+    units: Annotated[Floats, Holds(least=0.0, most=1e200)]  # coverages x 2 x units
     told: Annotated[Indices, Holds()]
-    q: Annotated[Floats, Holds(least=-MOST_UNITS, most=MOST_UNITS)]  # coverages x 18
-    regret: Annotated[Floats, Holds(least=-1e200, most=1e200)]  # coverages x 2 x 12
+    q: Annotated[Floats, Holds(least=-MOST_UNITS, most=MOST_UNITS)]  # coverages x 36
+    regret: Annotated[Floats, Holds(least=-1e200, most=1e200)]  # coverages x 2 x 24
     spread: Annotated[Floats, Holds(least=0.0, infinite=True)]  # coverages x 2
-    weight: Annotated[Floats, Holds(least=0.0, most=1.0)]  # coverages x 2 x 12
+    weight: Annotated[Floats, Holds(least=0.0, most=1.0)]  # coverages x 2 x 24
     theta: Annotated[Floats, Holds(least=-LARGEST_THETA, most=LARGEST_THETA)]  # coverages x 2
 
 
