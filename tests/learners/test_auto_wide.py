@@ -214,6 +214,23 @@ def test_a_file_from_before_there_were_seats(few: bool) -> None:
         assert (predictions == learner.advance(X[500:], y[500:])).all()
 
 
+def test_a_file_from_when_fewer_features_had_seats_goes_on_with_those() -> None:
+    X, y = data(60)
+    written = kh.AutoLearner(PROBLEM, seed=4, parts=FEW)
+    written.advance(X[:40], y[:40])
+    state = written.state()
+    state.settings["parts"]["active"] = None
+    learner = kh.AutoLearner.from_state(state)
+    assert learner.parts == FEW
+    assert learner.advance(X[40:], y[40:]).tobytes() == written.advance(X[40:], y[40:]).tobytes()
+
+
+def test_up_to_1024_features_all_have_a_seat() -> None:
+    for d, seats in ((1024, 1024), (1025, 256), (10_000, 256)):
+        assert kh.AutoParts().seats(kh.Problem(d, 4, 32)) == seats
+    assert kh.AutoParts().seats(kh.Problem(2000, 4, 50)) == 400
+
+
 def test_what_active_may_be() -> None:
     with pytest.raises(kh.ProblemError, match="active must be at least 8, the features that are"):
         kh.AutoLearner(PROBLEM, parts=replace(FEW, active=7))

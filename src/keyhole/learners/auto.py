@@ -53,7 +53,7 @@ from keyhole.blocks.sums.running import spread
 from keyhole.blocks.sums.seats import refuse_odd_seats
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
-from keyhole.learners.auto_files import with_seats
+from keyhole.learners.auto_files import seated_as_saved, with_seats
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import LearnerBase
@@ -411,6 +411,7 @@ class AutoLearner(LearnerBase):
         if before:
             parts = settings.get("parts", USUAL)
             settings.update(past=False, parts=replace(parts, kinks=None))
+        settings["parts"] = seated_as_saved(settings.get("parts", USUAL), state)
         learner = restore(cls, state, settings=settings)
         known = learner._learnt()
         if before:

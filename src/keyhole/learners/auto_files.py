@@ -1,13 +1,39 @@
-"""Files of AutoLearner from before its memories had seats: pairs of all features are there."""
+"""Files of AutoLearner from when it had other seats: one for every feature, or fewer than today."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from keyhole.blocks.auto.parts import AutoParts
 from keyhole.blocks.sums.memories import Memories
 from keyhole.problem import StateError
+from keyhole.saving.snapshot import State
+
+
+def seated_as_saved(parts: Any, state: State) -> Any:
+    """The parts that a learner is made anew with: with as many seats as the file has.
+
+    Files of problems with up to 1,024 features were written with fewer seats for a while.
+    """
+    if not isinstance(parts, AutoParts) or parts.active is not None:
+        return parts
+    kept = dict(_pairs(state.part("learnt"))).get("kept")
+    who = kept.get("who") if isinstance(kept, dict) else None
+    if not isinstance(who, np.ndarray) or who.ndim != 1:
+        return parts
+    if state.problem.width <= len(who) < parts.seats(state.problem):
+        return replace(parts, active=len(who))
+    return parts
+
+
+def _pairs(learnt: Any) -> list[list[Any]]:
+    """The entries of a saved dict, as [key, value]; what does not look like one is left out."""
+    of = learnt.get("of") if isinstance(learnt, dict) else None
+    pairs = of if isinstance(of, list) else []
+    return [one for one in pairs if isinstance(one, list) and len(one) == 2 and type(one[0]) is str]
 
 
 def with_seats(learnt: Any, new: Memories) -> Any:
@@ -16,13 +42,12 @@ def with_seats(learnt: Any, new: Memories) -> Any:
     Where there are too few seats for all features, those most strongly related to the label in the
     longest memory get one.
     """
-    tree = dict(learnt) if isinstance(learnt, dict) else {}
-    pairs = [pair for pair in tree.get("of", ()) if isinstance(pair, list) and len(pair) == 2]
+    pairs = _pairs(learnt)
     for pair in pairs:
         if pair[0] == "kept" and isinstance(pair[1], dict) and "who" not in pair[1]:
             others = [one for one in pairs if one[0] != "kept"]
             kept = {"is": pair[1].get("is"), **_seated(pair[1], new)._asdict()}
-            return {**tree, "of": [*others, ["kept", kept]]}
+            return {**learnt, "of": [*others, ["kept", kept]]}
     return learnt
 
 

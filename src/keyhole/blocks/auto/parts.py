@@ -20,7 +20,8 @@ from keyhole.problem import (
     whole_number,
 )
 
-ACTIVE, PER_READ = 256, 8  # features whose pairs are known: at least, and for each that is read
+DENSE = 1024  # features, up to which pairs of all are known
+ACTIVE, PER_READ = 256, 8  # beyond: how many at least, and for each that is read
 FARTHEST = 100.0  # a kink: predictions are never so far out, and squares must not overflow
 
 
@@ -72,7 +73,8 @@ class AutoParts:
         How many rounds the last layer looks back.
     active
         How many features the memories know pairs of: what is chosen and played is chosen among
-        them. At least as many as are read. None: eight times as many as are read, at least 256.
+        them. At least as many as are read. None: all of them up to 1,024 features; beyond, eight
+        times as many as are read, at least 256.
 
     Examples
     --------
@@ -139,7 +141,9 @@ class AutoParts:
         """
         width = problem.width
         if self.active is None:
-            return min(problem.d, max(ACTIVE, PER_READ * width))
+            return (
+                problem.d if problem.d <= DENSE else min(problem.d, max(ACTIVE, PER_READ * width))
+            )
         if self.active < width:
             raise ProblemError(
                 f"active must be at least {width}, the features that are read, got {self.active}"
