@@ -82,7 +82,7 @@ def table_games(rows: list[Row]) -> str:
     """`learner.interval` at 90 % with late and lost labels."""
     lines = []
     for delay in names_of(rows, "delay"):
-        errors = np.abs(pick(rows, "error", delay=delay))
+        errors = np.abs(pick(rows, "off", delay=delay))
         worst, scores = pick(rows, "worst", delay=delay), pick(rows, "score", delay=delay)
         lines.append(
             [

@@ -117,15 +117,16 @@ def _factor(
 def _take(s: ErrorSizes, j: int, x: float, ways: Floats, e: float, pull: float) -> None:
     """Learn one value: its tests and weights, then its mean and variance."""
     for way in range(WAYS):
-        phi = ways[way]
+        phi, weight = ways[way], s.weight[j, way]
         product = KEEP * s.product[j, way] + e * phi
         square = KEEP * s.square[j, way] + (e * phi) ** 2
         s.product[j, way], s.square[j, way] = product, square
-        spread = math.sqrt(max(square, 1.0))
-        if abs(product) < LEAVE * spread:
+        # Both squared: a root for every number that is read would cost as much as all the rest.
+        found, chance = product * product, max(square, 1.0)
+        if found < LEAVE**2 * chance:
             s.weight[j, way] = 0.0
-        elif s.reads[j] > ENOUGH and (abs(product) > ENTER * spread or s.weight[j, way] != 0.0):
-            weight = s.weight[j, way] + STEP / spread * pull * phi
+        elif s.reads[j] > ENOUGH and (found > ENTER**2 * chance or weight != 0.0):
+            weight += STEP / math.sqrt(chance) * pull * phi
             s.weight[j, way] = min(max(weight, -LARGEST_WEIGHT), LARGEST_WEIGHT)
     s.reads[j] += 1.0
     share = max(1.0 / s.reads[j], 1.0 / LOOKBACK)
