@@ -260,11 +260,11 @@ def test_models_of_sums_are_those_of_the_stream(folder: Path) -> None:
     assert pages[0].drop == pages[1].drop
     assert pages[0].recommendation == pages[1].recommendation
     assert [f.do for f in pages[0].findings] == [f.do for f in pages[1].findings]
-    with pytest.raises(kh.ProblemError, match="sums know no order"):
+    with pytest.raises(kh.ProblemError, match=r"sums (do not know the order|have no order)"):
         kh.hindsight(known, 2, past=True)
     with pytest.raises(kh.ProblemError, match="sums have no"):
         kh.budget_curve(known)  # type: ignore[call-overload]
-    with pytest.raises(kh.ProblemError, match="sums know no order"):
+    with pytest.raises(kh.ProblemError, match=r"sums (do not know the order|have no order)"):
         kh.bbrcnp(known, 2, 10)  # type: ignore[arg-type]
 
 

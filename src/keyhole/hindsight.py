@@ -242,14 +242,14 @@ def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefi
         for X, y in stream.blocks():
             sums.add(X, y)
     if sums.n == 0:
-        raise DataError("the stream is empty: there is no best model of no rounds")
+        raise DataError("the stream is empty: there is nothing to fit a model to")
     return sums.prefix(intercept, past)
 
 
 def _of_sums(parts: Sequence[DataSums], past: bool) -> list[Sums]:
     """The sums up to the end of each part."""
     if past:
-        raise ProblemError("past: sums know no order of rows; give the stream itself")
+        raise ProblemError("past: sums do not know the order of the rows; give the stream itself")
     found, total = [], parts[0]
     for i, part in enumerate(parts):
         total = part if i == 0 else total + part

@@ -135,7 +135,7 @@ def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> 
     (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 20)
     found = answer(cli("run", tmp_path / "two.csv", "-t", "y", "--json"))
     assert (found["features"], found["budget"], found["sparsity"]) == (2, 2, 2)
-    assert "as usual: 40 rows are too few for a curve." in found["sizes"]["how"]
+    assert "by default: 40 rows are too few for a curve." in found["sizes"]["how"]
 
 
 def test_usual_sizes_where_nothing_is_explained(cli: Cli, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Spent:
             (
                 "money spent per example",
                 f"{number(self.per_example)} of {limit}",
-                f"the dearest {amount(ledger.most_spent)}",
+                f"at most {amount(ledger.most_spent)} for one",
             ),
             (
                 "money spent in all",
