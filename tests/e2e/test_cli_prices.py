@@ -298,6 +298,6 @@ def test_money_needs_prices(cli: Cli, folder: Path) -> None:
     refused(cli("run", *plain, "--budget", 2.5), "--budget 2.5", "without --prices")
     refused(cli("compare", *flats(folder), "--budgets", "3,x"), "'x' is not an amount of money")
     several = ("--budgets", "3,9", "--worth", 3)
-    refused(cli("compare", *flats(folder), *several), "--worth and --budgets")
+    refused(cli("compare", *flats(folder), *several), "--worth cannot be used with --budgets")
     refused(cli("simulate", "needle", "--out", "x.csv", "--prices", "p.csv"), "needle has no")
     refused(cli("advise", "state.npz", "--prices", "clinic"), "--prices clinic", "state.npz")
