@@ -85,7 +85,7 @@ def serve(
         listening = last.enter_context(bound(settings))
         clinic = None
         if demo:
-            say("opening the clinic: the first patients are treated")
+            say("starting the demo: the first patients are being treated")
             clinic = Demo(counter)
             clinic.begin()
             last.callback(clinic.stop)
