@@ -203,7 +203,7 @@ def test_arguments_that_make_no_sense(folder: Path) -> None:
         kh.sums(folder, target="y", ignor=["x0"])
     with pytest.raises(kh.ProblemError, match="target: which column"):
         kh.sums(folder)
-    with pytest.raises(kh.ProblemError, match="a stream says itself"):
+    with pytest.raises(kh.ProblemError, match="only for files"):
         kh.sums(stream, target="y")
     with pytest.raises(kh.ProblemError, match="missing='auto'"):
         kh.sums(folder, target="y", missing="auto")
@@ -260,11 +260,11 @@ def test_models_of_sums_are_those_of_the_stream(folder: Path) -> None:
     assert pages[0].drop == pages[1].drop
     assert pages[0].recommendation == pages[1].recommendation
     assert [f.do for f in pages[0].findings] == [f.do for f in pages[1].findings]
-    with pytest.raises(kh.ProblemError, match="sums know no order"):
+    with pytest.raises(kh.ProblemError, match=r"sums (do not know the order|have no order)"):
         kh.hindsight(known, 2, past=True)
     with pytest.raises(kh.ProblemError, match="sums have no"):
         kh.budget_curve(known)  # type: ignore[call-overload]
-    with pytest.raises(kh.ProblemError, match="sums know no order"):
+    with pytest.raises(kh.ProblemError, match=r"sums (do not know the order|have no order)"):
         kh.bbrcnp(known, 2, 10)  # type: ignore[arg-type]
 
 

@@ -11,34 +11,35 @@ from benchmarks.regret.numbers import Results
 from benchmarks.regret.suite import GROUPS, Player
 
 HOW = """\
-Every learner sees the same rows and may read the same number of features of each; the table of
-costs says what was read at most, as a share of that. Those below the line in a table read
-everything, or know the best support beforehand (`oracle`), and are there for comparison. Bold:
-keyhole's own; the others are algorithms of the literature, or plain baselines, written for keyhole
-as their pages in `docs/algorithms` say.
+Every learner sees the same rows and may read the same number of features of each; the cost table
+shows the most that was read, as a share of that. Learners below the line in a table read
+everything, or know the best support in advance (`oracle`), and are there for comparison. Bold names
+are keyhole's own learners; the others are algorithms from the literature or simple baselines,
+implemented in keyhole as their pages in `docs/algorithms` describe.
 
-**Regret** is cumulative squared loss minus that of the best linear model in hindsight that uses the
-given number of features and an intercept. Where the search for it did not finish, the bound below
-it counts, so that no regret is understated; the tables of settings say where, and at which
-normalised regret the best model found stands. **Normalised regret** is regret divided by what the
-best constant loses more than that model: 0 is as good as hindsight, 1 no better than a constant;
-below 0 is better than any fixed model of so few features. ± is the standard error over seeds.
+**Regret** is the cumulative squared loss minus that of the best linear model in hindsight with the
+given number of features and an intercept. If the search for that model did not finish, its lower
+bound is used, so that no regret is understated; the tables of settings say where, and give the
+normalised regret of the best model found. **Normalised regret** is regret divided by the gap
+between the best constant and that model: 0 is as good as hindsight, 1 no better than a constant,
+and below 0 better than any fixed model of so few features. ± is the standard error over seeds.
 
-**Units.** Most rivals assume features and labels of about unit size and models without an
-intercept. So settings with units "standard" are played with every feature and the label centred and
-divided by their standard deviations, found in hindsight and given to everyone. That is generous to
-the rivals: `auto` needs none of it, and the row "auto, raw units" plays the stream as it comes.
-Regret is told in the stream's own units throughout.
+**Units.** Most competitors assume features and labels of about unit size and models without an
+intercept. So in settings with units "standard", every feature and the label are centred and divided
+by their standard deviations, computed in hindsight, for all learners. That is generous to the
+competitors: `auto` needs none of it, and the row "auto, raw units" plays the stream as it is.
+Regret is always given in the stream's own units.
 
-**Files** are cut to their first rounds. Where the order means nothing, rows are chosen by a fixed
-shuffle and come in another order for every seed; otherwise seeds differ in the learner alone.
+**Files** are cut to their first rounds. If the order of a file has no meaning, rows are chosen by a
+fixed shuffle and come in a different order for every seed; otherwise seeds differ only in the
+learner.
 """
 
 ITO = """\
-For context only: on instances of their own, whose scaling they do not tell in full, Ito et al.
-report for these settings, in this order, regrets of 427, 265, 246, 965, 528, 579, 401, 408 for
+For context only: Ito et al. report, on instances of their own whose scaling they do not describe in
+full, for these settings in this order, regrets of 427, 265, 246, 965, 528, 579, 401, 408 for
 their Algorithm 2, which may take any k linear measurements of a row, and of 4649, 4366, 4370, 5199,
-5353, 5429, 5304, 5391 for the algorithm called here "online-greedy, printed". The two cannot be
+5353, 5429, 5304, 5391 for the algorithm called "online-greedy, printed" here. Neither can be
 compared with the numbers above; the rows above can be compared with each other. Learners that
 predict with at most k' features cannot reach a model of k.
 """
@@ -83,8 +84,8 @@ def _lost(results: Results, auto: Player) -> str:
         found = results.losses(player)
         first = len(judged) - len(found)
         said = (
-            f"`{player.name}` is first among those who read as much, or within one standard error "
-            f"of the first, on {first} of {len(judged)} settings."
+            f"`{player.name}` is the best of the learners that read as much, or within one "
+            f"standard error of the best, on {first} of {len(judged)} settings."
         )
         if player != auto:
             parts.append(said)
@@ -98,8 +99,8 @@ def _lost(results: Results, auto: Player) -> str:
 def _ranks(results: Results) -> str:
     absent = [p.name for p in results.players if not results.exists(p)]
     said = (
-        "Mean rank by regret among those who read as much in the same units, 1 is the best. Who "
-        "refuses a setting or fails on it shares the last places."
+        "Mean rank by regret among the learners that read as much in the same units; 1 is best. "
+        "Learners that refuse a setting or fail on it share the last places."
     )
     if absent:
         said += f" Not in this version of the library: {', '.join(absent)}."
@@ -125,9 +126,9 @@ def _growth(results: Results, figure: str | None) -> list[str]:
     if not any(s.curve for s in results.settings):
         return []
     said = (
-        "Regret against the best model of the rounds up to there, and the slope of its logarithm "
-        "against that of the rounds, from 4,096 on, by seed. In the figure keyhole's "
-        "own are coloured, with the range of seeds, and all others grey."
+        "Regret against the best model of the rounds up to that point, and the slope of its "
+        "logarithm against that of the number of rounds, from 4,096 on, by seed. In the figure, "
+        "keyhole's own learners are coloured, with the range over seeds, and all others grey."
     )
     picture = f"![Regret as it grows]({figure})" if figure else ""
     return ["### How regret grows", said, tables.growth(results), picture]
@@ -135,7 +136,7 @@ def _growth(results: Results, figure: str | None) -> list[str]:
 
 def _costs(results: Results) -> str:
     said = (
-        "Microseconds of processor time per round of block play, one thread, nothing compiled on "
-        "the way; median over seeds. Cells of different learners run side by side."
+        "Microseconds of processor time per round of block play, one thread, without compilation; "
+        "median over seeds. Different learners were run at the same time."
     )
     return f"{said}\n\n{tables.costs(results)}"

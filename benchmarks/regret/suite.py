@@ -110,7 +110,7 @@ GROUPS: dict[str, str] = {
         "features, as in their tables."
     ),
     "files": "Files of real data, given by `--data`.",
-    "growth": f"Streams that are independent and alike, {LONG:,} rounds: how regret grows.",
+    "growth": f"Streams of i.i.d. examples, {LONG:,} rounds: how regret grows.",
 }
 
 UNLIKE_UNIT_SIZE = ("S8", "S9")  # many scales; an intercept

@@ -214,7 +214,7 @@ def bbrcnp(
     """
     if isinstance(stream, DataSums):
         raise ProblemError(
-            "stream: windows are of consecutive rows, and sums know no order of them"
+            "stream: windows need consecutive rows, and sums have no order; give the stream itself"
         )
     refuse_unless_stream(stream, blocks=True)
     k, b = sparsity(k, stream.d), (whole_number("t0", t0, 1) + 1) // 2

@@ -125,21 +125,21 @@ def hindsight(
 
     With `past`, models add v.p_t, with p_t the last two labels before round t and means of all
     labels before it that fade with half-lives of 3, 20 and 100 rounds; v does not count towards k.
-    In the first rounds, where there is no such label yet, p_t is the mean of that input. It is what
-    a learner could do that remembers labels, and the yardstick for streams whose order matters.
+    In the first rounds, where there is no such label yet, p_t is the mean of that input. This is
+    what a learner that remembers labels could do; use it for streams whose order matters.
 
-    Of more than 4,096 features not all pairs can be kept: the features that go best with the labels
-    and with what earlier models leave are searched, and everything that was screened away is
-    bounded. Memory is then d x `screen`, and the stream is read four times, or once for every 256
-    features more where all pairs outside are compared. That is done where it takes at most 10^10
-    multiplications for each of the `seconds` (rows x d^2; of sparse rows pairs x d); without it,
-    models of two or more features outside are bounded by 0 only, and those of a single one by
+    With more than 4,096 features not all pairs can be kept: the search is limited to the features
+    most correlated with the label and with the residuals of earlier models, and models with other
+    features are bounded. Memory is then d x `screen`, and the stream is read four times, plus once
+    for every 256 features if all pairs outside are compared. That is done if it takes at most
+    10^10 multiplications for each of the `seconds` (rows x d^2; for sparse rows pairs x d); if
+    not, models with two or more features outside are only bounded by 0, and those with one by
     `screening.lows[1]`.
 
     Parameters
     ----------
     stream
-        The stream; read once, O(d^2) memory; of more than 4,096 features see above. Or its sums,
+        The stream; read once, O(d^2) memory; for more than 4,096 features see above. Or its sums,
         from `kh.sums`: the same model, without reading anything.
     k
         Most non-zero weights, those of free features included. With prices it may be left out: then
@@ -151,11 +151,11 @@ def hindsight(
     worth
         In place of `cost`: the money that one unit of squared error is worth.
     intercept
-        Whether models may add a constant, which does not count towards k, as those of AutoLearner,
-        of `keyhole run` and of reports do. The models of the paper do not: False is its yardstick.
-        The past is then taken as it is, too, in the units of the label and about 0.
+        Whether models may add a constant, which does not count towards k, like those of
+        AutoLearner, of `keyhole run` and of reports. The models of the paper have none: for its
+        comparison use False. The past is then not centred either.
     past
-        Whether models may look at earlier labels; not from sums, which know no order.
+        Whether models may use earlier labels; not with sums, which do not know the order of rows.
     seconds
         How long the search for the best subset may take; reading the stream comes on top.
     screen
@@ -242,14 +242,14 @@ def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefi
         for X, y in stream.blocks():
             sums.add(X, y)
     if sums.n == 0:
-        raise DataError("the stream is empty: there is no best model of no rounds")
+        raise DataError("the stream is empty: there is nothing to fit a model to")
     return sums.prefix(intercept, past)
 
 
 def _of_sums(parts: Sequence[DataSums], past: bool) -> list[Sums]:
     """The sums up to the end of each part."""
     if past:
-        raise ProblemError("past: sums know no order of rows; give the stream itself")
+        raise ProblemError("past: sums do not know the order of the rows; give the stream itself")
     found, total = [], parts[0]
     for i, part in enumerate(parts):
         total = part if i == 0 else total + part

@@ -86,7 +86,7 @@ def column_moments(passes: Passes, *, centred: bool) -> Columns:
         cells += len(X.pairs[1]) if isinstance(X, SparseRows) else X.size
         n, y_sum, yy_sum = n + len(y), y_sum + float(z.sum()), yy_sum + float(z @ z)
     if n == 0:
-        raise DataError("the stream is empty: there is no best model of no rounds")
+        raise DataError("the stream is empty: there is nothing to fit a model to")
     off = np.divide(x, seen, out=np.zeros(d), where=seen > 0)
     mean_x, mean_y = origin + off, y0 + y_sum / n
     about = n * mean_x**2

@@ -125,7 +125,7 @@ def frontier(
     prune: bool = True,
     seconds: float = 30.0,
 ) -> Frontier:
-    """The least loss in hindsight at every cost per example.
+    """The lowest loss in hindsight for every cost per example.
 
     Parameters
     ----------

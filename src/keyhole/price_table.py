@@ -207,8 +207,8 @@ class _Features:
             return (name,)
         hint = nearest(name, sorted({*self.names, *self.groups}))
         raise ProblemError(
-            f"{self.table.place(name)}: there is no feature {name!r}{hint}: mend the name or take "
-            "the row out; a panel is named in the panel column of its members"
+            f"{self.table.place(name)}: there is no feature {name!r}{hint}: correct the name or "
+            "remove the row; a panel is named in the panel column of its members"
         )
 
     def of_all(self, names: Iterable[str]) -> tuple[str, ...]:

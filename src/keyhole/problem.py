@@ -96,8 +96,8 @@ class Problem:
     k
         Sparsity of the linear models the learner is compared with.
     budget
-        How many features may be read of one example, everything included: the paper's k0 + k. With
-        prices it is money: what may be spent on one example.
+        How many features may be read per example in all: the paper's k0 + k. With prices it is
+        money: what may be spent on one example.
     names
         One name per feature; None for features known by number only.
     prices

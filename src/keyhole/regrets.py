@@ -13,7 +13,7 @@ from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval
 
 
 def regret(ledger: Ledger, best: Hindsight) -> Interval:
-    """How much more was lost than by the best model of the same rounds.
+    """How much more the learner lost than the best model of the same rounds.
 
     Against a model that was found for what it is worth (`hindsight(..., worth=v)`), how much more
     was lost and spent together, in money: v * loss + spent, less the total of the best model.

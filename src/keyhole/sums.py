@@ -106,7 +106,9 @@ def sums(
         refuse_unless_stream(source, blocks=True)
         if target is not None or reading:
             given = ["target"] * (target is not None) + list(reading)
-            raise ProblemError(f"{', '.join(given)}: a stream says itself what it holds")
+            raise ProblemError(
+                f"{', '.join(given)}: only for files; a stream already knows its columns"
+            )
         return _of_stream(cast(BlockStream, source))
     request = _request(target, reading)
     kept = _Kept(cache)
@@ -130,8 +132,8 @@ def _request(target: str | None, reading: dict[str, Any]) -> Request:
             reading[name] = (given,) if isinstance(given, str) else tuple(given)
     if AUTO in reading.get("missing", ()):
         raise ProblemError(
-            "missing='auto' looks at all rows at once: list what means no value, and leave codes "
-            "such as 9999 out before"
+            "missing='auto' needs all rows at once: list the texts that mean a missing value, and "
+            "remove codes such as 9999 beforehand"
         )
     if target is None:
         raise ProblemError("target: which column is to be predicted?")
@@ -343,5 +345,5 @@ def _told(broken: dict[str, str], shards: int, folder: Path | None) -> str:
     first = next(iter(broken))
     return (
         f"{first} cannot be added up: {some[0]}{more}; all others are, and are kept in {folder}: "
-        "mend it, and only it is computed"
+        "fix this one, and only it will be computed"
     )

@@ -274,9 +274,9 @@ class Observation:
 
     A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared.
 
-    `prediction` is what a learner last predicted from it, None before: `predict` writes it down,
-    and `tell` hands it to the calibration behind `learner.interval`. Whoever makes an observation
-    anew when a late label comes can say what was predicted at the time.
+    `prediction` is what a learner last predicted from it, None before: `predict` sets it, and
+    `tell` hands it to the calibration behind `learner.interval`. If you recreate an observation for
+    a late label, you can set what was predicted at the time.
     """
 
     ticket: Ticket

@@ -213,7 +213,7 @@ def test_the_store_by_the_environment(
     counter("ask", "clinic")
     assert counter.json("status")["learners"][0]["rounds"] == 1
     assert counter.json("status", "--store", "keyhole.db")["learners"][0]["rounds"] == 0
-    assert "there already" in counter.refused("backup", "copy.db")
+    assert "already exists" in counter.refused("backup", "copy.db")
 
 
 def test_create_from_history(counter: Counter, here: Path) -> None:

@@ -118,7 +118,7 @@ def test_in_every_game_of_a_comparison(cli: Cli, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "after 300 rows of history, half-life 200" in done.stdout
     assert "cannot study: iht" in done.stdout
-    assert "whatever the half-life: mean" in done.stdout
+    assert "Without the half-life, which they cannot use: mean" in done.stdout
     told = answer(cli("compare", folder / "new.csv", *options, "--json"))
     assert told["history"]["rows"] == 300
     stream = kh.streams.read(folder / "new.csv", target="days")

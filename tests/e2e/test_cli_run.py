@@ -80,9 +80,9 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         "best 4 features in hindsight and the past",
         "regret against the best 4 features in hindsight",
         "the variance of the label.",
-        "The first round is not in these figures: ",
+        "These figures leave out the first round, in which ",
         "The model of at most 4 weights: days =",
-        "In the game auto predicts with ",
+        "While playing, auto uses other weights",
         "× crp_mg_l",
         "How often each feature was bought",
         "and 30 more",
@@ -135,7 +135,7 @@ def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> 
     (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 20)
     found = answer(cli("run", tmp_path / "two.csv", "-t", "y", "--json"))
     assert (found["features"], found["budget"], found["sparsity"]) == (2, 2, 2)
-    assert "as usual: 40 rows are too few for a curve." in found["sizes"]["how"]
+    assert "by default: 40 rows are too few for a curve." in found["sizes"]["how"]
 
 
 def test_usual_sizes_where_nothing_is_explained(cli: Cli, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_refusals_change_nothing() -> None:
         kh.RandomSubset(problem).study(known)
     learner = kh.AutoLearner(problem)
     before = to_bytes(copy.deepcopy(learner))
-    with pytest.raises(kh.ProblemError, match="half_life: sums know no order"):
+    with pytest.raises(kh.ProblemError, match="half_life: sums do not know the order"):
         learner.study(known, half_life=10)
     with pytest.raises(kh.ProblemError, match="has 5 features, the stream 6"):
         kh.AutoLearner(kh.Problem(d=5, k=2, budget=3)).study(known)

@@ -124,10 +124,10 @@ def test_the_page_says_it_all_in_money(limited: Run) -> None:
     assert "<h2>The purse</h2>" not in text
     assert "worth × loss + money" not in text
     facts = {fact.name: fact for fact in money_facts(limited)}
-    assert list(facts) == ["spent per example", "money saved", "dearest example"]
+    assert list(facts) == ["spent per example", "money saved", "most expensive example"]
     assert facts["spent per example"].number == f"{ledger.spent / 700:.2f}"
     assert facts["money saved"].number == f"{1 - ledger.spent / (700 * 14.75):.0%}"
-    assert facts["dearest example"].note == "the limit is 7.00"
+    assert facts["most expensive example"].note == "the limit is 7.00"
     assert ledger.most_spent <= 7
     assert "<th>money per example</th>" in text
     assert "<b>lab</b>" not in text  # escaped

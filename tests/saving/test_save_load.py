@@ -238,5 +238,5 @@ def test_a_save_that_fails_leaves_the_old_file(
 def test_a_name_that_cannot_be_written_is_named() -> None:
     """Half a surrogate pair, which json reads and no file can hold."""
     problem = kh.Problem(d=2, k=1, budget=1, names=("age", "a\ud800b"))
-    with pytest.raises(kh.StateError, match=r"half a surrogate pair.*a\\ud800b.*rename it"):
+    with pytest.raises(kh.StateError, match=r"unpaired surrogate.*a\\ud800b.*rename it"):
         kh.save(kh.RandomSubset(problem), "nowhere.npz")

@@ -63,7 +63,7 @@ def test_a_backup_is_a_store(folder: Path) -> None:
             play(copy, "a", 2)
             assert np.array_equal(copy.learner("a").weights, store.learner("a").weights)
             copy.verify()
-        with pytest.raises(kh.StoreError, match="there already"):
+        with pytest.raises(kh.StoreError, match="already exists"):
             store.backup(folder / "copy.db")
 
 

@@ -180,7 +180,7 @@ def test_folders_that_do_not_go_together(tmp_path: Path) -> None:
     for folder in ("year=2024", "month=1"):
         (tmp_path / folder).mkdir()
         pq.write_table(rows(0), tmp_path / folder / "part.parquet")
-    with pytest.raises(DataError, match=r"lies in no folder year=\.\.\., others do"):
+    with pytest.raises(DataError, match=r"is not in a folder year=\.\.\., but others are"):
         read(tmp_path, target="y")
 
 

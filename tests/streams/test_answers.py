@@ -88,7 +88,11 @@ REFUSED: list[tuple[list[Any], dict[str, Any], str]] = [
     ([1, 2, 3], {"yes_no": True}, "3 different numbers, yes or no needs two: say which"),
     ([1, 2], {"positive": 5}, "is never 5: it has 1, 2"),
     ([1, 2], {"positive": "ill"}, "is never 'ill'"),
-    (["1", "x", "2"], {}, "must be numbers, got 'x': mend the cell.* say which value .* means yes"),
+    (
+        ["1", "x", "2"],
+        {},
+        "must be numbers, got 'x': correct the cell.* say which value .* means yes",
+    ),
     ([f"t{i}" for i in range(1001)], {}, "must be numbers, got 't0'"),
 ]
 

@@ -34,7 +34,7 @@ BAD_TEXT: dict[str, tuple[bytes, str]] = {
     "only the target": (b"y\n1\n", "t.csv has no column left to be a feature"),
     "target of text": (
         b"a,y\n1,2\n3,\n5,high\n",
-        "t.csv, line 4: the target 'y' must be numbers, got 'high': mend the cell, or say",
+        "t.csv, line 4: the target 'y' must be numbers, got 'high': correct the cell, or say",
     ),
     "target of dates": (b"a,y\n1,2024-01-31\n", "the target 'y' holds dates or times: it must be"),
     "target missing": (b"a,y\n1,\n2,NA\n", "t.csv: the target 'y' is missing in every row"),
@@ -42,7 +42,7 @@ BAD_TEXT: dict[str, tuple[bytes, str]] = {
     "times": (b"when,y\n2024-01-31 10:00:00,1\n", "or make numbers of it (dates=['ordinal']"),
     "a bad cell": (
         b"age,y\n31,1\n32,2\nabc,3\n",
-        "t.csv, line 4: column 'age' is mostly numbers, got 'abc': mend the cell, or say that",
+        "t.csv, line 4: column 'age' is mostly numbers, got 'abc': correct the cell, or say that",
     ),
     "a flag among numbers": (
         b"a,y\n1,1\ntrue,3\n",
@@ -264,7 +264,9 @@ def test_a_file_that_changes_is_not_mixed_up(tmp_path: Path) -> None:
     path.write_text("a,y\n1,2\n")
     stream = read(path, target="y")
     path.write_text("a,y\n1,2\n3,4\n")
-    assert refused(lambda: collect(stream)) == "t.csv was changed while it was in use: read it anew"
+    assert (
+        refused(lambda: collect(stream)) == "t.csv was changed while it was in use: read it again"
+    )
     path.unlink()
     assert re.match("t.csv cannot be read: No such file", refused(lambda: collect(stream)))
 

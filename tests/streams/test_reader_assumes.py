@@ -164,9 +164,9 @@ def test_errors_tell_what_was_assumed(tmp_path: Path) -> None:
     with pytest.raises(kh.DataError) as caught:
         made(tmp_path, "a;y\n1;2\n2;3\nfew;4\n")
     assert str(caught.value) == (
-        "t.csv, line 4: column 'a' is mostly numbers, got 'few': mend the cell, or say that it "
-        "means no value (missing=['few']), leave the column out (ignore=['a']) or take it for "
-        "levels (categorical=['a']) (assumed separator ';'; to say otherwise: separator)"
+        "t.csv, line 4: column 'a' is mostly numbers, got 'few': correct the cell, or say that it "
+        "means a missing value (missing=['few']), leave the column out (ignore=['a']) or take it "
+        "for levels (categorical=['a']) (assumed separator ';'; to say otherwise: separator)"
     )
     with pytest.raises(kh.DataError, match=r"got '1,250' \(is the decimal ','\? Say decimal=','\)"):
         made(tmp_path, "a;y\n1;2\n2;3\n1,250;4\n")

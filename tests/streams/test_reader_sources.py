@@ -327,8 +327,8 @@ def test_only_rows_that_are_played_are_refused(tmp_path: Path) -> None:
         assert (stream.rounds, len(collect(stream)[1])) == (rounds, rounds)
     request = Request("y", rounds=4, words=COMMAND)
     assert (
-        "line 6: column 'a' is mostly numbers, got 'x': mend the cell, or say that it means no "
-        "value (--missing x), leave the column out (--ignore a) or"
+        "line 6: column 'a' is mostly numbers, got 'x': correct the cell, or say that it means a "
+        "missing value (--missing x), leave the column out (--ignore a) or"
         in refused(lambda: read_request(tmp_path / "t.csv", request))
     )
     frame = arrow.table({"a": [1.0, np.inf], "y": [1.0, 2.0]})

@@ -92,7 +92,7 @@ def test_wide_rows_are_written_out_a_few_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("X", "y", "options", "says"),
     [
-        (np.eye(2), [1, 2], {}, "make a kh.streams.ArrayStream"),
+        (np.eye(2), [1, 2], {}, "use kh.streams.ArrayStream"),
         (scipy.sparse.eye_array(2), [1, 2, 3], {}, "one label per row"),
         (scipy.sparse.eye_array(2), [1, np.inf], {}, "y must be finite"),
         (scipy.sparse.eye_array(2) * np.inf, [1, 2], {}, "row 0 has inf at feature 0"),

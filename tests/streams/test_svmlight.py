@@ -190,7 +190,7 @@ def test_lists_by_other_names_and_of_float32() -> None:
     ("change", "says"),
     [
         ({"values": [[2.0], [3.0], None, []]}, "row 1: 2 indices and 1 values"),
-        ({"age": [1, 2, 3, 4]}, r"column 'age' stands beside sparse rows.*ignore=\['age'\]"),
+        ({"age": [1, 2, 3, 4]}, r"column 'age' is not part of the sparse rows.*ignore=\['age'\]"),
         ({"indices": [[0, 0], [1], None, []]}, "row 1: feature 0 comes twice"),
     ],
 )

@@ -87,8 +87,8 @@ def svg() -> str:
         for column, name in enumerate(layer):
             place[name] = left + column * (WIDE + GAP), MARGIN + number * ROW
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" xmlns="http://www.w3.org/2000/svg" '
-        'style="max-width: 100%; height: auto; font: 12px sans-serif">',
+        f'<svg class="picture" viewBox="0 0 {width} {height}" role="img" '
+        'xmlns="http://www.w3.org/2000/svg" style="font: 12px sans-serif">',
         "<title>The rooms of keyhole by layer, and which imports which</title>",
     ]
     for a, b in reduced():

@@ -307,7 +307,7 @@ class KeyholeRegressor(_Regressor):
         pair = isinstance(self.history, tuple | list)
         if pair and len(self.history) != 2:
             raise ProblemError(
-                f"history must be a pair (X_old, y_old) or a stream, got {len(self.history)} things"
+                f"history must be a pair (X_old, y_old) or a stream, got {len(self.history)} items"
             )
         stream = self._stream_of(*self.history, reset=False) if pair else self.history
         study_first(self.learner_, stream)

@@ -69,9 +69,9 @@ def budget_curve(
     squares with an intercept, and tested on the fold. Choosing features is part of what is tested:
     the share explained is that of rows which neither the choice nor the fit has seen.
 
-    With prices it is a curve of money: what 0, 10, 20, ... per example explain. At each limit the
-    features are chosen that it buys, by forward selection by gain and by price, then exchanges, as
-    far as their gain is seen; again on the other folds.
+    With prices it is a curve of money: what 0, 10, 20, ... per example explain. At each limit,
+    features that it buys are chosen by forward selection by gain and by price, then by exchanges,
+    as long as their gain is more than chance; again on the other folds.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def budget_curve(
     most
         The largest k. None: 24, or fewer if there are fewer features or less than 5 rows for each.
     scout
-        None: look at every row. A share, 0.05 for instance: there is no history, look at a random
-        5% of the rows, completely, and at nothing of the others. That measures what more features
+        None: look at every row. A share, 0.05 for instance, if there is no history: read all values
+        of a random 5% of the rows, and nothing of the others. That measures what more features
         would bring; partial reads would have to be extrapolated.
     seed
         Random seed of `scout`.
@@ -102,11 +102,12 @@ def budget_curve(
 
     Guarantee
     ---------
-    None. `error` holds two parts: how the share differs between stretches of rows (so it is honest
-    about neighbours that are alike), and how much the loss of a model varies because other rows
-    give another model. The share explained by the models of all rows, on rows of the same kind, is
-    within two errors in 96% of the statements that `python -m benchmarks.advice` checks. Heavy
-    tails that were not seen yet, and a world that changes after the last row, are in no error.
+    None. `error` has two parts: how the share differs between stretches of rows (so that similar
+    neighbouring rows do not make it too small), and how much the loss of a model varies because
+    other rows give another model. The share explained by the models of all rows, on rows of the
+    same kind, is within two errors in 96% of the statements that `python -m benchmarks.advice`
+    checks. No error includes heavy tails that were not seen yet, or a world that changes after the
+    last row.
 
     Examples
     --------

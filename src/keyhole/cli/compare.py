@@ -64,8 +64,8 @@ class GameOptions:
         typer.Option(
             "--cluster",
             metavar="ADDRESS",
-            help="A Dask scheduler, such as tcp://10.0.0.1:8786: its workers play instead of "
-            "processes of this machine. Files must have the same address there.",
+            help="A Dask scheduler, such as tcp://10.0.0.1:8786: its workers play the "
+            "games. They must reach the files by the same address.",
         ),
     ] = None
     results: Annotated[
@@ -73,7 +73,8 @@ class GameOptions:
         typer.Option(
             "--results",
             metavar="FILE.jsonl",
-            help="Keep every game there as it ends; what is there is not played again.",
+            help="Store every game in this file as it ends; games already in it are not played "
+            "again.",
         ),
     ] = None
     audit: options.Audit = 0.0
@@ -118,8 +119,8 @@ def compare(
     covers; learners that refuse prices are left out unless you name them. --worth and --purse work
     as in `keyhole run`, for auto.
 
-    Ctrl-C stops and shows the games finished so far; with --results, the same command goes on from
-    there.
+    Ctrl-C stops and shows the games finished so far; with --results, the same command continues
+    from there.
 
     \b
     Examples:
@@ -151,7 +152,9 @@ def compare(
     source = open_source(file, reading, money.shop)
     spending = spending_of(money, source)
     if budgets and spending.special:
-        raise ProblemError(f"{spending.special} and --budgets: say one --budget, or leave it out")
+        raise ProblemError(
+            f"{spending.special} cannot be used with --budgets: give one --budget, or none"
+        )
     names = _names(learner) if learner else [SPENDS] if spending.special else options.compared()
     refuse_others(names, spending)
     history = open_history(file, reading, past, source)
@@ -162,7 +165,7 @@ def compare(
         refuse_standard_input(file, past)
         if game.jobs != -1:
             raise ProblemError(
-                f"--jobs {game.jobs} and --cluster: a cluster has as many workers as it has"
+                f"--jobs {game.jobs} cannot be used with --cluster: its workers play the games"
             )
     kept = KeptGames(game.results, source, history, repr((file.target, reading)))
     size = capped(size, spending, source.shop)

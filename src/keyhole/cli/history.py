@@ -97,5 +97,5 @@ def cannot_study(names: list[str], history: History) -> list[str]:
         lines.append(f"Without the history, which they cannot study: {', '.join(without)}.")
     alike = [name for name in those("FADES") if name not in without]
     if alike and history.half_life is not None:
-        lines.append(f"All of it alike, whatever the half-life: {', '.join(alike)}.")
+        lines.append(f"Without the half-life, which they cannot use: {', '.join(alike)}.")
     return lines

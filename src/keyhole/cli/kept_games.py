@@ -99,5 +99,5 @@ def refuse_standard_input(file: FileOptions, past: HistoryOptions) -> None:
     """DataError if workers elsewhere would have to read what is piped in here."""
     if "-" in file.files or past.history == "-":
         raise DataError(
-            "standard input and --cluster: workers cannot read it; name a file that they can read"
+            "standard input cannot be used with --cluster: name a file that the workers can read"
         )

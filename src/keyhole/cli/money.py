@@ -78,7 +78,7 @@ class Spent:
             (
                 "money spent per example",
                 f"{number(self.per_example)} of {limit}",
-                f"the dearest {amount(ledger.most_spent)}",
+                f"at most {amount(ledger.most_spent)} for one",
             ),
             (
                 "money spent in all",
@@ -115,7 +115,7 @@ class Spent:
             first *= worth
             total, least = (self.ledger.total(worth) - first) / n, self.best.total.high / n
             sum_of = f"J = {worth:,.15g} × loss + money, per example"
-            rows += [(sum_of, number(total), f"least J of any model in hindsight {number(least)}")]
+            rows += [(sum_of, number(total), f"lowest J of any model in hindsight {number(least)}")]
         gap = Interval(gap.low - first, gap.high - first, gap.how)
         what = "regret against it" if worth is None else "regret against it, in money"
         return [*rows, (what, span(gap), f"{number(gap.high / n)} per round at most")]

@@ -94,7 +94,7 @@ class FileOptions:
             show_default=False,
             help="CSV (may be compressed), Parquet, Arrow, svmlight (its target is `label`) or "
             "spreadsheet; - reads standard input. A folder, or several files, must share their "
-            "columns; an address such as s3://bucket/flats/ will do too. Default: the simulated "
+            "columns; an address such as s3://bucket/flats/ works too. Default: the simulated "
             "clinic.",
         ),
     ] = None
@@ -125,7 +125,7 @@ class CsvOptions:
         typer.Option("--separator", metavar="TEXT", help="Cell separator of the CSV file."),
     ] = None
     decimal: Annotated[
-        str | None, typer.Option("--decimal", metavar="TEXT", help="Decimal point of the CSV file.")
+        str | None, typer.Option("--decimal", metavar="TEXT", help="Decimal sign of the CSV file.")
     ] = None
     thousands: Annotated[
         str | None,
@@ -170,20 +170,20 @@ class CsvOptions:
         bool | None,
         typer.Option(
             "--zero-based/--no-zero-based",
-            help="Whether indices of sparse rows begin with 0, or with 1.",
-            show_default="with 1 in svmlight unless 0 occurs",
+            help="Whether the indices of sparse rows begin at 0, or at 1.",
+            show_default="at 1 in svmlight files, unless 0 occurs",
         ),
     ] = None
     n_features: Annotated[
         int | None,
-        typer.Option("--n-features", min=1, metavar="N", help="How many sparse rows have."),
+        typer.Option("--n-features", min=1, metavar="N", help="Number of features of sparse rows."),
     ] = None
     absent: Annotated[
         str,
         typer.Option(
             "--absent",
             metavar="MEANING",
-            help="What a feature is that a sparse row has no pair for: zero or unknown.",
+            help="What it means if a sparse row does not list a feature: zero or unknown.",
         ),
     ] = "zero"
 

@@ -57,8 +57,8 @@ def predict(
     is `probability`, the probability of a yes. With --prices, or for a learner played with prices,
     it reports what the model's columns cost.
 
-    With --coverage 0.9, the columns low and high hold 90 % of the labels, provided the model errs
-    on these rows as the learner did in its last rounds. All intervals have the same width.
+    With --coverage 0.9, 90 % of the labels lie between the columns low and high, provided the model
+    errs on these rows as the learner did in its last rounds. All intervals have the same width.
 
     \b
     Examples:
@@ -153,7 +153,9 @@ def _model(
     learner = load(path)
     sparse = sparse_model(learner)
     if not sparse.names:
-        raise DataError(f"{path}: its model uses no feature, it says {sparse.intercept:.6g} always")
+        raise DataError(
+            f"{path}: its model uses no features and always predicts {sparse.intercept:.6g}"
+        )
     ends = None if coverage is None else _ends(path, learner, coverage)
     return learner, sparse, _priced(learner.problem, shop), ends
 
@@ -166,8 +168,8 @@ def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
 
     if isinstance(learner, YesNoLearner):
         raise DataError(
-            f"--coverage {coverage:g}: {path} predicts probabilities, which say themselves how "
-            "sure they are; leave --coverage out"
+            f"--coverage {coverage:g}: {path} predicts probabilities, which already say how sure "
+            "they are; leave --coverage out"
         )
     ends = learner.error_range(coverage) if isinstance(learner, HasIntervals) else (-inf, inf)
     if not all(map(isfinite, ends)):

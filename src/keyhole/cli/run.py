@@ -63,7 +63,7 @@ def run(
     """Play a file, buying a few features per row.
 
     Reports loss, cost and model. Rows are played in order: predict, then learn from the label.
-    Without --budget and --sparsity, sizes are chosen from the first rows or from the history
+    Without --budget and --sparsity, they are chosen from the first rows or from the history
     (`keyhole advise` shows the whole curve). With --history, the learner first learns from old
     rows, which are neither paid for nor counted. A yes/no target (two texts, true and false, 0 and
     1) is predicted as a probability. Ctrl-C ends the game early and summarises what was played; a

@@ -36,7 +36,7 @@ def show_scores(done: Recorded) -> None:
     notes = [f"R2 is 1 - {squared} / {variance}, the variance of the label."]
     if ledger.rounds > 1:
         lost = number(ledger.first_loss)
-        notes.append(f"The first round is not in these figures: {lost} was lost in it.")
+        notes.append(f"These figures leave out the first round, in which {lost} was lost.")
     say("", *notes)
 
 

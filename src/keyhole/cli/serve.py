@@ -34,7 +34,7 @@ def serve(
         ),
     ] = False,
 ) -> None:
-    """Serve the learners of a store over HTTP, with pages for people.
+    """Serve the learners of a store over HTTP, with web pages.
 
     Without keys, only this machine can use the service. Before others can reach it, create a key:
     `keyhole keys create`. SIGTERM or Ctrl-C stops it; every answer given is on disk by then.
@@ -85,7 +85,7 @@ def serve(
         listening = last.enter_context(bound(settings))
         clinic = None
         if demo:
-            say("opening the clinic: the first patients are treated")
+            say("starting the demo: the first patients are being treated")
             clinic = Demo(counter)
             clinic.begin()
             last.callback(clinic.stop)

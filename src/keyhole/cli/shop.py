@@ -48,7 +48,7 @@ class Shop:
         if not self.left_out:
             return []
         rows = ", ".join(repr(name) for name in self.left_out)
-        return [f"Prices of {rows} in {self.title} are left out: not features here."]
+        return [f"Prices of {rows} in {self.title} are left out: they are not features here."]
 
     def as_json(self) -> dict[str, Any]:
         """The same for machines."""

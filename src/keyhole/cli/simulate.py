@@ -169,7 +169,7 @@ def _show(made: Simulated, what: SimulateOptions, out: str, target: str) -> None
     stream, truth = made
     say(f"{out}: {what.rows:,} rows, {stream.d} features, label {target!r}, seed {what.seed}")
     changes = len(truth.path) - 1
-    heading(f"What is true, as a mean over {changes:,} changes" if changes > 0 else "What is true")
+    heading("The true model" + (f", averaged over {changes:,} changes" if changes > 0 else ""))
     shown = sorted(_weights(made).items(), key=lambda item: -abs(item[1]))
     say(*columns([(name, f"{w:+.4g}") for name, w in shown[:20]], "<>"))
     if len(shown) > 20:

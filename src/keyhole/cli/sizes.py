@@ -59,20 +59,20 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
         budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
         problem = make_problem(source, replace(size, budget=budget))
         words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
-        return Sizes(problem, f"{words} Or say --budget.")
+        return Sizes(problem, f"{words} Or set --budget.")
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
     reason, curve = _curve(rows)
     if curve is None or curve.sparsity == 0:
-        words = f"{_sizes(usual, size)} as usual: {reason or _flat(where, curve)}."
-        return Sizes(usual, f"{words} Or say --budget and --sparsity.", curve)
+        words = f"{_sizes(usual, size)} by default: {reason or _flat(where, curve)}."
+        return Sizes(usual, f"{words} Or set --budget and --sparsity.", curve)
     k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(usual.reads, d))
     problem = make_problem(source, SizeOptions(size.budget or curve.budget, k))
     uncounted = " (these reads are not counted)" if history is None else ""
-    words = f"{_sizes(problem, size)} from {where}, looked at completely{uncounted}: "
+    words = f"{_sizes(problem, size)} from {where}, read in full{uncounted}: "
     if k < curve.sparsity:
         words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
-    return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+    return Sizes(problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve)
 
 
 def _in_columns(
@@ -88,7 +88,7 @@ def _in_columns(
     )
     if curve is None:
         reason = reason or f"in {where}, no number of columns is seen to explain anything"
-        return Sizes(usual, f"{_sizes(usual, size)} as usual: {reason}. Or say {say}.", found)
+        return Sizes(usual, f"{_sizes(usual, size)} by default: {reason}. Or set {say}.", found)
     least = float(size.sparsity or 1)
     budget = max(least, min(curve.budget, shop.everything)) if size.budget is None else size.budget
     problem = make_problem(source, SizeOptions(budget, size.sparsity))
@@ -99,8 +99,8 @@ def _in_columns(
     weights = "1 weight" if problem.k == 1 else f"{problem.k} weights"
     told += [weights] if size.sparsity is None else []
     uncounted = " (these reads are not counted)" if history is None else ""
-    words = " and ".join(told).capitalize() + f" from {where}, looked at completely{uncounted}: "
-    words += f"of columns, {curve.recommendation} Or say {say}."
+    words = " and ".join(told).capitalize() + f" from {where}, read in full{uncounted}: "
+    words += f"of columns, {curve.recommendation} Or set {say}."
     return Sizes(problem, words, curve)
 
 
@@ -114,23 +114,25 @@ def _in_money(source: Source, shop: Shop, size: SizeOptions, history: BlockStrea
     uncounted = " (these reads are not paid for)" if history is None else ""
     if size.budget is not None:
         if curve is None:
-            return Sizes(usual, f"Sparsity {usual.k} as usual: {reason}. Or say --sparsity.", found)
+            return Sizes(
+                usual, f"Sparsity {usual.k} by default: {reason}. Or set --sparsity.", found
+            )
         i = min(curve.at(size.budget), curve.place)
         k = max(1, min(int(curve.k[i]), usual.width)) if i >= 0 else 1
-        words = f"Sparsity {k} from {where}, looked at completely{uncounted}: "
-        words += f"{curve.recommendation} Or say --sparsity."
+        words = f"Sparsity {k} from {where}, read in full{uncounted}: "
+        words += f"{curve.recommendation} Or set --sparsity."
         return Sizes(usual.replace(k=k), words, curve)
     if curve is None:
         would = would_do(shop.prices)
         raise ProblemError(
-            f"--budget is missing and cannot be chosen: {reason}; say --budget {amount(would)}, a "
+            f"--budget is missing and cannot be chosen: {reason}; use --budget {amount(would)}, a "
             f"quarter of the {amount(shop.everything)} that everything costs, or what you can spend"
         )
     k = curve.sparsity if size.sparsity is None else size.sparsity
     problem = make_problem(source, SizeOptions(curve.budget, k))
     both = "" if size.sparsity is not None else f" and sparsity {k}"
-    words = f"Budget {amount(curve.budget)}{both} from {where}, looked at completely{uncounted}: "
-    return Sizes(problem, f"{words}{curve.recommendation} Or say --budget and --sparsity.", curve)
+    words = f"Budget {amount(curve.budget)}{both} from {where}, read in full{uncounted}: "
+    return Sizes(problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve)
 
 
 def would_do(prices: Prices) -> float:

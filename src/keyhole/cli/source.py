@@ -47,7 +47,7 @@ def _clinic(file: FileOptions) -> Source:
 
 def _table(file: FileOptions, reading: ReadOptions) -> Source:
     if file.target is None:
-        raise DataError(f"which column of {file.title} is to be predicted? Say --target COLUMN")
+        raise DataError(f"which column of {file.title} is to be predicted? Use --target COLUMN")
     table = read_files(file.files, whole_request(reading, file.target), file.title)
     if not table.rounds:
         raise DataError(f"{file.title} has no row with a value in {file.target!r}")

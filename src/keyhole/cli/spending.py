@@ -57,7 +57,7 @@ def spending_of(money: MoneyOptions, source: Source) -> Spending:
     worth, purse = money.worth, money.purse
     for name, value in (("--worth", worth), ("--purse", purse)):
         if value is not None and (source.shop is None or source.shop.columns):
-            raise ProblemError(f"{name} {value:g} is about money: say --prices FILE.csv too")
+            raise ProblemError(f"{name} {value:g} is about money: give --prices FILE.csv too")
     if worth is not None and purse is not None:
         raise ProblemError("--worth and --purse are two ways to spend money: give one of them")
     if worth is not None:
@@ -85,7 +85,7 @@ def refuse_others(names: Sequence[str], spending: Spending) -> None:
         if spending.special and name != SPENDS:
             raise ProblemError(
                 f"{spending.special} is for {SPENDS}, {name} knows only a limit: leave it out, or "
-                f"say --learner {SPENDS}"
+                f"use --learner {SPENDS}"
             )
 
 

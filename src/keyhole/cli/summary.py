@@ -104,9 +104,7 @@ def _model(done: Recorded) -> None:
     there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
     say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
     if not run.plays_sparse:
-        used = (
-            f"In the game {run.learner} predicts with other weights, {len(run.support)} at the end"
-        )
+        used = f"While playing, {run.learner} uses other weights, {len(run.support)} at the end"
         say(f"  {used}: see --report, or `model` in --json.")
 
 

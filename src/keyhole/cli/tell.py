@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def tell(
     *,
     what: Annotated[
-        str, typer.Argument(metavar="TICKET", help="The id; or a learner, with a file.")
+        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
     ],
-    label: Annotated[str, typer.Argument(metavar="LABEL", help="What it was; or a file.")],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="The label; or a file of labels.")],
     target: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +67,7 @@ def tell(
 @options.flat
 def drop(
     *,
-    ticket: Annotated[str, typer.Argument(metavar="TICKET", help="The id.")],
+    ticket: Annotated[str, typer.Argument(metavar="TICKET", help="Ticket id.")],
     counter: CounterOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -122,7 +122,7 @@ def _labels(form: Form, target: str | None) -> dict[str, float]:
     if target is None and len(columns) > 1:
         raise DataError(
             f"{form.title}: which column is the label? It has {', '.join(columns)}: "
-            "say --target COLUMN"
+            "use --target COLUMN"
         )
     if target is not None and columns and target not in columns:
         hint = nearest(target, columns)

@@ -117,7 +117,9 @@ def _realizable(given: TheoryOptions, k0: int) -> dict[str, Bound]:
                 T, d, k, k0, noise_sd=noise_sd, burn_in=burn_in.value, **free
             ),
         }
-    return found | {"the truth's own regret": bounds.wstar_regret(d, k, noise_sd=noise_sd, **small)}
+    return found | {
+        "regret of the true model": bounds.wstar_regret(d, k, noise_sd=noise_sd, **small)
+    }
 
 
 def _agnostic(given: TheoryOptions, k1: int, B: int) -> dict[str, Bound]:

@@ -68,12 +68,12 @@ def delete(
     learner: Name,
     force: Annotated[bool, typer.Option("--force", help="Give up its open tickets.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask for the name again: for scripts.")
+        bool, typer.Option("--yes", help="Do not ask for the name again; for scripts.")
     ] = False,
     store: Address = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
-    """Delete a learner, with its log and its tickets. Nothing brings it back.
+    """Delete a learner, with its log and its tickets. This cannot be undone.
 
     Keep a copy first: `kh.Store(...).export(name, path)`, the export of a service, or `keyhole
     backup`, which copies the whole store.
@@ -94,7 +94,7 @@ def delete(
             if not sys.stdin.isatty():
                 raise DataError(f"deleting {learner} cannot be undone: add --yes to confirm it")
             events = f"{info.rounds:,} examples, {info.told:,} labels, {info.open:,} open tickets"
-            typer.echo(f"{learner} has {events}. Nothing brings it back.", err=True)
+            typer.echo(f"{learner} has {events}. Deleting it cannot be undone.", err=True)
             if typer.prompt("Type its name to delete it", err=True) != learner:
                 raise DataError(f"that is not its name: {learner} was not deleted")
         gone = counter.delete(learner, force=force)

@@ -16,7 +16,7 @@ def warm_up(
 
     keyhole compiles code on first use, about a minute for most commands, and caches it on disk.
     Run this when you build an image, or before you start a service. If everything is compiled
-    already it takes seconds; a wheel built for your system brings most of it along.
+    already it takes seconds; a wheel built for your system contains most of it.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def findings(facts: Facts, parts: Dependence) -> list[Finding]:
     if len(parts.constant):
         these = tuple(parts.constant.tolist())
         what = f"Drop columns that never change: {_list(facts, these)}."
-        found.append(Finding("They tell nothing.", what, these, "worth mending"))
+        found.append(Finding("They carry no information.", what, these, "worth mending"))
     if parts.copies:
         pairs = [f"{names(j)} (repeats {names(i)})" for j, i in parts.copies]
         what = f"Drop copies: {listed(pairs, 4)}."

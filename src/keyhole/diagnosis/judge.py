@@ -34,7 +34,7 @@ SCALES = (0.1, 0.05, 0.02, 0.01)  # threshold scales that are useful in practice
 def diagnose(
     stream: BlockStream | DataSums, k: int, budget: int, *, seconds: float = 6.0
 ) -> Diagnosis:
-    """Look at a whole stream and say what fits, what does not, and what to do.
+    """Check a whole stream: what fits, what does not, and what to do.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def diagnose(
         Read once, O(d^2) memory. Or its sums, from `kh.sums`: tails of columns, and codes such as
         9999 for missing, cannot be seen in them; all else is the same.
     k, budget
-        Sparsity of the models, and features that may be read of one example, everything included.
+        Sparsity of the models, and the number of features that may be read per example in all.
     seconds
         Nominal limit of the searches.
 

@@ -80,12 +80,12 @@ def play(
     history: BlockStream | DataSums | None = None,
     coverage: float | None = None,
 ) -> Ledger:
-    """Play a learner against a stream, with the budget enforced, and return the books.
+    """Play a learner against a stream, with the budget enforced, and return the ledger.
 
     Parameters
     ----------
     learner
-        Any learner; it goes on from where it is, so a second call plays the next part of a game.
+        Any learner; it continues from where it is, so a second call plays the next part of a game.
     stream
         Any stream with the features of the learner's problem.
     rounds
@@ -93,20 +93,20 @@ def play(
     progress
         Called with the ledger so far, at most ten times a second; `ProgressLine()` prints it.
     keep_predictions
-        False for books whose size does not grow with the number of rounds.
+        False for a ledger whose size does not grow with the number of rounds.
     observers
-        Who is told of every round. They change nothing about the game, but each may end it.
+        Called for every round. They change nothing about the game, but each may end it.
     audit
-        The share of blocks, from 0 to 1, that a copy of the learner plays once more without seeing
-        what was not bought, to find out whether the learner read anything else; an `Audit` for one
-        whose draws can be repeated. Single rounds need none.
+        The share of blocks, from 0 to 1, that a copy of the learner plays again without seeing what
+        was not bought, to find out whether the learner read anything else. Pass an `Audit` for
+        a repeatable choice of blocks. Single rounds need no audit.
     history
-        Examples that are known in full, which the learner studies before the first round, as by
-        `learner.study(history)`: nothing is paid for them, and nothing of them is in the ledger.
+        Examples that are known in full, which the learner studies before the first round, as with
+        `learner.study(history)`: they cost nothing and are not in the ledger.
     coverage
-        Enter an interval for each round too: where the label is in that share of rounds. They are
-        those of `learner.interval`, which the learner tracks from then on; for a learner that has
-        none they are made here, from its errors. Nothing else about the game changes.
+        Also record an interval for each round, which contains the label in that share of rounds.
+        The intervals are those of `learner.interval`, which the learner tracks from then on; for a
+        learner without intervals they are made here, from its errors. Nothing else changes.
 
     Raises
     ------

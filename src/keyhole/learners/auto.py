@@ -79,15 +79,15 @@ OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, f
 
 
 class AutoLearner(LearnerBase):
-    """No noise level, horizon, scale or constant: learns what it needs from what it buys.
+    """The learner to use: needs no noise level, horizon, scale or constant.
 
     Rounds come in batches, of 4 at first and of 16 from round 1024 on, that read the same features:
     those **kept**, because one of three memories (all rounds, about 1024, about 64) finds them
     significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (not below a
-    budget of 6); and those **explored**, by random optimism. VAWs on parts of them, started from
-    the memories, hand in guesses, and a mixture predicts nearly as well as the best of them,
-    whichever that turns out to be. A **last layer** bends that prediction where it was off so far,
-    and adds what the labels told before say about the next one, if anything.
+    budget of 6); and those **explored**, by random optimism. Several online ridge regressions (VAW)
+    on parts of them, started from the memories, make guesses, and a mixture predicts nearly as well
+    as the best of them, whichever that turns out to be. A **last layer** corrects that prediction
+    where it was systematically off, and adds what earlier labels say about the next one.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.
@@ -100,12 +100,12 @@ class AutoLearner(LearnerBase):
         Random seed. Draws are keyed by it and the number of the batch.
     proper
         Play one linear model with at most k weights, fixed before x_t is seen (the paper's POSLR),
-        instead of the mixture of everything that is read. Its predictions are cut off at the range
+        instead of the mixture of everything that is read. Its predictions are clipped to the range
         of the labels so far.
     past
-        Whether labels told before help to predict, beside what is bought: they cost nothing. A late
-        label helps once it is told; a ticket remembers what was known when it was asked. None: yes,
-        but not in proper mode, where the model would then not be all that is played.
+        Whether earlier labels, which cost nothing, are used to predict. A late label helps once it
+        is told; a ticket remembers what was known when it was asked. None: yes, except in proper
+        mode, where the model would then not be all that is played.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
@@ -281,12 +281,12 @@ class AutoLearner(LearnerBase):
         Parameters
         ----------
         prices
-            What features, or items of the price list, cost this time; math.inf: cannot be had.
+            What features, or items of the price list, cost this time; math.inf: not available.
         without
-            Features that cannot be had, and with those that have a price what is computed from
-            them.
+            Features that are not available; for those that have a price, this includes what is
+                computed from them.
         known
-            Features whose values are in hand: they cost nothing, and are used.
+            Features whose values are already known: they cost nothing, and are used.
         budget
             What may be spent on this example.
         """
@@ -382,9 +382,9 @@ class AutoLearner(LearnerBase):
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.
 
-        From the sums of the memory that leads now: it changes nothing. What more features would
-        bring is bounded as far as what was bought tells: `kh.budget_curve` and `keyhole advise
-        FILE` tell more, from examples that are known in full.
+        Computed from the sums of the memory that leads now; changes nothing. What more features
+        would bring is bounded as far as the purchases so far allow; `kh.budget_curve` and `keyhole
+        advise FILE` say more, from examples that are known in full.
         """
         current, lead = self._batches.current, self._leader()
         found = valued(self._settings, self._state, lead, self._name, self._prices())

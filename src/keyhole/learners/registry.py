@@ -135,7 +135,7 @@ _ROWS = (
     LearnerRow(
         "random",
         "baselines:RandomSubset",
-        "Buys a random subset of `budget` features every round.",
+        "Buys the same random subset of `budget` features every round.",
         "baseline",
         settings=CLIPPED,
         compared=True,

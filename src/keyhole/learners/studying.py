@@ -47,12 +47,12 @@ def study(
     if not learner.STUDIES:
         raise ProblemError(
             f"{type(learner).__name__} cannot study history: what it learns depends on what it "
-            f"drew. By name, these can: {_named('STUDIES')}"
+            f"drew at random. These learners can: {_named('STUDIES')}"
         )
     if keep < 1.0 and not learner.FADES:
         raise ProblemError(
             f"half_life: {type(learner).__name__} cannot let old rows count less; leave it out, "
-            f"or by name use one of {_named('FADES')}"
+            f"or use one of {_named('FADES')}"
         )
     refuse_unless_stream(history, blocks=True)
     refuse_other_features(learner.problem, history)
@@ -74,10 +74,12 @@ def _study_sums(
     if not learner.STUDIES_SUMS:
         raise ProblemError(
             f"{type(learner).__name__} cannot study sums: it learns row by row; give it the "
-            f"stream, if it can study that. By name, these can: {_named('STUDIES_SUMS')}"
+            f"stream, if it can study that. These learners can: {_named('STUDIES_SUMS')}"
         )
     if kept_per_row(half_life) < 1.0:
-        raise ProblemError("half_life: sums know no order of rows; give the stream itself")
+        raise ProblemError(
+            "half_life: sums do not know the order of the rows; give the stream itself"
+        )
     refuse_other_names(learner.problem, history)
     if history.rounds:
         student = copy.deepcopy(learner)

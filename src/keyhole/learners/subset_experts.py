@@ -122,7 +122,7 @@ class SubsetExpertsLearner(LearnerBase):
         if n > MOST:
             raise ProblemError(
                 f"d = {d}, k = {k} have {n:,} subsets and each would be an expert; at most "
-                f"{MOST:,} will do: use fewer features, a smaller k, or by name a learner that "
+                f"{MOST:,} are allowed: use fewer features, a smaller k, or by name a learner that "
                 f"needs O(d): {', '.join(SLIM)}"
             )
         self.radius = positive_number("radius", radius)

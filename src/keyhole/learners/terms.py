@@ -69,18 +69,20 @@ def own_terms(
         elif item is None:
             if _units(usual, what, price):
                 raise ProblemError(
-                    f"prices: {what!r} has no price of its own that could be another one: give it "
+                    f"prices: {what!r} has no price of its own that could be changed: give it "
                     "one in the problem's prices, name the panel it belongs to, or use known"
                 )
         else:
             units[item] = _units(usual, what, price)
     in_hand = set(np.flatnonzero(~np.isnan(values)).tolist())
     for j in sorted(in_hand & barred):
-        raise ProblemError(f"{problem.label(j)} is known and cannot be had: leave one of them out")
+        raise ProblemError(
+            f"{problem.label(j)} is said to be known and to be unavailable: leave one of them out"
+        )
     if sum(units) > MOST:
         raise ProblemError(
             f"prices: all items together cost {usual.money(sum(units)):g}, too much to count "
-            "exactly: math.inf is what cannot be had"
+            "exactly: use math.inf for what is not available"
         )
     paid = {_own(usual, problem, j) for j in in_hand}
     needs = [

@@ -67,7 +67,7 @@ class YesNoLearner(OneAtATime):
     Parameters
     ----------
     learner
-        Any learner. It is used from here on and should not be played beside; `inner` is it.
+        Any learner. From now on it is used by this one, as `inner`; do not play it separately.
 
     Guarantee
     ---------
@@ -78,12 +78,12 @@ class YesNoLearner(OneAtATime):
 
     Deviations
     ----------
-    The calibrator learns pairs of a score and its label. A score is worked out anew when the label
-    is told: for a label that comes late it is the score of that time, by what was learnt since.
-    From history the calibrator learns the share of yes and no more: nothing was predicted there.
+    The calibrator learns pairs of a score and its label. A score is recomputed when the label is
+    told: for a late label it is the score at that time, with what was learnt in between. From
+    history the calibrator learns only the share of yes, because nothing was predicted there.
 
     `weights`, `intercept`, `model()`, `explain()` and `advice()` are those of the learner inside:
-    they are about the score. `probabilities(scores)` is what scores come to.
+    they are about the score. `probabilities(scores)` turns scores into probabilities.
 
     Examples
     --------

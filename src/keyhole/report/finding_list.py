@@ -37,8 +37,8 @@ def _of_run(run: Run) -> list[Finding]:
         found.append(Finding(what, do, (), "worth mending"))
     elif run.best_with_past is not None and run.best_with_past.r2 > run.best.r2 + TELLS:
         gain = f"R² {run.best.r2:.3f} without, {run.best_with_past.r2:.3f} with them"
-        what = f"In hindsight, earlier labels help beside the features: {gain}."
-        found.append(Finding(what, "Know that the order of the rows tells something."))
+        what = f"In hindsight, earlier labels help in addition to the features: {gain}."
+        found.append(Finding(what, "Keep in mind that the order of the rows matters."))
     if recent > WORSE * mean:
         many = f"The mean squared loss of the last {run.recent.rounds:,} rounds"
         what = f"{many} is {recent / mean:.1f} times that of the whole game."

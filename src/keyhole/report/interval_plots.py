@@ -63,7 +63,7 @@ def interval_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     share = f"{100 * run.intervals.coverage:g} %"
     said = f"{run.ledger.covered_share:.2%} of all labels were within their intervals"
     covered = (
-        f"Every prediction came with an interval meant to hold the label in {share} of rounds; "
+        f"Every prediction came with an interval meant to contain the label in {share} of rounds; "
         f"{said}. A stretch far below the line was harder than those before it."
     )
     widths = (

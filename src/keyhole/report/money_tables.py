@@ -73,7 +73,7 @@ def money_facts(run: Run) -> list[Fact]:
             f"everything costs {amount(whole, prices)} per example, {all_of_it} in all",
         ),
         Fact(
-            "dearest example",
+            "most expensive example",
             amount(ledger.most_spent, prices),
             f"the limit is {amount(run.problem.budget, prices)}",
         ),

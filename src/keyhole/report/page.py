@@ -279,20 +279,20 @@ def _losses(run: Run) -> list[tuple[str, str, Figure]]:
     """Loss and regret over time."""
     best = run.yardstick.removesuffix(" in hindsight")
     exact = bool((run.regret.low == run.regret.high).all())
-    effort = "every search along the way took as long as the others"
-    band = "" if exact else f" The band is what searching left open: {effort}."
+    effort = "every search was given the same time"
+    band = "" if exact else f" The band is what the searches could not rule out; {effort}."
     return [
         (
             "Loss over time",
-            "What was lost in total from the second round on. The lower, the better. Beside the "
-            f"learner: the {best} for exactly the rounds up to there, and the baselines.{band}",
+            "The total loss from the second round on; lower is better. For comparison: the "
+            f"{best} for exactly the rounds up to that point, and the baselines.{band}",
             plots.cumulative_loss(run),
         ),
         (
             "Regret",
-            f"What the learner lost beyond the {best} of the rounds up to there, the first round "
-            "left out. A curve that flattens has learnt; one that falls does better than any such "
-            f"model.{'' if exact else ' The line is against the best models found.'}{band}",
+            f"What the learner lost beyond the {best} for the rounds up to that point, without the "
+            "first round. A curve that flattens has learnt; one that falls does better than any "
+            f"such model.{'' if exact else ' The line is against the best models found.'}{band}",
             plots.regret(run),
         ),
     ]
@@ -302,28 +302,28 @@ def _features(run: Run) -> list[tuple[str, str, Figure]]:
     """What was bought when, and what the models made of it."""
     beside = ""
     if run.spending is not None and not run.columns:
-        beside = " Beside each what it costs alone, the fees of its panels included."
+        beside = " Next to each is its price alone, including the fees of its panels."
     other = ""
     if not run.plays_sparse:
-        other = " Circles: what is played at the end, which may use all that is read."
+        other = " Circles: what is played at the end, which may use everything that is read."
     return [
         (
             "Which features were bought when",
-            "A row per feature, those bought most at the top. Full colour: bought in every round; "
-            f"none: never.{beside}",
+            "One row per feature, those bought most often at the top. Full colour: bought in every "
+            f"round; no colour: never.{beside}",
             plots.reads(run),
         ),
         (
             "Life lines of what is played",
-            "When each feature had a weight in the predictions, looked at once per column of the "
-            "picture above. Thick: positive, thin: negative.",
+            "When each feature had a weight in the predictions, sampled once per column of the "
+            "picture above. Thick: positive; thin: negative.",
             plots.supports(run),
         ),
         (
             "Weights",
-            "What one standard deviation of a feature adds to the prediction: so features in "
+            "What one standard deviation of a feature adds to the prediction, so that features in "
             f"different units can be compared. Bars: the model of at most {run.problem.k} weights "
-            f"that is handed out, and printed by the command line.{other}",
+            f"that learner.model() returns and the command line prints.{other}",
             plots.weights(run),
         ),
     ]
@@ -339,10 +339,10 @@ def _curve(run: Run) -> list[tuple[str, str, Figure]]:
     """What so many features explain, where sizes were chosen from that."""
     if run.curve is None:
         return []
-    looked = f"{run.curve.rows:,} rows, looked at completely before the game"
+    looked = f"{run.curve.rows:,} rows, read in full before the game"
     words = (
         f"From {looked}: the share of the label's variance that the best features found explain on "
-        f"rows that they were not chosen on. {run.curve.recommendation}"
+        f"rows that were not used to choose them. {run.curve.recommendation}"
     )
     what = "columns" if run.columns else "money"
     heading = f"How {'many columns' if run.columns else 'many features'} to buy"
@@ -356,11 +356,11 @@ def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
         return []
     found: list[tuple[str, str, Figure]] = []
     if money.frontier is not None:
-        rest = "" if money.frontier.complete else " It may bend between its points, too."
+        rest = "" if money.frontier.complete else " Between its points, it may have more steps."
         words = (
-            "The least that any linear model loses that costs so much per example, chosen after "
-            "everything was seen. The learner pays for learning from the first round on, and may "
-            f"predict by more than one model: it can end up on either side.{rest}"
+            "The lowest loss of any linear model at each cost per example, chosen in hindsight. "
+            "The learner also pays for learning, but may predict with more than one model, so its "
+            f"point can lie on either side.{rest}"
         )
         point = run.ledger.spent / run.ledger.rounds, run.ledger.later_loss
         what = "columns" if run.columns else "money"

@@ -99,11 +99,11 @@ def prediction_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     scatter = f"{some}. On the line: exactly as predicted.{outside if run.ledger.bounded else ''}"
     recent = (
         "The root of the mean squared error over each stretch of rounds, in the units of what is "
-        "predicted. What counts from now on is the right end."
+        "predicted. The right end says what to expect from now on."
     )
     residuals = (
-        "What was missed, round by round. A line that stays away from 0: predictions are too low "
-        "(above) or too high (below), and something changes that the features do not tell."
+        "The error of each round. If the line stays away from 0, predictions are too low (above) "
+        "or too high (below), and something is changing that the features do not show."
     )
     error = ("Error over time", recent, error_over_time(run))
     if run.probabilities is not None:

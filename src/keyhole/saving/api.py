@@ -23,7 +23,7 @@ L = TypeVar("L", bound=StatefulLearner)
 
 
 def save(learner: Learner | DataSums, path: str | os.PathLike[str]) -> None:
-    """Write everything a learner is to a file, from which `load` makes one with the same future.
+    """Save a learner to a file, from which `load` makes one that continues exactly the same.
 
     Sums of a data set can be saved too.
 

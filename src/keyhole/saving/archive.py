@@ -85,8 +85,8 @@ def _header(header: dict[str, Any]) -> bytes:
     except UnicodeEncodeError as error:
         around = text[max(error.start - 20, 0) : error.end + 20]
         raise StateError(
-            "this learner cannot be saved: half a surrogate pair is no text that can be written, "
-            f"and one stands in a name or a setting, near {around!r}; rename it"
+            "this learner cannot be saved: a name or a setting has an unpaired surrogate, which "
+            f"cannot be written as text, near {around!r}; rename it"
         ) from None
 
 

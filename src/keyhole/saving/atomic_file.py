@@ -66,7 +66,7 @@ def _mode(goal: Path) -> int:
     if goal.exists():
         mode = goal.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(0, "it is there and is not a file")
+            raise OSError(0, "it exists and is not a regular file")
         return stat.S_IMODE(mode)
     mask = os.umask(0)
     os.umask(mask)

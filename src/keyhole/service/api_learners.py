@@ -131,7 +131,7 @@ def delete(
 ) -> Response:
     """Delete a learner with its log and its tickets; the reply says what it was.
 
-    Nothing brings it back: `export` it first.
+    This cannot be undone: `export` it first.
     """
     return json_reply(caller.store.delete(name, force=force).as_dict())
 

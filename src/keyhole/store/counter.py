@@ -365,7 +365,7 @@ class Store:
     def delete(self, name: str, *, force: bool = False) -> LearnerInfo:
         """Delete a learner: its log, its tickets, its snapshots. What it was is returned.
 
-        Nothing brings it back: `export` it first. ConflictError if it has open tickets, for
+        This cannot be undone: `export` it first. ConflictError if it has open tickets, for
         somebody may still bring their values or labels; `force` gives them up.
         """
         lock = self._database.row_lock

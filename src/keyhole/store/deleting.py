@@ -21,7 +21,7 @@ def delete(connection: Connection, name: str, lock: str, force: bool) -> Tally:
         tickets = "an open ticket" if waiting == 1 else f"{waiting:,} open tickets"
         raise ConflictError(
             f"{name!r} has {tickets}: tell their labels or drop them first, or force it (`force`). "
-            "Export the learner before you delete it: nothing brings it back"
+            "Export the learner before you delete it: this cannot be undone"
         )
     for table in TABLES:
         connection.run(f"DELETE FROM {table} WHERE learner = ?", (row.id,))

@@ -108,9 +108,7 @@ def add_learner(connection: Connection, row: Tally) -> None:
     sql = f"INSERT INTO kh_learner ({columns}) VALUES ({marks}) ON CONFLICT (name) DO NOTHING"
     found = connection.rows(f"{sql} RETURNING id", values)
     if not found:
-        raise ConflictError(
-            f"there is a learner {row.name!r} in the store already: take another name"
-        )
+        raise ConflictError(f"the store already has a learner {row.name!r}: use another name")
     row.id = found[0][0]
 
 

@@ -240,8 +240,8 @@ def tell(many: Sequence[tuple[str, float]]) -> Deed:
             if state == "asked":
                 if len(ticket.order.features):
                     raise ConflictError(
-                        f"ticket {id} was not filled: fill it first with what came back, be it "
-                        "nothing, or drop it"
+                        f"ticket {id} was not filled: fill it first, even if no value came back, "
+                        "or drop it"
                     )
                 _keep_values(turn, ticket, ticket.order.fill([]))
             _close(turn, ticket, y)

@@ -77,7 +77,7 @@ class SQLite:
         """Copy the store to a new file, as it is now, while others go on."""
         goal = Path(path)
         if goal.exists():
-            raise StoreError(f"{goal} is there already: a backup is a new file")
+            raise StoreError(f"{goal} already exists: name a new file for the backup")
         unfinished = goal.with_name(goal.name + ".unfinished")
         unfinished.unlink(missing_ok=True)
         connection = self.connect()

@@ -31,22 +31,22 @@ def read_id(text: object) -> str:
     '0123-4567-89AM'
     >>> read_id("0123-4567-98AM")
     Traceback (most recent call last):
-    keyhole.errors.UnknownTicketError: '0123-4567-98AM' is no ticket: its check character is wrong,
-    so something in it was mistyped
+    keyhole.errors.UnknownTicketError: '0123-4567-98AM' is not a ticket: its check character is
+    wrong, so something in it was mistyped
     """
     if not isinstance(text, str):
         raise UnknownTicketError(f"a ticket's id is text such as 0123-4567-89AM, got {text!r}")
     letters = [letter for letter in text.upper() if letter not in "- \t\n"]
     if len(letters) != LENGTH or not all(letter in VALUE for letter in letters):
         raise UnknownTicketError(
-            f"{shortened(text)} is no ticket: an id has {LENGTH} letters and digits, such as "
+            f"{shortened(text)} is not a ticket: an id has {LENGTH} letters and digits, such as "
             "0123-4567-89AM, and no U"
         )
     values = [VALUE[letter] for letter in letters]
     if _check(values[:-1]) != values[-1]:
         raise UnknownTicketError(
-            f"{shortened(text)} is no ticket: its check character is wrong, so something in it "
-            "was mistyped"
+            f"{shortened(text)} is not a ticket: its check character is wrong, so something in "
+            "it was mistyped"
         )
     return _written(values)
 

@@ -284,7 +284,7 @@ class TextTable:
                 if cells[i] not in self._missing and not number.match(cells[i]):
                     raise DataError(
                         f"{self.title}, line {at:,}: {shortened(cells[i])} is not a number "
-                        f"(column {self.names[i]!r}): mend it, or say "
+                        f"(column {self.names[i]!r}): correct it, or say "
                         f"{self.words.say('missing', cells[i])}"
                     )
         what = str(error).splitlines()[0]

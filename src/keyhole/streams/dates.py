@@ -177,7 +177,7 @@ class DatedTable:
             except arrow.ArrowInvalid:
                 raise DataError(
                     f"{self.title}, {batch.place(i)}: column {name!r} must be dates like the "
-                    f"first ones, got {cell.as_py()!r}: mend it, or say "
+                    f"first ones, got {cell.as_py()!r}: correct it, or say "
                     f"{self.words.say('missing', cell.as_py())}"
                 ) from None
         raise DataError(f"{self.title}: column {name!r} must be dates")

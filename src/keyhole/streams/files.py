@@ -239,7 +239,7 @@ class FileStream:
         size = "infinite" if np.isinf(value) else f"{value:g}, beyond {LARGEST:g} in size"
         raise DataError(
             f"{self._table.title}, {batch.place(row)}: {what} is {size}; "
-            "mend it, or leave the cell empty if it is not known"
+            "correct it, or leave the cell empty if it is not known"
         )
 
 

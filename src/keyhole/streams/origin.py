@@ -98,7 +98,7 @@ class Origin:
         """DataError if the file is not the one that was opened: passes must agree."""
         with readable(self.title):
             if self._now() != self._stamp:
-                raise DataError(f"{self.title} was changed while it was in use: read it anew")
+                raise DataError(f"{self.title} was changed while it was in use: read it again")
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Readable]:

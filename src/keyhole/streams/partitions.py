@@ -55,8 +55,8 @@ def places(root: str, paths: Sequence[str]) -> list[Place]:
         for key in keys:
             if key not in one:
                 raise DataError(
-                    f"{path} lies in no folder {key}=..., others do: files that are read together "
-                    "lie in folders of the same names"
+                    f"{path} is not in a folder {key}=..., but others are: files that are read "
+                    "together must be in folders with the same names"
                 )
     plain = {key for key in keys if all(_is_number(one[key]) for one in said)}
     return [

@@ -147,6 +147,6 @@ def refuse_other_columns(
         if name not in here or name not in there:
             has, lacks = (title, other_title) if name in here else (other_title, title)
             raise DataError(
-                f"{lacks} has no column {name!r}, {has} has one: files that are read together have "
-                "the same columns"
+                f"{lacks} has no column {name!r}, {has} has one: files that are read together must "
+                "have the same columns"
             )

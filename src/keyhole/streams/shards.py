@@ -144,7 +144,7 @@ class Plan:
         opened = open_place(shard.place, self.request)
         table = opened.table
         if version_of(shard.place) != shard.version:
-            raise DataError(f"{table.title} was changed while it was in use: begin anew")
+            raise DataError(f"{table.title} was changed while it was in use: start again")
         for text in opened.texts:
             text.rewrites = dict(shard.rewrites)
         if opened.parquet is not None and shard.groups is not None:

@@ -112,8 +112,8 @@ def fill_of(absent: str) -> float:
 def _from_scipy(X: Any, fill: float) -> SparseRows:
     if not hasattr(X, "tocsr"):
         raise DataError(
-            f"X must be a scipy.sparse matrix, got a {type(X).__name__}: make a "
-            "kh.streams.ArrayStream(X, y) of rows that are written out"
+            f"X must be a scipy.sparse matrix, got a {type(X).__name__}: for dense "
+            "rows, use kh.streams.ArrayStream(X, y)"
         )
     if len(X.shape) != 2 or X.shape[1] < 1:
         raise DataError(f"X must be a table of rows and features, got shape {X.shape}")

@@ -66,9 +66,9 @@ def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> P
     for name in table.names:
         if name not in {*found, *ignore, target} and not (target is None and name == LABEL):
             raise DataError(
-                f"{table.title}: column {name!r} stands beside sparse rows ({found.indices}, "
-                f"{found.values}): leave it out ({table.words.say('ignore', name)}), or give it "
-                "an index of its own"
+                f"{table.title}: column {name!r} is not part of the sparse rows "
+                f"({found.indices}, {found.values}): leave it out "
+                f"({table.words.say('ignore', name)}), or give it an index of its own"
             )
     return found
 

@@ -332,7 +332,7 @@ class _Sighting:
     def _hint(self, text: str) -> str:
         """A guess at what a cell is, as a question."""
         if looks_like_a_date(text):
-            return f" (is it a date? Say {self._words.say('dates', 'ordinal')})"
+            return f" (is it a date? Use {self._words.say('dates', 'ordinal')})"
         other = "," if self._decimal == "." else "."
         if re.fullmatch(rf"\s*[+-]?[0-9]+{re.escape(other)}[0-9]+\s*", text):
             return f" (is the decimal {other!r}? Say {self._words.say('decimal', other)})"
@@ -341,7 +341,9 @@ class _Sighting:
     def _remedy(self, text: str) -> str:
         say = self._words.say
         auto = f" or {say('missing', AUTO)}" if text.strip() in WORDS else ""
-        remedy = f"mend the cell, or say that it means no value ({say('missing', text)}{auto})"
+        remedy = (
+            f"correct the cell, or say that it means a missing value ({say('missing', text)}{auto})"
+        )
         if self._numeric:
             return remedy
         ignore, codes = say("ignore", self._name), say("categorical", self._name)

@@ -98,7 +98,7 @@ def test_a_double_click_makes_one_learner_and_a_taken_name_is_said(
         assert page.url.path == "/learners/ward"
     page = create(client, {"table": b"a,b\n"})
     assert page.status_code == 422
-    assert "take another name" in page.text
+    assert "use another name" in page.text
     assert store.names() == ("ward",)
 
 

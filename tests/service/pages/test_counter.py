@@ -251,7 +251,8 @@ def test_forms_that_no_page_sends_are_refused_by_a_page(
 ) -> None:
     place = next_example(client, "ward")
     page = client.post(f"{place}/values", **sent)
-    assert page.status_code == status
+    # Starlette before 1.0 reads a malformed form as an empty one, which has no values: 422.
+    assert page.status_code in ({400, 422} if status == 400 else {status})
     assert "<main" in page.text
     assert store.tickets("ward")[0].state == "asked"
 

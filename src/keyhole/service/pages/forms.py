@@ -14,11 +14,18 @@ from keyhole.errors import DataError
 
 FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
 KEY = re.compile(r"[0-9A-Za-z_-]{8,64}")
+INCOMPLETE = "this form is incomplete: open the page again and send it from there"
 
 
 async def _read(request: Request) -> AsyncIterator[FormData]:
-    async with request.form(max_files=4, max_fields=FIELDS) as form:  # files are closed at the end
+    try:
+        form = await request.form(max_files=4, max_fields=FIELDS)
+    except ValueError as error:  # of python-multipart: starlette before 1.0 does not refuse it
+        raise DataError(INCOMPLETE) from error
+    try:
         yield form
+    finally:
+        await form.close()
 
 
 Form = Annotated[FormData, Depends(_read)]
@@ -33,7 +40,7 @@ def key_of(form: FormData) -> str:
     """The idempotency key of a form."""
     key = text(form, "form")
     if not KEY.fullmatch(key):
-        raise DataError("this form is incomplete: open the page again and send it from there")
+        raise DataError(INCOMPLETE)
     return key
 
 
