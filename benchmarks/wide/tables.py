@@ -59,3 +59,70 @@ def table_regret(rows: list[Row]) -> str:
         )
     heads = ["stream", "seeds", "few seats", "dense", "ratio of means", "median ratio", "worst"]
     return markdown(heads, lines)
+
+
+def table_rivals(rows: list[Row]) -> str:
+    """Losses of those that read everything beside those that read a few; medians and worst."""
+    lines, missing = [], list[str]()
+    for case in dict.fromkeys((row["d"], row["k"], row["rho"], row["n"]) for row in rows):
+        mine = [row for row in rows if (row["d"], row["k"], row["rho"], row["n"]) == case]
+        for name in mine[0]["losses"]:
+            found = [row["losses"][name] for row in mine if row["losses"][name] is not None]
+            if not found:
+                missing.append(name)
+                continue
+            late, us = [one["late"] for one in found], [one["us"] for one in found]
+            d, k, rho, n = case
+            lines.append(
+                [
+                    *(f"{d:,}", str(k), f"{rho:g}", f"{n:,}", name, f"{found[0]['reads']:,}"),
+                    *(f"{np.median(late):.3f}", f"{max(late):.3f}"),
+                    *(f"{np.median([one['all'] for one in found]):.3f}", f"{np.median(us):,.0f}"),
+                    str(len(found)),
+                ]
+            )
+    heads = ["features", "k", "rho", "rounds", "learner", "read per round", "loss at last", "worst"]
+    table = markdown([*heads, "loss of all rounds", "us a round", "seeds"], lines)
+    if missing:
+        table += f"\n\nNot installed, and left out: {', '.join(dict.fromkeys(missing))}."
+    return table
+
+
+def table_products(rows: list[Row]) -> str:
+    """Errors on real data made wide."""
+    lines = []
+    d, n = rows[0]["d"], rows[0]["n"]
+    for k in names_of(rows, "k"):
+        mine = [row for row in rows if row["k"] == k]
+        named = [(f"`auto`, k = {k}", "auto", str(BUDGET), "auto")]
+        for most in (d, BUDGET):
+            if f"lasso {most}" in mine[0]:
+                weights = np.median([row[f"weights {most}"] for row in mine])
+                name = f"lasso, {weights:.0f} weights"
+                named.append((name, f"lasso {most}", f"{d:,}", "lasso"))
+        for name, key, reads, clock in named:
+            errors = [row[key] for row in mine]
+            seconds = np.median([row[f"seconds {clock}"] for row in mine])
+            lines.append(
+                [
+                    *(name, reads, f"{np.median(errors):.3f}", f"{max(errors):.3f}"),
+                    *(f"{seconds:.0f}", str(len(mine))),
+                ]
+            )
+    heads = ["learner", "read per row", f"error on the last {n - n // 2:,} rows", "worst"]
+    return markdown([*heads, "seconds", "seeds"], lines)
+
+
+def table_files(rows: list[Row]) -> str:
+    """Saving over writing, loading over reading and over writing."""
+    lines = []
+    for row in rows:
+        lines.append(
+            [
+                *(f"{row['d']:,}", f"{row['bytes'] / 1e6:.1f}"),
+                *(f"{row['save']:.1f}", f"{row['write']:.1f}", f"{row['save'] / row['write']:.2f}"),
+                *(f"{row['load']:.1f}", f"{row['load'] / row['write']:.2f}", f"{row['read']:.1f}"),
+            ]
+        )
+    heads = ["features", "MB", "save, ms", "write, ms", "ratio", "load, ms", "of writing"]
+    return markdown([*heads, "read, ms"], lines)
