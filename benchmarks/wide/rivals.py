@@ -113,7 +113,8 @@ class Screening:
             gain = (self._b - self._G[:, chosen] @ w) ** 2 / self._G.diagonal()
             gain[chosen] = -1.0
             chosen.append(int(gain.argmax()))
-        self._w = np.linalg.solve(self._G[np.ix_(chosen, chosen)], self._b[chosen])
+        w = np.linalg.solve(self._G[np.ix_(chosen, chosen)], self._b[chosen])
+        self._w = np.asarray(w, dtype=np.float64)
         self._chosen = self._among[chosen]
 
 
