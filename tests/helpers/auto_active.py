@@ -31,7 +31,8 @@ BUGS = (
     "one row may decide",
     "what never changed is no evidence",
     "the past must be made up for",
-    "as much is left to be found as ever",
+    "whoever leads, all is by evidence",
+    "no less is hoped for than is left",
 )
 
 

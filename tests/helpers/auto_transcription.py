@@ -232,10 +232,7 @@ class Transcription:
             read = self._explore_all(number, lead, found, read)
         else:
             read = sorted({*read, *self.active.first_reads(self.values, read, free)})
-            score, C = self.active.likelier(self.values), self.active.looked_at(number)
-            score[read] = -math.inf
-            best = np.array(C)[np.argsort(-score[C], kind="stable")]
-            read = sorted({*read, *best[: self.budget - len(read)].tolist()})
+            read = self._explore_some(number, lead, found, read)
         slots = slots if most <= self.pool else read[:1] * self.slots
         return Choice(lead, found, kept, slots, read), p, weight
 
@@ -251,6 +248,23 @@ class Transcription:
             best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
+        return read
+
+    def _explore_some(
+        self, number: int, lead: int, found: list[Selection], read: list[int]
+    ) -> list[int]:
+        """What is read, then what is likeliest to add something, and what promises most."""
+        free, C = self.budget - len(read), np.array(self.active.looked_at(number))
+        by_evidence = free if lead == 0 or self.bug == SEAT_BUGS[14] else free // 2
+        score = other = self.active.likelier(self.values)
+        for many in (by_evidence, free - by_evidence):
+            score[read] = other[read] = -math.inf
+            best, same = (
+                C[np.argsort(-s[C], kind="stable")][:many].tolist() for s in (score, other)
+            )
+            assert set(best) == set(same), "rounding decides: take another stream"
+            read = sorted({*read, *best})
+            score, other = self._scores(self.memories[lead], found[lead], 2 * number + 1)
         return read
 
     def _threshold(self, tau: float) -> float:
@@ -384,10 +398,13 @@ class Transcription:
             x = np.append(np.zeros(self.d), 1.0)
             x[batch.S] = np.nan_to_num(row - batch.centre[batch.S])
             left[t] -= vaw.linear(x)
-        found = 0 if self.bug == SEAT_BUGS[14] else vaw.weights - 1
         n_j, square = longest.n_j, np.diag(longest.G)[:-1]
         sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
-        u, h = left / math.sqrt(late.min() / window), 1.0 / (1.0 + max(self.k - found, 1))
+        noise = float(late.min()) / window
+        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
+        most = math.inf if self.bug == SEAT_BUGS[15] else 2.0
+        h = min(min(max(variance / noise, 1.0), most) / (1.0 + self.k), 0.5)
+        u = left / math.sqrt(noise)
         self.active.weigh(values, u, h, sizes, vaw.features[:-1])
 
     def finish(self, batch: Batch) -> None:

@@ -10,9 +10,11 @@ from keyhole.blocks.auto.choose import leader, typical_sizes
 from keyhole.blocks.auto.mixture import ROUNDS, WINDOW
 from keyhole.blocks.auto.state import ONLY, Batch, Settings, State
 from keyhole.blocks.jit.decorators import inner
+from keyhole.blocks.sums.running import spread
 from keyhole.problem import Floats, Indices
 
 LEAST = -8.0  # so much less likely, and no less: what changes must not first make up for the past
+MOST = 2.0  # times 1 / (1 + k): what a feature is hoped to explain of what is left
 CUT = 3.0  # standard deviations: what is farther out counts as that far, or one row would decide
 
 
@@ -22,10 +24,12 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
 
     With u what the kept features leave of a label and z the value, both in standard deviations, a
     read counts how much likelier u is if z adds +-sqrt(h) z to it than if z adds nothing: for
-    either sign the logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). With m features yet to be
-    found and noise that is as large as one of them h is 1 / (1 + m). What was found before a
-    read no longer disturbs it, and each read counts for what it was when it was made. A feature
-    whose values were all alike so far has shown no z: its reads count as a mean over z does.
+    either sign the logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). Were there k features that
+    add alike and noise that is as large, each would explain 1 / (1 + k) of the label's variance:
+    that is h, and twice as much as features are found and less is left. Who hopes for more loses
+    what adds less than is hoped for. What was found before a read no
+    longer disturbs it, and each read counts for what it was when it was made. A feature whose
+    values were all alike so far has shown no z: its reads count as a mean over z does.
 
     Sums that do not fall below a floor are Page's test for a change.
     """
@@ -35,8 +39,10 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
     if not (window > 0.0 and mixture.recent[e] > 0.0):
         return
     used = runs.size[e] - 1  # without the constant
-    h = 1.0 / (1.0 + max(s.k - used, 1))
-    u = _left_over(batch, e) / math.sqrt(mixture.recent[e] / window)
+    noise = mixture.recent[e] / window
+    more = min(max(spread(state.label, ONLY) / noise, 1.0), MOST)
+    h = min(more / (1.0 + s.k), 0.5)
+    u = _left_over(batch, e) / math.sqrt(noise)
     sizes, before = typical_sizes(state.kept, features), np.empty((used, 2))
     for q in range(used):
         before[q] = state.evidence[batch.S[runs.place[e, q]]]

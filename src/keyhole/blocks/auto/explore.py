@@ -33,7 +33,7 @@ _HALF, _TAKEN = np.uint64(32), -2  # _TAKEN marks what was drawn already
 def explore(s: Settings, state: State, number: int, lead: int) -> None:
     """Mark what is explored, until `width` features are read."""
     if s.seats < s.d:
-        _explore_some(s, state, number)
+        _explore_some(s, state, number, lead)
     else:
         _explore_all(s, state, number, lead)
     space, j = state.space, 0
@@ -63,16 +63,30 @@ def _explore_all(s: Settings, state: State, number: int, lead: int) -> None:
 
 
 @inner
-def _explore_some(s: Settings, state: State, number: int) -> None:
-    # What was never read, then the likeliest to add something of those that are looked at.
+def _explore_some(s: Settings, state: State, number: int, lead: int) -> None:
+    # What was never read, then the likeliest to add something of those that are looked at. While a
+    # memory that forgets leads, things change: half is then what it expects to gain most from.
     space = state.space
     _look_for_unread(s, state, s.width - space.many[0])
-    count, many = draw_candidates(s, state, number), s.width - space.many[0]
-    if many == 0:
-        return
+    count, free = draw_candidates(s, state, number), s.width - space.many[0]
     score = space.score[:count]
-    _weigh_candidates(state, score)
-    out = np.empty(min(many, count), dtype=np.int64)
+    by_evidence = free if lead == LONGEST_MEMORY else free // 2
+    if by_evidence > 0:
+        _weigh_candidates(state, score)
+        _mark_best(state, score, by_evidence)
+    if free > by_evidence:
+        judge_candidates(s, state, 2 * number + 1, lead, s.optimism, score)
+        _mark_best(state, score, free - by_evidence)
+
+
+@inner
+def _mark_best(state: State, score: Floats, many: int) -> None:
+    # Of the candidates, those with the best scores that are not read yet.
+    space = state.space
+    for i in range(len(score)):
+        if space.why[space.candidates[i]] != UNREAD:
+            score[i] = -np.inf
+    out = np.empty(min(many, len(score)), dtype=np.int64)
     largest(score, out)
     for i in out:
         mark(space, space.candidates[i], EXPLORED)
@@ -179,9 +193,7 @@ def _weigh_candidates(state: State, score: Floats) -> None:
     # read so often that they seem to gain less than it did.
     for i in range(len(score)):
         j, score[i] = state.space.candidates[i], _LEAST
-        if state.space.why[j] != UNREAD:
-            score[i] = -np.inf
-        elif state.values.reads[j] > 0.0:
+        if state.values.reads[j] > 0.0:
             # What is alike but for rounding is alike: after few rounds many features are.
             odds = np.floor(_STEPS * _log_odds(state.evidence[j]) + 0.5) / _STEPS
             score[i] = max(odds, _LEAST)
