@@ -32,7 +32,7 @@ BUGS = (
     "what never changed is no evidence",
     "the past must be made up for",
     "whoever leads, all is by evidence",
-    "no less is hoped for than is left",
+    "no more is hoped for when less is left",
 )
 
 

@@ -402,8 +402,8 @@ class Transcription:
         sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
         noise = float(late.min()) / window
         variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
-        most = math.inf if self.bug == SEAT_BUGS[15] else 2.0
-        h = min(min(max(variance / noise, 1.0), most) / (1.0 + self.k), 0.5)
+        most = 1.0 if self.bug == SEAT_BUGS[15] else 2.0
+        h = min(max(variance / noise, 1.0), most) / (1.0 + max(self.k, 4))
         u = left / math.sqrt(noise)
         self.active.weigh(values, u, h, sizes, vaw.features[:-1])
 

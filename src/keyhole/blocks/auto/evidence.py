@@ -13,8 +13,9 @@ from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.sums.running import spread
 from keyhole.problem import Floats, Indices
 
-LEAST = -8.0  # so much less likely, and no less: what changes must not first make up for the past
-MOST = 2.0  # times 1 / (1 + k): what a feature is hoped to explain of what is left
+FEW = 4  # features of which each may explain as much as is hoped for, at least
+MOST = 2.0  # times as much of what is left is hoped for at most, once features are found
+LEAST = -8.0  # so unlikely and no less: what changes need not make up for all of its past
 CUT = 3.0  # standard deviations: what is farther out counts as that far, or one row would decide
 
 
@@ -26,10 +27,12 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
     read counts how much likelier u is if z adds +-sqrt(h) z to it than if z adds nothing: for
     either sign the logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). Were there k features that
     add alike and noise that is as large, each would explain 1 / (1 + k) of the label's variance:
-    that is h, and twice as much as features are found and less is left. Who hopes for more loses
-    what adds less than is hoped for. What was found before a read no
-    longer disturbs it, and each read counts for what it was when it was made. A feature whose
-    values were all alike so far has shown no z: its reads count as a mean over z does.
+    that is h, a fifth at most, and up to twice as much as features are found and less is left. Who
+    hopes for more loses what adds less than is hoped for.
+
+    What was found before a read does not disturb it, and each read counts for what it was when it
+    was made. A feature whose values were all alike so far has shown no z: its reads count as they
+    do in the mean over z, so that it is neither read all the time nor never again.
 
     Sums that do not fall below a floor are Page's test for a change.
     """
@@ -38,10 +41,9 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
     window = WINDOW * (1.0 - (1.0 - 1.0 / WINDOW) ** mixture.noise[ROUNDS])
     if not (window > 0.0 and mixture.recent[e] > 0.0):
         return
-    used = runs.size[e] - 1  # without the constant
+    used = max(runs.size[e] - 1, 0)  # without the constant
     noise = mixture.recent[e] / window
-    more = min(max(spread(state.label, ONLY) / noise, 1.0), MOST)
-    h = min(more / (1.0 + s.k), 0.5)
+    h = min(max(spread(state.label, ONLY) / noise, 1.0), MOST) / (1.0 + max(s.k, FEW))
     u = _left_over(batch, e) / math.sqrt(noise)
     sizes, before = typical_sizes(state.kept, features), np.empty((used, 2))
     for q in range(used):
