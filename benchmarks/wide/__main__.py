@@ -40,7 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     timed = [(tuple(options.sizes), min(options.sizes, default=1_000))]
     cases = list(itertools.product(options.support, options.k, options.rho, range(options.seeds)))
     searches = [(*case, int(options.rounds * 20 * case[0] / parts.BUDGET)) for case in cases]
-    raced = [(*case, int(RACED * 20 * case[0] / parts.BUDGET)) for case in cases]
+    raced = [
+        (name, *case, int(RACED * 20 * case[0] / parts.BUDGET))
+        for name in rivals.LEARNERS
+        for case in cases
+    ]
     wide_data = (
         []
         if options.data is None

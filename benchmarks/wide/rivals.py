@@ -118,28 +118,28 @@ class Screening:
         self._chosen = self._among[chosen]
 
 
-def rivals(d: int, k: int) -> dict[str, tuple[str, Callable[[], Rival]]]:
-    """The package that each needs, and how to make it. Steps above 2/d diverge."""
-    return {
-        "river, SGD, rate 0.1 / d": ("river", lambda: River(d, 0.1 / d)),
-        "river, SGD, rate 0.5 / d": ("river", lambda: River(d, 0.5 / d)),
-        "Vowpal Wabbit": ("vowpalwabbit", lambda: VowpalWabbit(d, 0.0)),
-        "Vowpal Wabbit, l1 = 1e-4": ("vowpalwabbit", lambda: VowpalWabbit(d, 1e-4)),
-        "screening and OMP": ("numpy", lambda: Screening(d, k)),
-    }
+Make = Callable[[int, int], Rival]
+RIVALS: dict[str, tuple[str, Make]] = {  # the package that each needs; steps above 2 / d diverge
+    "river, SGD, rate 0.1 / d": ("river", lambda d, k: River(d, 0.1 / d)),
+    "river, SGD, rate 0.5 / d": ("river", lambda d, k: River(d, 0.5 / d)),
+    "Vowpal Wabbit": ("vowpalwabbit", lambda d, k: VowpalWabbit(d, 0.0)),
+    "Vowpal Wabbit, l1 = 1e-4": ("vowpalwabbit", lambda d, k: VowpalWabbit(d, 1e-4)),
+    "screening and OMP": ("numpy", Screening),
+}
+LEARNERS = ("`auto`", "`dual-averaging`", *RIVALS)
 
 
-def run_rivals(d: int, k: int, rho: float, seed: int, n: int) -> Row:
-    """Mean squared errors over the last fifth of n rounds, and over all; microseconds a round."""
+def run_rivals(name: str, d: int, k: int, rho: float, seed: int, n: int) -> Row:
+    """Mean squared errors over the last fifth of n rounds and over all; microseconds a round.
+
+    Without the package that it needs, none of these.
+    """
     columns = Columns(d, k, seed, rho=rho)
-    row: Row = {"d": d, "k": k, "rho": rho, "seed": seed, "n": n, "noise": columns.noise**2}
-    row["losses"] = {"auto": _auto(columns, n), "dual-averaging": _few(columns, n)}
-    for name, (package, make) in rivals(d, k).items():
-        if optional(package) is None:
-            row["losses"][name] = None
-        else:
-            row["losses"][name] = _everything(columns, n, make())
-    return row
+    row: Row = {"learner": name, "d": d, "k": k, "rho": rho, "seed": seed, "n": n}
+    if name not in RIVALS:
+        return row | (_auto(columns, n) if name == LEARNERS[0] else _few(columns, n))
+    package, make = RIVALS[name]
+    return row if optional(package) is None else row | _everything(columns, n, make(d, k))
 
 
 def _summary(errors: Floats, seconds: float, reads: int) -> Row:

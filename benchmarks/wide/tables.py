@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.common import Row
-from benchmarks.common.tables import markdown, names_of
+from benchmarks.common.tables import markdown, names_of, pick
 from benchmarks.wide.parts import BUDGET
+
+LAST = (("all", 3), ("us", 0))  # what is said of a rival beside its loss at last, with digits
 
 
 def table_time(rows: list[Row]) -> str:
@@ -65,20 +67,19 @@ def table_rivals(rows: list[Row]) -> str:
     """Losses of those that read everything beside those that read a few; medians and worst."""
     lines, missing = [], list[str]()
     for case in dict.fromkeys((row["d"], row["k"], row["rho"], row["n"]) for row in rows):
-        mine = [row for row in rows if (row["d"], row["k"], row["rho"], row["n"]) == case]
-        for name in mine[0]["losses"]:
-            found = [row["losses"][name] for row in mine if row["losses"][name] is not None]
-            if not found:
+        those = [row for row in rows if (row["d"], row["k"], row["rho"], row["n"]) == case]
+        for name in names_of(those, "learner"):
+            mine = [row for row in those if row["learner"] == name and "late" in row]
+            if not mine:
                 missing.append(name)
                 continue
-            late, us = [one["late"] for one in found], [one["us"] for one in found]
-            d, k, rho, n = case
+            late, (d, k, rho, n) = pick(mine, "late"), case
             lines.append(
                 [
-                    *(f"{d:,}", str(k), f"{rho:g}", f"{n:,}", name, f"{found[0]['reads']:,}"),
+                    *(f"{d:,}", str(k), f"{rho:g}", f"{n:,}", name, f"{mine[0]['reads']:,}"),
                     *(f"{np.median(late):.3f}", f"{max(late):.3f}"),
-                    *(f"{np.median([one['all'] for one in found]):.3f}", f"{np.median(us):,.0f}"),
-                    str(len(found)),
+                    *(f"{np.median(pick(mine, key)):,.{digits}f}" for key, digits in LAST),
+                    str(len(mine)),
                 ]
             )
     heads = ["features", "k", "rho", "rounds", "learner", "read per round", "loss at last", "worst"]
