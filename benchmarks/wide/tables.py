@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.common import Row
-from benchmarks.common.tables import markdown, names_of
+from benchmarks.common.tables import markdown, names_of, pick
 from benchmarks.wide.parts import BUDGET
+
+LAST = (("all", 3), ("us", 0))  # what is said of a rival beside its loss at last, with digits
 
 
 def table_time(rows: list[Row]) -> str:
@@ -59,3 +61,69 @@ def table_regret(rows: list[Row]) -> str:
         )
     heads = ["stream", "seeds", "few seats", "dense", "ratio of means", "median ratio", "worst"]
     return markdown(heads, lines)
+
+
+def table_rivals(rows: list[Row]) -> str:
+    """Losses of those that read everything beside those that read a few; medians and worst."""
+    lines, missing = [], list[str]()
+    for case in dict.fromkeys((row["d"], row["k"], row["rho"], row["n"]) for row in rows):
+        those = [row for row in rows if (row["d"], row["k"], row["rho"], row["n"]) == case]
+        for name in names_of(those, "learner"):
+            mine = [row for row in those if row["learner"] == name and "late" in row]
+            if not mine:
+                missing.append(name)
+                continue
+            late, (d, k, rho, n) = pick(mine, "late"), case
+            lines.append(
+                [
+                    *(f"{d:,}", str(k), f"{rho:g}", f"{n:,}", name, f"{mine[0]['reads']:,}"),
+                    *(f"{np.median(late):.3f}", f"{max(late):.3f}"),
+                    *(f"{np.median(pick(mine, key)):,.{digits}f}" for key, digits in LAST),
+                    str(len(mine)),
+                ]
+            )
+    heads = ["features", "k", "rho", "rounds", "learner", "read per round", "loss at last", "worst"]
+    table = markdown([*heads, "loss of all rounds", "us a round", "seeds"], lines)
+    if missing:
+        table += f"\n\nNot installed, and left out: {', '.join(dict.fromkeys(missing))}."
+    return table
+
+
+def table_products(rows: list[Row]) -> str:
+    """Errors on real data made wide."""
+    lines = []
+    d, n = rows[0]["d"], rows[0]["n"]
+    for k in names_of(rows, "k"):
+        mine = [row for row in rows if row["k"] == k]
+        named = [(f"`auto`, k = {k}", "auto", str(BUDGET), "auto")]
+        for most in (d, BUDGET):
+            if f"lasso {most}" in mine[0]:
+                weights = np.median([row[f"weights {most}"] for row in mine])
+                name = f"lasso, {weights:.0f} weights"
+                named.append((name, f"lasso {most}", f"{d:,}", "lasso"))
+        for name, key, reads, clock in named:
+            errors = [row[key] for row in mine]
+            seconds = np.median([row[f"seconds {clock}"] for row in mine])
+            lines.append(
+                [
+                    *(name, reads, f"{np.median(errors):.3f}", f"{max(errors):.3f}"),
+                    *(f"{seconds:.0f}", str(len(mine))),
+                ]
+            )
+    heads = ["learner", "read per row", f"error on the last {n - n // 2:,} rows", "worst"]
+    return markdown([*heads, "seconds", "seeds"], lines)
+
+
+def table_files(rows: list[Row]) -> str:
+    """Saving over writing, loading over reading and over writing."""
+    lines = []
+    for row in rows:
+        lines.append(
+            [
+                *(f"{row['d']:,}", f"{row['bytes'] / 1e6:.1f}"),
+                *(f"{row['save']:.1f}", f"{row['write']:.1f}", f"{row['save'] / row['write']:.2f}"),
+                *(f"{row['load']:.1f}", f"{row['load'] / row['write']:.2f}", f"{row['read']:.1f}"),
+            ]
+        )
+    heads = ["features", "MB", "save, ms", "write, ms", "ratio", "load, ms", "of writing"]
+    return markdown([*heads, "read, ms"], lines)

@@ -26,7 +26,13 @@ BUGS = (
     "what rests is not looked at",
     "batches grow as ever",
     "what rests does not study",
-    "bad luck is not forgiven",
+    "all that is left of a label is the label",
+    "what was used to predict is judged by what it left",
+    "one row may decide",
+    "what never changed is no evidence",
+    "the past must be made up for",
+    "whoever leads, all is by evidence",
+    "no more is hoped for when less is left",
 )
 
 
@@ -46,6 +52,7 @@ class ActiveSet:
         first = int(uniforms(seed, 0, 1, purpose=2**20 + 3)[0] * d)
         self.order = [(first + i * stride) % d for i in range(d)]
         self.walked = 0
+        self.evidence = np.zeros((d, 2))
         self.growth = parts.growth
         if not self.whole and bug != BUGS[7]:
             self.growth = max(parts.growth, 4 * d // width)
@@ -129,29 +136,38 @@ class ActiveSet:
         self.walked += far
 
     def looked_at(self, number: int) -> list[int]:
-        """Those with a seat, by seat, and others at random, as they are drawn."""
+        """Others at random, as they are drawn, then those with a seat, by seat."""
         number = 1 if self.bug == BUGS[4] else number
-        some = [j for j in self.who if j >= 0]
+        there = [j for j in self.who if j >= 0]
         if self.bug == BUGS[6]:
-            return some
+            return there
+        some = list[int]()
         for block in range((self.drawn + 3) // 4):
             for word in words(np.uint64(self.seed), number, 2**20 + 2, block):
                 some.append(int(word) * self.d >> 32)
-        return [*dict.fromkeys(some)]
+        return [*dict.fromkeys(j for j in some if j not in there), *there]
 
-    def likelier(
-        self, memory: Memory, found: Selection, k: int, values: list[list[float]]
-    ) -> Floats:
-        """The likelihood of what was read if 2 / k of the noise is gained, over that of nothing."""
-        score = np.zeros(self.d)
-        for j in range(self.d):
-            n, D = memory.n_j[j], found.D[j]
-            if values[j] and D > 0.05 and n > 0.0 and found.noise > 0.0:
-                size = math.sqrt(2.0 / k) * abs(found.r[j]) / math.sqrt(found.noise * D)
-                drift = 0.0 if self.bug == BUGS[9] else 1.0 / k
-                exponent = min(n * (size - drift), 600.0)
-                score[j] = math.exp(math.floor(2.0**20 * exponent + 0.5) / 2.0**20)
-        return score
+    def weigh(self, values: Floats, u: Floats, h: float, sizes: Floats, used: list[int]) -> None:
+        """Rows of all features (NaN: not read), and what was left of their labels."""
+        most = math.inf if self.bug == BUGS[11] else 3.0
+        least = -math.inf if self.bug == BUGS[13] else -8.0
+        for v, row in zip(u.clip(-most, most), values, strict=True):
+            for j in np.flatnonzero(~np.isnan(row)).tolist():
+                if j in used and self.bug != BUGS[10]:
+                    continue
+                z = min(max(row[j] / sizes[j], -most), most) if sizes[j] > 0.0 else math.nan
+                for i, sign in enumerate((1.0, -1.0)):
+                    far = (v - sign * math.sqrt(h) * z) ** 2 if sizes[j] > 0.0 else v * v + h
+                    more = (v * v - far / (1.0 - h) - math.log(1.0 - h)) / 2.0
+                    if sizes[j] == 0.0 and self.bug == BUGS[12]:
+                        more = 0.0
+                    self.evidence[j, i] = max(self.evidence[j, i] + more, least)
+
+    def likelier(self, values: list[list[float]]) -> Floats:
+        """By how much the reads of each are likelier if it adds something, rounded."""
+        odds = np.logaddexp(*self.evidence.T) - math.log(2.0)
+        odds = np.floor(2.0**20 * odds + 0.5) / 2.0**20
+        return np.where([len(arrived) > 0 for arrived in values], odds, -1e300)
 
     def of_row(self, z: Floats) -> Floats:
         """Products of a complete row: pairs of which one rests are 0."""

@@ -19,6 +19,7 @@ from keyhole.blocks.auto.rounds import DOUBT, MISLED
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
+from tests.helpers.auto_active import BUGS as SEAT_BUGS
 from tests.helpers.auto_active import ActiveSet
 from tests.helpers.auto_pieces import (
     Layer,
@@ -168,7 +169,8 @@ class Transcription:
         """One row of history: played, charged to no one, and taken in whole."""
         layers = [self.mixture] + ([] if self.last is None else [self.last.judge])
         losses = [layer.L for layer in layers]
-        self.play(self._choose(FIRST + self.studied, word), row, y)
+        batch = self._choose(FIRST + self.studied, word)
+        self.play(batch, row, y)
         if self.bug != STUDY_BUGS[0]:
             for layer, L in zip(layers, losses, strict=True):
                 layer.L = L
@@ -183,6 +185,7 @@ class Transcription:
         keep = 1.0 if self.bug == STUDY_BUGS[3] else keep
         arrived_there, products = arrived.astype(float), self.active.of_row(z)
         self.memories[0].study(z, arrived_there, y - centre_of(self.labels), keep, products)
+        self._weigh(batch, (row - centre)[None, :])
         self.studied += 1
 
     def _most(self, number: int) -> int:
@@ -225,29 +228,44 @@ class Transcription:
         slots, net, p, weight = self._cast(number, kept, there=most <= self.pool)
         read = sorted({*kept, *net})
         free = self.budget - len(read)
-        if not self.active.whole:
+        if self.active.whole:
+            read = self._explore_all(number, lead, found, read)
+        else:
             read = sorted({*read, *self.active.first_reads(self.values, read, free)})
-            free = self.budget - len(read)
+            read = self._explore_some(number, lead, found, read)
+        slots = slots if most <= self.pool else read[:1] * self.slots
+        return Choice(lead, found, kept, slots, read), p, weight
+
+    def _explore_all(
+        self, number: int, lead: int, found: list[Selection], read: list[int]
+    ) -> list[int]:
+        """What is read, and then what promises most to the longest memory and to the leader."""
+        free = self.budget - len(read)
         for h, many in enumerate((free // 2, free - free // 2)):
             m = 0 if h == 0 or self.bug == BUGS[2] else lead
-            if self.active.whole or h == 1:
-                score, other = self._scores(self.memories[m], found[m], 2 * number + h)
-            else:
-                score = self.active.likelier(self.memories[0], found[0], self.k, self.values)
-                other = score.copy()
+            score, other = self._scores(self.memories[m], found[m], 2 * number + h)
             score[read] = other[read] = -1.0
-            C = (
-                np.arange(self.d)
-                if self.active.whole
-                else np.array(self.active.looked_at(number), dtype=np.int64)
-            )
+            best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
+            assert set(best) == set(same), "rounding decides: take another stream"
+            read = sorted({*read, *best})
+        return read
+
+    def _explore_some(
+        self, number: int, lead: int, found: list[Selection], read: list[int]
+    ) -> list[int]:
+        """What is read, then what is likeliest to add something, and what promises most."""
+        free, C = self.budget - len(read), np.array(self.active.looked_at(number))
+        by_evidence = free if lead == 0 or self.bug == SEAT_BUGS[14] else free // 2
+        score = other = self.active.likelier(self.values)
+        for many in (by_evidence, free - by_evidence):
+            score[read] = other[read] = -math.inf
             best, same = (
                 C[np.argsort(-s[C], kind="stable")][:many].tolist() for s in (score, other)
             )
             assert set(best) == set(same), "rounding decides: take another stream"
             read = sorted({*read, *best})
-        slots = slots if most <= self.pool else read[:1] * self.slots
-        return Choice(lead, found, kept, slots, read), p, weight
+            score, other = self._scores(self.memories[lead], found[lead], 2 * number + 1)
+        return read
 
     def _threshold(self, tau: float) -> float:
         bolder = -self.parts.bolder if self.bug == BUGS[3] else self.parts.bolder
@@ -368,6 +386,27 @@ class Transcription:
                 value += h[e] * n / (n + vaw.weights) * vaw.linear(x)
         return min(max(value, self.mixture.low), self.mixture.high)
 
+    def _weigh(self, batch: Batch, values: Floats) -> None:
+        """Add rows, with all features (NaN: not read), to the evidence."""
+        late, longest = self.mixture.R[self.judges], self.memories[0]
+        window = 200.0 * (1.0 - (1.0 - 1.0 / 200.0) ** self.mixture.T)
+        vaw = batch.vaws[self.judges[int(late.argmin())]]
+        if self.active.whole or vaw is None or not (window > 0.0 and late.min() > 0.0):
+            return
+        left = np.array(batch.labels) - batch.label
+        for t, row in enumerate(batch.rows if self.bug != SEAT_BUGS[9] else []):
+            x = np.append(np.zeros(self.d), 1.0)
+            x[batch.S] = np.nan_to_num(row - batch.centre[batch.S])
+            left[t] -= vaw.linear(x)
+        n_j, square = longest.n_j, np.diag(longest.G)[:-1]
+        sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
+        noise = float(late.min()) / window
+        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
+        most = 1.0 if self.bug == SEAT_BUGS[15] else 2.0
+        h = min(max(variance / noise, 1.0), most) / (1.0 + max(self.k, 4))
+        u = left / math.sqrt(noise)
+        self.active.weigh(values, u, h, sizes, vaw.features[:-1])
+
     def finish(self, batch: Batch) -> None:
         """Take the batch into everything."""
         X, y = np.array(batch.rows), np.array(batch.labels)
@@ -387,6 +426,9 @@ class Transcription:
             self.memories[0].fade(math.exp(-rows / DOUBT))
         for memory in self.memories:
             memory.add(Z, arrived, y)
+        read = np.full((rows, self.d), math.nan)
+        read[:, batch.S] = X - centre
+        self._weigh(batch, read)
         model = next(
             vaw
             for vaw, (kind, m, _) in zip(batch.vaws, self.experts, strict=True)

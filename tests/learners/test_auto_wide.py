@@ -231,6 +231,37 @@ def test_up_to_1024_features_all_have_a_seat() -> None:
     assert kh.AutoParts().seats(kh.Problem(2000, 4, 50)) == 400
 
 
+def test_a_file_from_before_there_was_evidence() -> None:
+    """It goes on, and counts the evidence from then on."""
+    X, y = data(900)
+    learner = kh.AutoLearner(PROBLEM, seed=0, parts=FEW)
+    learner.advance(X[:100], y[:100])
+    state = learner.state()
+    del state.parts["evidence"]  # type: ignore[attr-defined]
+    again = from_bytes(encode(state, "test"), kh.AutoLearner)
+    assert (again._state.evidence == 0.0).all()
+    again.advance(X[100:], y[100:])
+    assert set(again.model().features.tolist()) == {3, 7}
+    assert (again._state.evidence != 0.0).any(axis=1).mean() > 0.9
+
+
+def test_evidence_is_saved_where_it_is_used_alone() -> None:
+    assert "evidence" in kh.AutoLearner(PROBLEM, seed=0, parts=FEW).state().parts
+    assert "evidence" not in kh.AutoLearner(PROBLEM, seed=0).state().parts
+
+
+def test_what_never_changes_does_not_keep_others_from_being_read() -> None:
+    """Two thirds of the columns are constant: they get no more than their share of the reads."""
+    X, y = data(1_600)
+    X[:, 20:] = 1.0
+    learner = kh.AutoLearner(PROBLEM, seed=0, parts=FEW)
+    bought = np.empty((1_600, 8), dtype=np.int32)
+    learner.advance(X, y, bought)
+    assert set(learner.model().features.tolist()) == {3, 7}
+    explored = bought[800:][~np.isin(bought[800:], (3, 7))]
+    assert 0.1 < float((explored >= 20).mean()) < 0.75  # rare events may hide there: not 0
+
+
 def test_what_active_may_be() -> None:
     with pytest.raises(kh.ProblemError, match="active must be at least 8, the features that are"):
         kh.AutoLearner(PROBLEM, parts=replace(FEW, active=7))

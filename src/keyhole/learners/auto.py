@@ -72,6 +72,7 @@ BESIDE = (
     "lead",
     "played",
     "walk",
+    "evidence",
     "rate",
     "purse",
 )  # of the state, saved as parts of their own
@@ -486,7 +487,10 @@ class AutoLearner(LearnerBase):
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
-        return BESIDE[:4] if self.problem.prices is None else BESIDE
+        wide = self._settings.seats < self.problem.d
+        money = self.problem.prices is not None
+        left_out = (*(() if wide else ("evidence",)), *(() if money else ("rate", "purse")))
+        return [name for name in BESIDE if name not in left_out]
 
     def _name(self, j: int) -> str:
         names = self.problem.names

@@ -218,7 +218,7 @@ def _start_runs(
     s: Settings, state: State, batch: Batch, lead: int, pool: int, square: Floats
 ) -> None:
     kept, runs, space, experts, S = state.kept, batch.runs, state.space, s.experts, batch.S
-    typical, b = _typical_sizes(kept, S), len(S)  # peaks by place are those of the batch
+    typical, b = typical_sizes(kept, S), len(S)  # peaks by place are those of the batch
     features = np.empty(b + 1, dtype=np.int64)
     features[:b] = S
     features[b] = s.d
@@ -247,8 +247,8 @@ def _start_runs(
 
 
 @inner
-def _typical_sizes(kept: Memories, S: Indices) -> Floats:
-    # The root mean square of each of the features S; 0 where nothing was read.
+def typical_sizes(kept: Memories, S: Indices) -> Floats:
+    """The root mean square of each of the features S; 0 where nothing was read."""
     n, G, rest = kept.n[LONGEST_MEMORY], kept.G[LONGEST_MEMORY], kept.rest[LONGEST_MEMORY]
     sizes = np.zeros(len(S))
     for i in range(len(S)):

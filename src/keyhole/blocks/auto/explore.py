@@ -17,49 +17,79 @@ from keyhole.blocks.auto.state import (
 )
 from keyhole.blocks.draw.keyed import words
 from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.forward import NEW, Selection
+from keyhole.blocks.fit.forward import Selection
 from keyhole.blocks.fit.optimism import PURPOSE, sampled_gain, sampled_gains
 from keyhole.blocks.jit.decorators import inner
 from keyhole.blocks.sums.memories import COUNT, LEVEL, PRODUCT, SQUARE
 from keyhole.problem import Floats
 
-HOPED = 2.0  # over k: the share of the noise that a feature worth finding gains
 SUBSET = PURPOSE + 2  # the purpose of draws of features to look at
 _STEPS = 1048576.0  # 2^20, to which logarithms of likelihoods are rounded
+_LEAST = -1e300  # of a feature that may be explored, but no value of it ever arrived
 _HALF, _TAKEN = np.uint64(32), -2  # _TAKEN marks what was drawn already
 
 
 @inner
 def explore(s: Settings, state: State, number: int, lead: int) -> None:
     """Mark what is explored, until `width` features are read."""
-    space, count = state.space, s.d
     if s.seats < s.d:
-        _look_for_unread(s, state, s.width - space.many[0])
-        count = draw_candidates(s, state, number)
-    free = s.width - space.many[0]
+        _explore_some(s, state, number, lead)
+    else:
+        _explore_all(s, state, number, lead)
+    space, j = state.space, 0
+    while space.many[0] < s.width:  # too few candidates: only after a file that says odd things
+        mark(space, j, EXPLORED)
+        j += 1
+
+
+@inner
+def _explore_all(s: Settings, state: State, number: int, lead: int) -> None:
+    # All have a seat: those that promise most, half to the longest memory, half to the leader.
+    space, free = state.space, s.width - state.space.many[0]
     for half in range(2):
         m = LONGEST_MEMORY if half == 0 else lead
         many = free // 2 if half == 0 else free - free // 2
         if many == 0:
             continue
-        score = space.score[:count]
-        if s.seats < s.d and half == 0:
-            _weigh_candidates(s, state, score)
-        elif s.seats < s.d:
-            judge_candidates(s, state, 2 * number + half, m, s.optimism, score)
-        else:
-            judge_all(s, state, 2 * number + half, m, s.optimism, score)
-        for i in range(count):
-            if space.why[space.candidates[i] if s.seats < s.d else i] != UNREAD:
-                score[i] = -1.0
-        out = np.empty(min(many, count), dtype=np.int64)
+        score = space.score[: s.d]
+        judge_all(s, state, 2 * number + half, m, s.optimism, score)
+        for j in range(s.d):
+            if space.why[j] != UNREAD:
+                score[j] = -1.0
+        out = np.empty(min(many, s.d), dtype=np.int64)
         largest(score, out)
-        for i in range(len(out)):
-            mark(space, space.candidates[out[i]] if s.seats < s.d else out[i], EXPLORED)
-    j = 0
-    while space.many[0] < s.width:  # too few candidates: only after a file that says odd things
-        mark(space, j, EXPLORED)
-        j += 1
+        for j in out:
+            mark(space, j, EXPLORED)
+
+
+@inner
+def _explore_some(s: Settings, state: State, number: int, lead: int) -> None:
+    # What was never read, then the likeliest to add something of those that are looked at. While a
+    # memory that forgets leads, things change: half is then what it expects to gain most from.
+    space = state.space
+    _look_for_unread(s, state, s.width - space.many[0])
+    count, free = draw_candidates(s, state, number), s.width - space.many[0]
+    score = space.score[:count]
+    by_evidence = free if lead == LONGEST_MEMORY else free // 2
+    if by_evidence > 0:
+        _weigh_candidates(state, score)
+        _mark_best(state, score, by_evidence)
+    if free > by_evidence:
+        judge_candidates(s, state, 2 * number + 1, lead, s.optimism, score)
+        _mark_best(state, score, free - by_evidence)
+
+
+@inner
+def _mark_best(state: State, score: Floats, many: int) -> None:
+    # Of the candidates, those with the best scores that are not read yet.
+    space = state.space
+    for i in range(len(score)):
+        if space.why[space.candidates[i]] != UNREAD:
+            score[i] = -np.inf
+    out = np.empty(min(many, len(score)), dtype=np.int64)
+    largest(score, out)
+    for i in out:
+        mark(space, space.candidates[i], EXPLORED)
 
 
 @inner
@@ -98,13 +128,8 @@ def _look_for_unread(s: Settings, state: State, most: int) -> None:
 
 @inner
 def draw_candidates(s: Settings, state: State, number: int) -> int:
-    """List what is looked at: features with a seat, and `drawn` others at random; how many."""
-    space, kept, count = state.space, state.kept, 0
-    for a in range(s.seats):
-        if kept.who[a] >= 0:
-            space.candidates[count] = kept.who[a]
-            count += 1
-    seated, d = count, np.uint64(s.d)
+    """List what is looked at: `drawn` features without a seat at random, then those with one."""
+    space, kept, count, d = state.space, state.kept, 0, np.uint64(s.d)
     for block in range((s.drawn + 3) // 4):
         four = words(s.seed, number, SUBSET, block)
         for i in range(min(4, s.drawn - 4 * block)):
@@ -113,8 +138,12 @@ def draw_candidates(s: Settings, state: State, number: int) -> int:
                 space.candidates[count] = j
                 space.why[j] = _TAKEN
                 count += 1
-    for i in range(seated, count):
+    for i in range(count):
         space.why[space.candidates[i]] = UNREAD
+    for a in range(s.seats):
+        if kept.who[a] >= 0:
+            space.candidates[count] = kept.who[a]
+            count += 1
     return count
 
 
@@ -158,17 +187,20 @@ def judge_candidates(
 
 
 @inner
-def _weigh_candidates(s: Settings, state: State, score: Floats) -> None:
-    # How much likelier what was read of a feature is if it gains HOPED / k of the noise than if it
-    # gains nothing. By gains alone, one that had bad luck with its first reads would have to wait
-    # until all others were read so often that they seem to gain less than it did.
-    noise, gain, arrived = state.space.noise[LONGEST_MEMORY], HOPED / s.k, state.values.reads
-    candidates, sums = state.space.candidates, _sums(state, LONGEST_MEMORY, len(score))
+def _weigh_candidates(state: State, score: Floats) -> None:
+    # How much likelier what was read of a feature is if it adds something than if it does not. By
+    # gains, one that had bad luck with its first reads would have to wait until all others were
+    # read so often that they seem to gain less than it did.
     for i in range(len(score)):
-        score[i], r, D, reads = 0.0, sums[i, 0], sums[i, 1], sums[i, 2]
-        if D > NEW and reads > 0.0 and noise > 0.0 and arrived[candidates[i]] > 0.0:
-            size = math.sqrt(gain) * abs(r) / math.sqrt(noise * D)
+        j, score[i] = state.space.candidates[i], _LEAST
+        if state.values.reads[j] > 0.0:
             # What is alike but for rounding is alike: after few rounds many features are.
-            steps = np.floor(_STEPS * min(reads * (size - 0.5 * gain), 600.0) + 0.5)
-            likelier = math.exp(steps / _STEPS)
-            score[i] = likelier if likelier >= 0.0 else 0.0
+            odds = np.floor(_STEPS * _log_odds(state.evidence[j]) + 0.5) / _STEPS
+            score[i] = max(odds, _LEAST)
+
+
+@inner
+def _log_odds(evidence: Floats) -> float:
+    # Either sign is as likely as the other.
+    most, least = max(evidence[0], evidence[1]), min(evidence[0], evidence[1])
+    return float(most + math.log(0.5 + 0.5 * math.exp(least - most)))

@@ -128,8 +128,9 @@ class AutoParts:
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
         seats = self.seats(problem)
-        singles = 4.0 * problem.d if seats < problem.d else 0.0
-        return 8.0 * (len(self.taus) * ((seats + 1.0) ** 2 + singles) + batch + 3.0 * layer**2)
+        resting = problem.d if seats < problem.d else 0
+        pairs, singles = len(self.taus) * (seats + 1.0) ** 2, (4.0 * len(self.taus) + 2.0) * resting
+        return 8.0 * (pairs + singles + batch + 3.0 * layer**2)
 
     def seats(self, problem: Problem) -> int:
         """How many features the memories know pairs of; d if all of them.

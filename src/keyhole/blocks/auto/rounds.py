@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose, leader
+from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.experts import ON_BEST
 from keyhole.blocks.auto.layer import Layer, correct, foresee
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
@@ -210,6 +211,8 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
         seat(state, batch.S)
     G, c, count, yy = products(values, labels, rows)
     fold(state.kept, batch.S, G, c, count, yy, rows)
+    if s.seats < s.d:
+        weigh_reads(s, state, batch, batch.S, values)
     _note_model(s, state, batch)
     if s.slots > 0:
         _judge(state, batch, G, c, yy, rows)

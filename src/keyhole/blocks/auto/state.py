@@ -161,9 +161,10 @@ class State(NamedTuple):
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
-    `walk`: how far features have come up to be read for the first time, see `explore.py`. With
-    prices, `rate`: the gain in mean squared error that one unit of money must bring, and `purse`:
-    the units that are left.
+    `walk`: how far features have come up to be read for the first time, see `explore.py`.
+    `evidence`: what the reads of each feature say about it, see `evidence.py`; room for none where
+    all have a seat. With prices, `rate`: the gain in mean squared error that one unit of money must
+    bring, and `purse`: the units that are left.
 
     The last layer stands beside it, because arrays that come along cost time in every call.
     """
@@ -178,6 +179,7 @@ class State(NamedTuple):
     lead: Annotated[Indices, Holds(shape=(2,))]
     played: Indices
     walk: Annotated[Indices, Holds(below="d")]
+    evidence: Floats  # d x 2
     rate: Annotated[Floats, AT_LEAST_0]
     purse: Indices
     space: Space
@@ -245,7 +247,8 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus, s.seats), running(d), running(1), np.zeros(d), mixture, net
     one, two, many = (np.zeros(length, dtype=np.int64) for length in (1, 2, d + 1))
-    beside = one, two, many, np.zeros(1, dtype=np.int64)
+    evidence = np.zeros((d if s.seats < d else 0, 2))
+    beside = one, two, many, np.zeros(1, dtype=np.int64), evidence
     return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
 
 

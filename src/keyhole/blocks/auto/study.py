@@ -6,6 +6,7 @@ import numpy as np
 
 from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose
+from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.layer import Layer
 from keyhole.blocks.auto.rounds import learn_rows
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
@@ -54,11 +55,11 @@ def study_rows(
         learn_rows(s, state, last, batch, values, label, columns, prediction, now)
         state.mixture.losses[:] = losses
         last.judge.losses[:] = judged
-        _take_in(s, state, X[t], y[t], keep)
+        _take_in(s, state, batch, X[t], y[t], keep)
 
 
 @inner
-def _take_in(s: Settings, state: State, x: Floats, y: float, keep: float) -> None:
+def _take_in(s: Settings, state: State, batch: Batch, x: Floats, y: float, keep: float) -> None:
     z, seen = np.zeros(s.d + 1), np.zeros(s.d + 1)
     add(state.label, ONLY, y)
     for j in range(s.d):
@@ -69,4 +70,9 @@ def _take_in(s: Settings, state: State, x: Floats, y: float, keep: float) -> Non
             state.peaks[j] = max(state.peaks[j], abs(z[j]))
     z[s.d], seen[s.d] = 1.0, 1.0
     fold_row(state.kept, LONGEST_MEMORY, keep, z, seen, y - centre(state.label, ONLY))
+    if s.seats < s.d:
+        row = np.empty((1, s.d))
+        for j in range(s.d):
+            row[0, j] = z[j] if seen[j] > 0.0 else np.nan
+        weigh_reads(s, state, batch, np.arange(s.d), row)
     state.studied[ONLY] += 1
