@@ -400,11 +400,7 @@ class Transcription:
             left[t] -= vaw.linear(x)
         n_j, square = longest.n_j, np.diag(longest.G)[:-1]
         sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
-        noise = float(late.min()) / window
-        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
-        most = 1.0 if self.bug == SEAT_BUGS[15] else 2.0
-        h = min(max(variance / noise, 1.0), most) / (1.0 + max(self.k, 4))
-        u = left / math.sqrt(noise)
+        u, h = left / math.sqrt(late.min() / window), 1.0 / (1.0 + max(self.k, 4))
         self.active.weigh(values, u, h, sizes, vaw.features[:-1])
 
     def finish(self, batch: Batch) -> None:
