@@ -254,7 +254,8 @@ class Transcription:
         self, number: int, lead: int, found: list[Selection], read: list[int]
     ) -> list[int]:
         """What is read, then what is likeliest to add something, and what promises most."""
-        free, C = self.budget - len(read), np.array(self.active.looked_at(number))
+        free = self.budget - len(read)
+        C = np.array(self.active.looked_at(number), dtype=np.int64)
         by_evidence = free if lead == 0 or self.bug == SEAT_BUGS[14] else free // 2
         score = other = self.active.likelier(self.values)
         for many in (by_evidence, free - by_evidence):
