@@ -32,7 +32,6 @@ BUGS = (
     "what never changed is no evidence",
     "the past must be made up for",
     "whoever leads, all is by evidence",
-    "no more is hoped for when less is left",
 )
 
 

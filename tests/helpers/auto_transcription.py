@@ -254,7 +254,8 @@ class Transcription:
         self, number: int, lead: int, found: list[Selection], read: list[int]
     ) -> list[int]:
         """What is read, then what is likeliest to add something, and what promises most."""
-        free, C = self.budget - len(read), np.array(self.active.looked_at(number))
+        free = self.budget - len(read)
+        C = np.array(self.active.looked_at(number), dtype=np.int64)
         by_evidence = free if lead == 0 or self.bug == SEAT_BUGS[14] else free // 2
         score = other = self.active.likelier(self.values)
         for many in (by_evidence, free - by_evidence):
@@ -400,11 +401,7 @@ class Transcription:
             left[t] -= vaw.linear(x)
         n_j, square = longest.n_j, np.diag(longest.G)[:-1]
         sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
-        noise = float(late.min()) / window
-        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
-        most = 1.0 if self.bug == SEAT_BUGS[15] else 2.0
-        h = min(max(variance / noise, 1.0), most) / (1.0 + max(self.k, 4))
-        u = left / math.sqrt(noise)
+        u, h = left / math.sqrt(late.min() / window), 1.0 / (1.0 + max(self.k, 4))
         self.active.weigh(values, u, h, sizes, vaw.features[:-1])
 
     def finish(self, batch: Batch) -> None:

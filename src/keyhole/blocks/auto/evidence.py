@@ -10,11 +10,9 @@ from keyhole.blocks.auto.choose import leader, typical_sizes
 from keyhole.blocks.auto.mixture import ROUNDS, WINDOW
 from keyhole.blocks.auto.state import ONLY, Batch, Settings, State
 from keyhole.blocks.jit.decorators import inner
-from keyhole.blocks.sums.running import spread
 from keyhole.problem import Floats, Indices
 
 FEW = 4  # features of which each may explain as much as is hoped for, at least
-MOST = 2.0  # times as much of what is left is hoped for at most, once features are found
 LEAST = -8.0  # so unlikely and no less: what changes need not make up for all of its past
 CUT = 3.0  # standard deviations: what is farther out counts as that far, or one row would decide
 
@@ -27,8 +25,7 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
     read counts how much likelier u is if z adds +-sqrt(h) z to it than if z adds nothing: for
     either sign the logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). Were there k features that
     add alike and noise that is as large, each would explain 1 / (1 + k) of the label's variance:
-    that is h, a fifth at most, and up to twice as much as features are found and less is left. Who
-    hopes for more loses what adds less than is hoped for.
+    that is h, a fifth at most. Who hopes for more loses what adds less than is hoped for.
 
     What was found before a read does not disturb it, and each read counts for what it was when it
     was made. A feature whose values were all alike so far has shown no z: its reads count as they
@@ -42,9 +39,8 @@ def weigh_reads(s: Settings, state: State, batch: Batch, features: Indices, valu
     if not (window > 0.0 and mixture.recent[e] > 0.0):
         return
     used = max(runs.size[e] - 1, 0)  # without the constant
-    noise = mixture.recent[e] / window
-    h = min(max(spread(state.label, ONLY) / noise, 1.0), MOST) / (1.0 + max(s.k, FEW))
-    u = _left_over(batch, e) / math.sqrt(noise)
+    h = 1.0 / (1.0 + max(s.k, FEW))
+    u = _left_over(batch, e) / math.sqrt(mixture.recent[e] / window)
     sizes, before = typical_sizes(state.kept, features), np.empty((used, 2))
     for q in range(used):
         before[q] = state.evidence[batch.S[runs.place[e, q]]]

@@ -86,10 +86,10 @@ def _mark_best(state: State, score: Floats, many: int) -> None:
     for i in range(len(score)):
         if space.why[space.candidates[i]] != UNREAD:
             score[i] = -np.inf
-    out = np.empty(min(many, len(score)), dtype=np.int64)
-    largest(score, out)
-    for i in out:
-        mark(space, space.candidates[i], EXPLORED)
+    best = np.empty(min(many, len(score)), dtype=np.int64)
+    largest(score, best)
+    for place in best:
+        mark(space, space.candidates[place], EXPLORED)
 
 
 @inner
