@@ -88,8 +88,8 @@ def _mark_best(state: State, score: Floats, many: int) -> None:
             score[i] = -np.inf
     out = np.empty(min(many, len(score)), dtype=np.int64)
     largest(score, out)
-    for i in out:
-        mark(space, space.candidates[i], EXPLORED)
+    for best in out:
+        mark(space, space.candidates[best], EXPLORED)
 
 
 @inner
