@@ -11,6 +11,7 @@ import numpy as np
 import keyhole as kh
 from benchmarks.common import Row
 from benchmarks.wide.columns import Columns, Game, found_after
+from keyhole.blocks.auto.parts import ACTIVE, PER_READ
 from keyhole.blocks.sums.memories import COUNT, PRODUCT, SQUARE
 from keyhole.streams import AGNOSTIC_SUITE, REALIZABLE_SUITE, collect
 
@@ -77,19 +78,23 @@ def run_support(d: int, k: int, rho: float, seed: int, most: int) -> Row:
     return row | {"seconds": time.process_time() - begun, "loss": game.loss / game.round}
 
 
+def few_seats(problem: kh.Problem) -> int:
+    """As many as there are by default beyond 1,024 features."""
+    return max(ACTIVE, PER_READ * problem.width)
+
+
 def wide_streams() -> list[str]:
-    """The streams of the suites with fewer seats than features; the others are as they were."""
-    parts = kh.AutoParts()
-    return [name for name, one in SUITES.items() if parts.seats(one.problem) < one.problem.d]
+    """The streams of the suites with more features than that."""
+    return [name for name, one in SUITES.items() if few_seats(one.problem) < one.problem.d]
 
 
 def run_regret(name: str, seed: int, n: int) -> Row:
-    """The loss beyond that of the true model, with as many seats as usual and with one for all."""
+    """The loss beyond that of the true model, with few seats and with one for all."""
     scenario = SUITES[name]
     stream, truth = scenario.simulate(n, seed)
     X, y = collect(stream)
     row: Row = {"stream": name, "seed": seed, "n": n}
-    for form, active in (("few", None), ("dense", scenario.problem.d)):
+    for form, active in (("few", few_seats(scenario.problem)), ("dense", scenario.problem.d)):
         parts = kh.AutoParts(active=active)
         learner = kh.AutoLearner(scenario.problem, seed=seed, parts=parts)
         row[form] = float(((learner.advance(X, y) - y) ** 2).sum())
