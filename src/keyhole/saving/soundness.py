@@ -163,9 +163,10 @@ class _Column:
                 nan, infinite = np.isnan(self.flat), np.isinf(self.flat)
                 self._refuse(nan & (not rule.nan) | infinite & (not rule.infinite), "finite")
             if rule.least is not None:
-                several = isinstance(rule.least, tuple)
-                bounds = np.resize(rule.least, len(self.flat)) if several else rule.least
-                self._refuse(self.flat < bounds, f"at least {rule.least}")
+                # One bound for each place of the last dimension, or one for all.
+                places = len(rule.least) if isinstance(rule.least, tuple) else 1
+                too_small = self.flat.reshape(-1, places) < np.array(rule.least)
+                self._refuse(too_small.ravel(), f"at least {rule.least}")
             return
         least = int(rule.least) if isinstance(rule.least, int | float) else 0
         if self.flat.min() < least or self.flat.max() > MANY:
