@@ -76,7 +76,7 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     learner = kh.Zero(kh.Problem(2, 1, 1))
     for name in ("fifo", "."):
-        with pytest.raises(StateError, match="is not a file"):
+        with pytest.raises(StateError, match="is not a regular file"):
             kh.save(learner, tmp_path / name)
     for bad in (tmp_path / "no" / "folder.npz", str(tmp_path) + "/a\0b"):
         with pytest.raises(StateError, match="cannot write"):

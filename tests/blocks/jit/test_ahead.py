@@ -56,7 +56,7 @@ trackers = new_trackers([0.5, 0.9])
 for array in trackers:
     if array.dtype == float:
         array[...] = rng.uniform(0.5, 1.5, array.shape)
-issue(trackers, np.arange(2), notes, edges)
+issue(trackers, np.arange(2), 1.5, notes, edges)
 note("taken", [notes.tobytes().hex(), edges.tobytes().hex()])
 note("drawn", drawn(np.zeros(5, dtype=np.int64)))
 note("numbers of numpy", drawn(np.zeros(5, dtype=np.int64), t=np.int64(7)))
