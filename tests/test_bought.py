@@ -5,6 +5,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.bought import bought_for, bought_of_row, bought_of_rows
 from keyhole.problem import Floats
+from keyhole.residuals import Residuals
 from keyhole.sparse_rows import SparseRows
 
 FEATURES = np.array([[0, 2, 5], [1, 3, -1], [4, -1, -1]], dtype=np.int32)
@@ -39,3 +40,15 @@ def test_lazy_rows_are_rows() -> None:
     assert whole.values.tobytes() == sparse.values.tobytes()
     one = bought_of_row(lazy.row(0), np.array([0, 2, 5]))
     assert one.values.tobytes() == whole.values[:1].tobytes()
+
+
+def test_features_beyond_d_are_left_out_of_a_record_of_errors() -> None:
+    predictions, y, X = np.zeros(40), np.ones(40), np.ones((40, 6))
+    features = np.tile([0, 1, 5], (40, 1))
+    narrow, empty = Residuals(2), Residuals(2)
+    ends = narrow.play_block(predictions, y, 0.9, bought_of_rows(X, features))
+    features[:, 2] = -1
+    same = empty.play_block(predictions, y, 0.9, bought_of_rows(X, features))
+    assert ends.tobytes() == same.tobytes()
+    sizes = [one.arrays()["sizes"]["reads"].tolist() for one in (narrow, empty)]
+    assert sizes == [[40.0, 40.0, 40.0]] * 2  # two features and the prediction

@@ -192,13 +192,19 @@ class Residuals:
         if self._sizes is not None:
             if bought is None:
                 bought = Bought(*(np.empty((len(errors), 0), kind) for kind in (np.int64, float)))
-            factors_of(self._sizes, *bought, predictions, errors, factors)
+            factors_of(self._sizes, *self._within(bought), predictions, errors, factors)
         return factors
 
     def _factor(self, prediction: float, bought: Bought) -> float:
         if self._sizes is None:
             return 1.0
-        return factor_of(self._sizes, bought.features[0], bought.values[0], prediction)
+        features, values = self._within(bought)
+        return factor_of(self._sizes, features[0], values[0], prediction)
+
+    def _within(self, bought: Bought) -> Bought:
+        """Without features that there are not: compiled code believes what it is given."""
+        features, values = bought
+        return Bought(np.where(features < self.d, features, -1), values)
 
     def _keep(self, errors: Floats, factors: Floats) -> None:
         self.told += len(errors)
