@@ -28,9 +28,6 @@ class Bought(NamedTuple):
     values: Floats
 
 
-NOTHING = Bought(np.empty((1, 0), dtype=np.int64), np.empty((1, 0)))
-
-
 def bought_for(seen: Observation) -> Bought:
     """What came back for one ticket."""
     # Copies: kernels are compiled for arrays that can be written.

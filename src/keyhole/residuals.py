@@ -18,7 +18,7 @@ from keyhole.blocks.conformal.sizes import (
     new_sizes,
 )
 from keyhole.blocks.conformal.trackers import NOTE, joined, new_trackers
-from keyhole.bought import NOTHING, Bought
+from keyhole.bought import Bought
 from keyhole.errors import LARGEST
 from keyhole.fields import MANY, Holds
 from keyhole.prediction_interval import PredictionInterval, a_coverage
@@ -110,22 +110,27 @@ class Residuals:
         return len(self._coverages) - 1
 
     def look(
-        self, prediction: float, coverage: float, bought: Bought = NOTHING
+        self, prediction: float, coverage: float, bought: Bought | None = None
     ) -> PredictionInterval:
         """The interval around a prediction that is made now, from this; it is not kept."""
-        place = self.track(coverage)
-        _, edges = self._now(self._factor(prediction, bought))
-        low, high = (prediction + edges[place]).tolist()
-        return PredictionInterval(low, high, float(self._coverages[place]), prediction)
+        return self._said(prediction, coverage, bought)[0]
 
     def issue(
-        self, round: int, prediction: float, coverage: float, bought: Bought = NOTHING
+        self, round: int, prediction: float, coverage: float, bought: Bought | None = None
     ) -> PredictionInterval:
         """The interval for a ticket that is open; it is kept until its label comes."""
-        interval = self.look(prediction, coverage, bought)
-        notes, _ = self._now(self._factor(prediction, bought))
+        interval, notes = self._said(prediction, coverage, bought)
         self._issued[round] = Issued(prediction, self.told, notes)
         return interval
+
+    def _said(
+        self, prediction: float, coverage: float, bought: Bought | None
+    ) -> tuple[PredictionInterval, Floats]:
+        """The interval, and the notes of all coverages."""
+        place = self.track(coverage)
+        notes, edges = self._now(self._factor(prediction, bought))
+        low, high = (prediction + edges[place]).tolist()
+        return PredictionInterval(low, high, float(self._coverages[place]), prediction), notes
 
     def error_range(self, coverage: float) -> tuple[float, float]:
         """How far labels lie below and above predictions, by the last 512 errors, all alike."""
@@ -136,7 +141,7 @@ class Residuals:
         issued = self._issued.get(round)
         return None if issued is None else issued.prediction
 
-    def hear(self, round: int, prediction: float, y: float, bought: Bought = NOTHING) -> None:
+    def hear(self, round: int, prediction: float, y: float, bought: Bought | None = None) -> None:
         """Learn the label of a ticket, of which this was the prediction."""
         issued = self._issued.pop(round, None)
         if issued is None:
@@ -190,21 +195,21 @@ class Residuals:
         """The factor of each error as it is heard, by what was learnt from those before it."""
         factors = np.ones(len(errors))
         if self._sizes is not None:
-            if bought is None:
-                bought = Bought(*(np.empty((len(errors), 0), kind) for kind in (np.int64, float)))
-            factors_of(self._sizes, *self._within(bought), predictions, errors, factors)
+            its = self._within(bought, len(errors))
+            factors_of(self._sizes, *its, predictions, errors, factors)
         return factors
 
-    def _factor(self, prediction: float, bought: Bought) -> float:
+    def _factor(self, prediction: float, bought: Bought | None) -> float:
         if self._sizes is None:
             return 1.0
-        features, values = self._within(bought)
+        features, values = self._within(bought, 1)
         return factor_of(self._sizes, features[0], values[0], prediction)
 
-    def _within(self, bought: Bought) -> Bought:
+    def _within(self, bought: Bought | None, rounds: int) -> Bought:
         """Without features that there are not: compiled code believes what it is given."""
-        features, values = bought
-        return Bought(np.where(features < self.d, features, -1), values)
+        if bought is None:
+            return Bought(np.empty((rounds, 0), dtype=np.int64), np.empty((rounds, 0)))
+        return bought._replace(features=np.where(bought.features < self.d, bought.features, -1))
 
     def _keep(self, errors: Floats, factors: Floats) -> None:
         self.told += len(errors)

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import starlette
 
 import keyhole as kh
 from tests.helpers.pages import browsing, form_key, next_example, paged
@@ -251,8 +252,11 @@ def test_forms_that_no_page_sends_are_refused_by_a_page(
 ) -> None:
     place = next_example(client, "ward")
     page = client.post(f"{place}/values", **sent)
-    # Starlette before 1.0 reads a malformed form as an empty one, which has no values: 422.
-    assert page.status_code in ({400, 422} if status == 400 else {status})
+    if status == 400 and starlette.__version__.startswith("0."):
+        # It reads some malformed forms as empty ones, which have no values: 422.
+        assert page.status_code in (400, 422)
+    else:
+        assert page.status_code == status
     assert "<main" in page.text
     assert store.tickets("ward")[0].state == "asked"
 
