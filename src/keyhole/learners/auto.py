@@ -32,6 +32,7 @@ from keyhole.blocks.auto.layer import (
     noted,
     past_weights,
 )
+from keyhole.blocks.auto.mistrust import LABELS, ROWS, begin_trial
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
@@ -69,6 +70,8 @@ from keyhole.saving.snapshot import State, restore
 
 BESIDE = (
     "studied",
+    "trial",
+    "aside",
     "lead",
     "played",
     "walk",
@@ -357,6 +360,7 @@ class AutoLearner(LearnerBase):
 
     def _study_sums(self, history: DataSums) -> None:
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
+        begin_trial(self._settings, self._state)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket; its batch does without it."""
@@ -454,6 +458,11 @@ class AutoLearner(LearnerBase):
         labels, memories = float(self._state.label.reads[ONLY]), len(self.parts.taus)
         if studied > labels:
             raise StateError(f"studied must be at most {labels:g}, the labels, got {studied}")
+        if self._state.aside[ROWS] > studied or self._state.aside[LABELS] > labels:
+            raise StateError(
+                f"aside must be at most {studied} rows and {labels:g} labels, got "
+                f"{self._state.aside.tolist()}"
+            )
         if lead >= memories or since > labels:
             raise StateError(
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "

@@ -14,6 +14,7 @@ from keyhole.blocks.auto.explore import (
     unread_at,
 )
 from keyhole.blocks.auto.layer import Layer, begin
+from keyhole.blocks.auto.mistrust import set_aside_if_misled, trusts_history
 from keyhole.blocks.auto.selecting import clear_all, name_chosen, room_of, seat
 from keyhole.blocks.auto.state import (
     EXPLORED,
@@ -54,6 +55,7 @@ def buy(
     s: Settings, state: State, last: Layer, till: Till, number: int, round: int, size: int
 ) -> Batch:
     """A batch of `size` rounds that begins after `round` rounds, filled within the money."""
+    set_aside_if_misled(s, state, last)
     lead = note_leader(s, state)
     limit = limit_of(till, state, round, size)
     many = _shop(s, state, till, number, limit, lead, True)
@@ -119,7 +121,7 @@ def _shop(
 ) -> int:
     # Marks what is read and why; how many features that is.
     held = basket(till.shop)
-    quiet = state.studied[ONLY] > 0 and number % LOOK_OUT != 0
+    quiet = trusts_history(state) and number % LOOK_OUT != 0
     left = _keep(s, state, till, number, limit, quiet, held, learn)
     if till.rate > 0.0:
         _explore_if_worth(s, state, till, number, left, held)

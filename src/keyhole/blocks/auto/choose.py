@@ -17,6 +17,7 @@ from keyhole.blocks.auto.experts import (
 )
 from keyhole.blocks.auto.explore import explore
 from keyhole.blocks.auto.layer import Layer, begin
+from keyhole.blocks.auto.mistrust import set_aside_if_misled, trusts_history
 from keyhole.blocks.auto.selecting import clear, mark, seat, select_all
 from keyhole.blocks.auto.state import (
     EXPLORED,
@@ -115,7 +116,7 @@ def _filled(s: Settings, played: int) -> float:
 def _may_keep(s: Settings, state: State, number: int) -> int:
     # What may be kept at most. Who has studied rows that were known in full knows every feature:
     # net and exploration, which look out for changes, then have one batch of LOOK_OUT.
-    if state.studied[ONLY] > 0 and number % LOOK_OUT != 0:
+    if trusts_history(state) and number % LOOK_OUT != 0:
         return s.width
     # With a budget of 1 and something to choose from, every other batch explores.
     return 0 if s.width == 1 and s.d > 1 and number % 2 == 0 else s.pool
@@ -124,6 +125,7 @@ def _may_keep(s: Settings, state: State, number: int) -> int:
 @kernel
 def choose(s: Settings, state: State, last: Layer, batch: Batch, number: int) -> None:
     """Fill the batch: what is read and why, centres, VAWs at their start."""
+    set_aside_if_misled(s, state, last)
     space, lead = state.space, note_leader(s, state)
     most = _may_keep(s, state, number)
     _keep(s, state, most)

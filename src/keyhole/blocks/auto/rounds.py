@@ -12,6 +12,7 @@ from keyhole.blocks.auto.choose import choose, leader
 from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.experts import ON_BEST
 from keyhole.blocks.auto.layer import Layer, correct, foresee
+from keyhole.blocks.auto.mistrust import trusts_history
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
@@ -201,7 +202,7 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
-    if state.studied[ONLY] > 0:
+    if trusts_history(state):
         late, judges = state.mixture.recent, s.experts.judges
         if late[judges[LONGEST_MEMORY]] > MISLED * late[judges[leader(judges, late)]]:
             # History that others predict much better without is forgotten.

@@ -159,6 +159,9 @@ class Space(NamedTuple):
 class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
+    `trial`: what was lost with it and by the mean of the labels, and in how many rounds, when it
+    was studied; `aside`: how many rows of it were set aside because they misled, and how many
+    labels there were by then, those of history included, see `mistrust.py`.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time, see `explore.py`.
@@ -176,6 +179,8 @@ class State(NamedTuple):
     mixture: Mixture
     net: Net
     studied: Indices
+    trial: Annotated[Floats, AT_LEAST_0]
+    aside: Annotated[Indices, Holds(shape=(2,))]
     lead: Annotated[Indices, Holds(shape=(2,))]
     played: Indices
     walk: Annotated[Indices, Holds(below="d")]
@@ -246,9 +251,11 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus, s.seats), running(d), running(1), np.zeros(d), mixture, net
-    one, two, many = (np.zeros(length, dtype=np.int64) for length in (1, 2, d + 1))
+    studied, aside, lead, played, walk = (
+        np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1)
+    )
     evidence = np.zeros((d if s.seats < d else 0, 2))
-    beside = one, two, many, np.zeros(1, dtype=np.int64), evidence
+    beside = studied, np.zeros(3), aside, lead, played, walk, evidence
     return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
 
 

@@ -8,6 +8,7 @@ from keyhole.blocks.auto.buy import buy
 from keyhole.blocks.auto.choose import choose
 from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.layer import Layer
+from keyhole.blocks.auto.mistrust import begin_trial
 from keyhole.blocks.auto.rounds import learn_rows
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
 from keyhole.blocks.auto.till import Till
@@ -76,3 +77,4 @@ def _take_in(s: Settings, state: State, batch: Batch, x: Floats, y: float, keep:
             row[0, j] = z[j] if seen[j] > 0.0 else np.nan
         weigh_reads(s, state, batch, np.arange(s.d), row)
     state.studied[ONLY] += 1
+    begin_trial(s, state)

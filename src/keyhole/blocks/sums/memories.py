@@ -136,6 +136,24 @@ def forget(kept: Memories, i: int, share: float) -> float:
     return float(1.0 / scale)
 
 
+@inner
+def copy_memory(kept: Memories, i: int, m: int) -> None:
+    """Let memory i have what memory m has; nothing, if there is no memory m."""
+    if m >= len(kept.tau):
+        forget(kept, i, 0.0)
+        return
+    G, c, n = kept.G, kept.c, kept.n
+    for p in range(G.shape[1]):
+        for q in range(G.shape[2]):
+            G[i, p, q] = G[m, p, q]
+        c[i, p] = c[m, p]
+        n[i, p] = n[m, p]
+    for j in range(kept.rest.shape[1]):
+        for p in range(kept.rest.shape[2]):
+            kept.rest[i, j, p] = kept.rest[m, j, p]
+    kept.yy[i], kept.scale[i] = kept.yy[m], kept.scale[m]
+
+
 @kernel
 def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: float) -> None:
     """Let memory i keep a share of all it has, and add one round that read everything.

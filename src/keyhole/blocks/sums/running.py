@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats
 
@@ -83,6 +83,12 @@ def add(seen: Running, j: int, value: float) -> None:
     seen.reads[j] += 1.0
     seen.total[j] += shift
     seen.square[j] += shift * shift
+
+
+@inner
+def forget(seen: Running, j: int) -> None:
+    """As if no value of quantity j had arrived."""
+    seen.reference[j] = seen.reads[j] = seen.total[j] = seen.square[j] = 0.0
 
 
 @kernel
