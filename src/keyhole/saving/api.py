@@ -13,10 +13,10 @@ from keyhole.data_sums import DataSums
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Learner, StateError, nearest
-from keyhole.saving.archive import decode, encode
+from keyhole.saving.archive import decode_in_place, encode, write_state
 from keyhole.saving.atomic_file import whole_file
 from keyhole.saving.snapshot import State, StatefulLearner, has_state
-from keyhole.saving.sums_file import sums_from_bytes, sums_to_bytes
+from keyhole.saving.sums_file import sums_from_bytes, write_sums
 from keyhole.version import __version__
 
 L = TypeVar("L", bound=StatefulLearner)
@@ -43,9 +43,12 @@ def save(learner: Learner | DataSums, path: str | os.PathLike[str]) -> None:
     ('RandomSubset', 1)
     >>> again.tell(ticket.fill([1.0, 2.0, 3.0]), 0.5)  # tickets stay open
     """
-    data = sums_to_bytes(learner) if isinstance(learner, DataSums) else to_bytes(learner)
+    state = learner if isinstance(learner, DataSums) else _state_of(learner)
     with whole_file(Path(path), StateError) as file:
-        file.write(data)
+        if isinstance(state, DataSums):
+            write_sums(state, file.write)
+        else:
+            write_state(state, __version__, file.write)
 
 
 @overload
@@ -89,13 +92,17 @@ def load(
 
 def to_bytes(learner: Learner) -> bytes:
     """What `save` writes."""
+    return encode(_state_of(learner), __version__)
+
+
+def _state_of(learner: Learner) -> State:
     if not has_state(learner):
         name = type(learner).__name__
         raise StateError(
             f"{name} cannot be saved: it has no state() and from_state(), "
             "see docs/howto/add-a-learner.md"
         )
-    return encode(learner.state(), __version__)
+    return learner.state()
 
 
 @overload
@@ -108,17 +115,19 @@ def from_bytes(data: bytes, kind: type[L]) -> L: ...
 
 def from_bytes(data: bytes, kind: type[L] | None = None) -> StatefulLearner | L:
     """The learner that `to_bytes` described."""
-    state = decode(data)
+    state = decode_in_place(data)
     if kind is not None and kind.__name__ != state.learner:
         raise StateError(f"it holds a {state.learner}, not a {kind.__name__}")
-    maker = learner_class(state.learner) if kind is None else kind
+    own = learner_class(state.learner)
+    maker = own if kind is None else kind
     if maker is None:
         raise StateError(
             f"it holds a {state.learner}, which is not one of keyhole's"
             f"{nearest(state.learner, list(learner_classes()))}: pass its class as `kind`"
         )
     try:
-        return maker.from_state(state)
+        # Learners of keyhole copy what they put back; others may keep the arrays of the state.
+        return maker.from_state(state if maker is own else state.copied())
     except StateError:
         raise
     except Exception as error:  # settings and parts are data: whatever they lead to is their fault

@@ -7,7 +7,6 @@ the bytes before it, so a file that was cut off or changed anywhere is refused b
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from keyhole.prices import Prices
 from keyhole.problem import Problem, StateError
+from keyhole.saving.seal import UNSEALED, Put, Sealing, refuse_unsealed
 from keyhole.saving.serialize import Tree
 from keyhole.saving.snapshot import State
 
@@ -29,12 +29,18 @@ FORMAT = 2  # of the files written here; all up to this one can be read
 HEADER = 1 << 16  # bytes that the header of an array has at most
 SMALL = 64  # arrays of at most this many numbers are in the header
 
-_SEAL = b"keyhole state, SHA-256 "
 _NUMBERS = frozenset(("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
 
 def encode(state: State, version: str) -> bytes:
     """A state as the bytes of a file, written by this version of the package."""
+    pieces = list[memoryview]()
+    write_state(state, version, pieces.append)
+    return b"".join(pieces)
+
+
+def write_state(state: State, version: str, put: Put) -> None:
+    """The same, piece by piece: nothing is copied."""
     arrays: dict[str, NDArray[Any]] = {}
     problem = state.problem
     header = {
@@ -52,22 +58,18 @@ def encode(state: State, version: str) -> bytes:
         "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
         "parts": {k: _plain(v, k, arrays) for k, v in state.parts.items()},
     }
-    return sealed(header, arrays)
+    write_sealed(header, arrays, put)
 
 
-def sealed(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+def write_sealed(header: dict[str, Any], arrays: dict[str, NDArray[Any]], put: Put) -> None:
     """A header and arrays as the bytes of a file, with the checksum of all of them."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+    with Sealing(put) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         # ZipInfo without a time: the same state gives the same bytes.
         archive.writestr(zipfile.ZipInfo("header.json"), _header(header))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
                 _write_array(member, array)
-        archive.comment = _SEAL + b"-" * 64
-    with buffer.getbuffer() as view:  # in place: a state may be hundreds of megabytes
-        view[-64:] = hashlib.sha256(view[:-64]).hexdigest().encode()
-    return buffer.getvalue()
+        archive.comment = UNSEALED
 
 
 def _write_array(member: IO[bytes], array: NDArray[Any]) -> None:
@@ -92,6 +94,11 @@ def _header(header: dict[str, Any]) -> bytes:
 
 def decode(data: bytes) -> State:
     """The state that `encode` was given, or a StateError."""
+    return decode_in_place(data).copied()
+
+
+def decode_in_place(data: bytes) -> State:
+    """The same, but larger arrays are where the data have them: to be read, and not for long."""
     return opened(data, _state)
 
 
@@ -113,12 +120,7 @@ T = TypeVar("T")
 
 def opened(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryview]], T]) -> T:
     """What is made of the header and the members of a sealed file, or a StateError."""
-    if data[-64 - len(_SEAL) : -64] != _SEAL:
-        if data[:4] == b"PK\x03\x04":
-            raise StateError("not a file of keyhole.save, or one that was cut off")
-        raise StateError("not a file of keyhole.save")
-    if hashlib.sha256(memoryview(data)[:-64]).hexdigest().encode() != data[-64:]:
-        raise StateError("the file is damaged: its checksum is wrong")
+    refuse_unsealed(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {info.filename: _held(data, info) for info in _stored(archive, len(data))}
@@ -215,7 +217,7 @@ def _tree(plain: Any, members: dict[str, memoryview]) -> Tree:
 
 
 def member(data: memoryview) -> NDArray[Any]:
-    """The array of an .npy member; nothing is allocated that the member does not hold."""
+    """The array of an .npy member, where the data are: it can only be read."""
     file = io.BytesIO(data[:HEADER])
     version = np.lib.format.read_magic(file)
     read_header = {
@@ -239,4 +241,4 @@ def _number_type(name: object) -> np.dtype[Any]:
 
 
 def _native(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(array.dtype.newbyteorder("="))
+    return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -60,12 +60,12 @@ def pack(thing: Any, where: str) -> Tree:
     if isinstance(thing, Desk):
         tickets = pack_tickets(thing.open)
         return {"round": thing.round, "open": tickets, "labels": thing.labels.ends}
-    if isinstance(thing, KeepsArrays):
-        return thing.arrays()
     if type(thing) is list:
         return [pack(value, f"{where}[{i}]") for i, value in enumerate(thing)]
     if type(thing) in _TUPLES:
         return {"is": "tuple", "of": pack(list(thing), where)}
+    if isinstance(thing, KeepsArrays):  # after what is common: asking a protocol takes long
+        return thing.arrays()
     if isinstance(thing, Mapping):
         return {"is": "dict", "of": pack([[key, value] for key, value in thing.items()], where)}
     if hasattr(type(thing), "SAVED"):
@@ -114,14 +114,14 @@ def fit(
         return type(like)(fit(like.item(), tree, where))
     if isinstance(like, Desk):
         return _fit_desk(like, tree, where)
-    if isinstance(like, KeepsArrays):
-        return _fit_arrays(like, tree, where)
     if type(like) in _PLAIN:
         if type(tree) is not type(like):
             raise refusal(f"a {type(like).__name__}", tree, where)
         return tree
     if type(like) in (list, dict, *_TUPLES):
         return _fit_collection(like, tree, where, loose, kinds)
+    if isinstance(like, KeepsArrays):  # after what is common: asking a protocol takes long
+        return _fit_arrays(like, tree, where)
     if hasattr(type(like), "SAVED"):
         trees = entries(tree, [key_of(a) for a in saved_names(like)], where)
         values = {

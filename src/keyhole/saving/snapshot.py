@@ -19,7 +19,8 @@ NamedTuples, a `Desk`, `Moments`, and objects whose class has a SAVED of its own
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeGuard, TypeVar
 
 from keyhole.problem import Learner, Problem, StateError
@@ -46,6 +47,10 @@ class State:
         if key not in self.parts:
             raise StateError(f"the state of {self.learner} lacks {key}")
         return self.parts[key]
+
+    def copied(self) -> State:
+        """The same state, with arrays that nothing else has."""
+        return replace(self, settings=deepcopy(self.settings), parts=deepcopy(self.parts))
 
 
 class StatefulLearner(Learner, Protocol):

@@ -6,7 +6,7 @@ a learner from a file plays, every number of it is held to the `Holds` of its fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from keyhole.saving.open_tickets import pack_tickets
 from keyhole.saving.serialize import KeepsArrays, field_names, key_of, saved_names
 from keyhole.tickets import Desk
 
+STRETCH = 1 << 14  # rows that are looked at together
 Sizes = Mapping[str, Any]  # numbers, or arrays with one number for each of several parts
 
 
@@ -25,12 +26,12 @@ def prove(thing: object, where: str, sizes: Sizes, rule: Holds = ANYTHING_FINITE
     """StateError, which names the field, unless everything in `thing` is as declared."""
     if thing is None or isinstance(thing, str | bool | Desk):
         return  # the tickets of a desk: `prove_tickets`
-    if isinstance(thing, KeepsArrays):
-        prove(thing.arrays(), where, sizes, rule)
-    elif isinstance(thing, np.ndarray):
+    if isinstance(thing, np.ndarray):
         _Column(thing.ravel(), np.array([thing.shape], dtype=np.int64), where).prove(rule, sizes)
     elif isinstance(thing, int | float | np.number):
         prove(np.array(thing), where, sizes, rule)
+    elif isinstance(thing, KeepsArrays):  # after what is common: asking a protocol takes long
+        prove(thing.arrays(), where, sizes, rule)
     elif isinstance(thing, Mapping):
         for key, value in thing.items():
             prove(value, f"{where}.{key}", sizes, rule)
@@ -159,18 +160,23 @@ class _Column:
 
     def _prove_numbers(self, rule: Holds) -> None:
         if self.dtype.kind == "f":
-            if not np.isfinite(self.flat).all():
+            if not all(np.isfinite(part).all() for part in _stretches(self.flat)):
                 nan, infinite = np.isnan(self.flat), np.isinf(self.flat)
                 self._refuse(nan & (not rule.nan) | infinite & (not rule.infinite), "finite")
             if rule.least is not None:
-                # One bound for each place of the last dimension, or one for all.
-                places = len(rule.least) if isinstance(rule.least, tuple) else 1
-                too_small = self.flat.reshape(-1, places) < np.array(rule.least)
-                self._refuse(too_small.ravel(), f"at least {rule.least}")
+                self._prove_least(rule.least)
             return
         least = int(rule.least) if isinstance(rule.least, int | float) else 0
         if self.flat.min() < least or self.flat.max() > MANY:
             self._refuse((self.flat < least) | (self.flat > MANY), f"from {least} to 2^53")
+
+    def _prove_least(self, least: float | tuple[float, ...]) -> None:
+        # One bound for each place of the last dimension, or one for all.
+        rows = self.flat.reshape(-1, len(least) if isinstance(least, tuple) else 1)
+        # Written out: numpy takes long over rows of four numbers.
+        bounds = np.full((min(len(rows), STRETCH), rows.shape[1]), least)
+        if any((part < bounds[: len(part)]).any() for part in _stretches(rows)):
+            self._refuse((rows < np.array(least)).ravel(), f"at least {least}")
 
     def _prove_among(self, name: str) -> None:
         """By pairs (part, number): the part's own list must have it."""
@@ -188,6 +194,11 @@ class _Column:
         if wrong.any():
             found = self.flat[wrong.argmax()]
             raise StateError(f"{self.where} must be {wanted}, the state has {found}")
+
+
+def _stretches(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The array piece by piece, so that what is worked out of each stays in the cache."""
+    return (array[begin : begin + STRETCH] for begin in range(0, len(array), STRETCH))
 
 
 def _known(size: Size, sizes: Sizes) -> Any:
