@@ -18,6 +18,7 @@ from keyhole.streams import AGNOSTIC_SUITE, ArrayStream, clinic, collect
 TENTH = 10  # one of so many rows is history
 SEARCH = 20.0  # seconds for the best model in hindsight
 REVERSED = (0, 250, 500, 1000, 2000)  # rounds between which losses are told
+OTHER, LUCK = 1_000, ", another seed"  # the seed that shows what luck does, and how it is named
 
 
 def _squared(
@@ -41,6 +42,7 @@ def run_split(path: Path, k: int, budget: int, rows: int, split: int, seed: int)
         "without": _squared(problem, seed, None, *new),
         "OMP, fixed": (new[1] - rivals.omp_fixed(*old, new[0], budget)) ** 2,
         "OMP, then VAW": (new[1] - rivals.omp_vaw(*old, *new, budget)) ** 2,
+        "boosted trees, everything": (new[1] - rivals.boosted(*old, new[0])) ** 2,
     }
     row: Row = {"file": path.stem, "split": split, "seed": seed}
     return row | {way: 1.0 - float(squared.sum()) / total for way, squared in found.items()}
@@ -115,14 +117,22 @@ def run_growth(path: Path, k: int, budget: int, rows: int, most: int, seed: int)
 
 
 def run_reversed(source: Path | str, k: int, budget: int, shuffled: bool, seed: int, n: int) -> Row:
-    """Losses by stretches of rounds when history has the labels reversed, and without history."""
+    """Losses by stretches of rounds when history has the labels reversed, over those without.
+
+    Beside it what another seed loses, without history too: that is luck.
+    """
     X, y = _rows(source, shuffled, seed, n)
     rows = min(len(y) // TENTH, 1000)
     old, new = (X[:rows], 2.0 * y[:rows].mean() - y[:rows]), (X[rows:], y[rows:])
     problem = kh.Problem(X.shape[1], k, budget)
     misled, without = _squared(problem, seed, old, *new), _squared(problem, seed, None, *new)
+    luck = _squared(problem, seed + OTHER, None, *new)
     row: Row = {"source": source.stem if isinstance(source, Path) else source, "seed": seed}
     for first, last in zip(REVERSED, (*REVERSED[1:], len(new[1])), strict=True):
-        share = float(misled[first:last].sum() / without[first:last].sum())
-        row[f"{first} to {last if last in REVERSED else 'the end'}"] = share
+        stretch, rounds = (
+            f"{first} to {last if last in REVERSED else 'the end'}",
+            slice(first, last),
+        )
+        for name, lost in ((stretch, misled), (f"{stretch}{LUCK}", luck)):
+            row[name] = float(lost[rounds].sum() / without[rounds].sum())
     return row

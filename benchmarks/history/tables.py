@@ -6,9 +6,11 @@ import numpy as np
 
 from benchmarks.common import Row
 from benchmarks.common.tables import Mean, markdown, names_of, pick, plus_minus
+from benchmarks.history.parts import LUCK
 
-SPLIT_WAYS = ("studied", "without", "OMP, fixed", "OMP, then VAW")
-TENTH_WAYS = (*SPLIT_WAYS, "lasso, fixed")
+WAYS = ("studied", "without", "OMP, fixed", "OMP, then VAW")
+SPLIT_WAYS = (*WAYS, "boosted trees, everything")
+TENTH_WAYS = (*WAYS, "lasso, fixed")
 
 
 def _middle_and_worst(values: list[float]) -> str:
@@ -46,10 +48,11 @@ def table_growth(rows: list[Row]) -> str:
 
 
 def table_reversed(rows: list[Row]) -> str:
-    """Loss after misleading history as a share of that without, median / worst."""
-    stretches = [key for key in rows[0] if " to " in key]
+    """Loss after misleading history as a share of that without, median / worst; and luck."""
+    stretches = [key for key in rows[0] if " to " in key and not key.endswith(LUCK)]
     lines = [
-        [name, *(_middle_and_worst(pick(rows, s, source=name)) for s in stretches)]
+        [name + kind, *(_middle_and_worst(pick(rows, s + kind, source=name)) for s in stretches)]
         for name in names_of(rows, "source")
+        for kind in ("", LUCK)
     ]
     return markdown(["rounds", *stretches], lines)

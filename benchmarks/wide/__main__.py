@@ -1,6 +1,6 @@
 """AutoLearner on 10^3 to 10^6 features, beside the form with a seat for each of them.
 
-    python -m benchmarks.wide [--only time support regret rivals products files]
+    python -m benchmarks.wide [--only time support ideal regret rivals products files]
                               [--sizes 1000 10000 100000] [--support 10000] [--k 4] [--rho 0]
                               [--seeds 16] [--rounds 4.0] [--data DIR]
                               [--tables FILE] [--results FILE] [--fresh]
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.common.room import Part, parts_parser, run_parts
-from benchmarks.wide import files, parts, products, rivals, tables
+from benchmarks.wide import files, ideal, parts, products, rivals, tables
 
 RACED = 2.0  # times 20 d / budget: rounds that are played beside those who read everything
 
@@ -54,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for seed in range(options.seeds)
         ]
     )
+    ideals = [
+        (d, k, places, seed, most)
+        for places in (parts.BUDGET, parts.BUDGET - parts.BUDGET // 8)
+        for d, k, _, seed, most in searches
+    ]
     games = [
         (name, seed, options.length)
         for name in parts.wide_streams()
@@ -62,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = {
         "time": Part(lambda ask: ask(parts.run_time, timed, timed=True), tables.table_time),
         "support": Part(lambda ask: ask(parts.run_support, searches), tables.table_support),
+        "ideal": Part(lambda ask: ask(ideal.run_ideal, ideals), tables.table_ideal),
         "regret": Part(lambda ask: ask(parts.run_regret, games), tables.table_regret),
         "rivals": Part(lambda ask: ask(rivals.run_rivals, raced), tables.table_rivals),
         "products": Part(lambda ask: ask(products.run_products, wide_data), tables.table_products),

@@ -24,23 +24,32 @@ def table_time(rows: list[Row]) -> str:
 
 
 def table_support(rows: list[Row]) -> str:
-    """When all features that matter are kept, in rounds and in reads a feature."""
+    """When all features that matter are kept."""
+    return _when_found(rows, ("d", "k", "rho"), ("features", "k", "rho"))
+
+
+def table_ideal(rows: list[Row]) -> str:
+    """When a search that knows more than a learner can has found all features that matter."""
+    return _when_found(rows, ("d", "k", "places"), ("features", "k", "read per round"))
+
+
+def _when_found(rows: list[Row], keys: tuple[str, ...], words: tuple[str, ...]) -> str:
+    """Rounds until all are found, by case: the best, the median and the worst seed."""
     lines = []
-    for case in dict.fromkeys((row["d"], row["k"], row["rho"]) for row in rows):
-        d, k, rho = case
-        mine = [row for row in rows if (row["d"], row["k"], row["rho"]) == case]
+    for case in dict.fromkeys(tuple(row[key] for key in keys) for row in rows):
+        mine = [row for row in rows if tuple(row[key] for key in keys) == case]
         last = sorted(np.inf if row["last"] < 0 else float(row["last"]) for row in mine)
-        limit = 20 * d / BUDGET
-        words = ["never" if value == np.inf else f"{value:,.0f}" for value in last]
+        limit = 20 * case[0] / BUDGET
+        found = ["never" if value == np.inf else f"{value:,.0f}" for value in last]
         within = sum(value <= limit for value in last)
         lines.append(
             [
-                *(f"{d:,}", str(k), f"{rho:g}", f"{within} of {len(last)}", f"{limit:,.0f}"),
-                *(words[0], words[len(words) // 2], words[-1]),
+                *(f"{value:,}" for value in case),
+                *(f"{within} of {len(last)}", f"{limit:,.0f}"),
+                *(found[0], found[len(found) // 2], found[-1]),
             ]
         )
-    heads = ["features", "k", "rho", "within 20 d / budget", "that is", "best", "median", "worst"]
-    return markdown(heads, lines)
+    return markdown([*words, "within 20 d / budget", "that is", "best", "median", "worst"], lines)
 
 
 def table_regret(rows: list[Row]) -> str:

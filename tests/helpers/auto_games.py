@@ -20,7 +20,10 @@ USUAL = kh.AutoParts()
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, a stream, how it is played, and how many rows of it are studied before."""
+    """A problem, a stream, how it is played, and how many rows of it are studied before.
+
+    `reversed`: the labels of those rows have the wrong sign.
+    """
 
     shape: tuple[int, int, float]
     rounds: int
@@ -30,6 +33,7 @@ class Case:
     parts: kh.AutoParts = USUAL
     history: int = 0
     half_life: float | None = None
+    reversed: bool = False
     prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
     money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
 
@@ -49,6 +53,8 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     if case.kind == "gaps":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[rng.random(X.shape) < 0.01] *= 50.0
+    if case.reversed:
+        y[: case.history] = 4.0 - y[: case.history]
     return X, y
 
 

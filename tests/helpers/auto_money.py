@@ -133,7 +133,7 @@ class PricedTranscription(Transcription):
 
     def _settled(self, number: int) -> bool:
         """After history, most batches do without exploring."""
-        return self.studied > 0 and number % LOOK_OUT != 0 and self.bug != BUGS[12]
+        return self.studied > self.aside and number % LOOK_OUT != 0 and self.bug != BUGS[12]
 
     def _usual_share(self, C: int) -> int:
         """A0: enough for the cheapest feature, if that is at most half of C."""

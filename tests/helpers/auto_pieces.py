@@ -45,6 +45,14 @@ class Memory:
         self.G, self.c, self.n_j = keep * self.G, keep * self.c, keep * self.n_j
         self.n, self.Y = keep * self.n, keep * self.Y
 
+    def become(self, other: Memory | None) -> None:
+        """Have what another memory has; nothing if there is no other."""
+        if other is None:
+            self.fade(0.0)
+            return
+        self.G, self.c, self.n_j = other.G.copy(), other.c.copy(), other.n_j.copy()
+        self.n, self.Y = other.n, other.Y
+
     def study(self, z: Floats, arrived: Floats, y: float, keep: float, G: Floats) -> None:
         """One complete row, G its products; what was there before counts `keep` times."""
         self.fade(keep)
@@ -236,6 +244,7 @@ class Layer:
         self.kinks, self.past, self.memory, self.bug = kinks, past, memory, bug
         self.rows: list[Floats] = []
         self.missed: list[float] = []
+        self.counts: list[float] = []  # what each of them counts, fading aside
         self.gs: list[float] = []
         self.labels, self.errors = Past(), Past()
         self.judge = Mixture(np.ones(2 + past), 0.5)
@@ -248,9 +257,7 @@ class Layer:
         self.sums, few = [], 2 + len(self.kinks)
         n, places = len(self.rows), few + (10 if self.past else 0)
         X, e = np.array(self.rows).reshape(n, places), np.array(self.missed)
-        f = np.exp(-np.arange(n)[::-1] / self.memory)
-        if self.bug == "the last layer forgets nothing":
-            f = np.ones(n)
+        f = self._weights()
         ridge = np.append(1.0, np.full(places - 1, variance))
         for v in (few, places)[: 1 + self.past]:
             if variance > 0.0:
@@ -258,6 +265,19 @@ class Layer:
                 self.sums.append((A[:v, :v], ((X * f[:, None]).T @ e)[:v]))
             else:
                 self.sums.append((np.eye(0), np.zeros(0)))
+
+    def _weights(self) -> Floats:
+        n = len(self.rows)
+        f = np.exp(-np.arange(n)[::-1] / self.memory)
+        if self.bug == "the last layer forgets nothing":
+            f = np.ones(n)
+        weights: Floats = f * np.array(self.counts)
+        return weights
+
+    def count_at_most(self, rounds: float) -> None:
+        """Let all rounds so far count as much as this many, if they count more."""
+        share = min(1.0, rounds / max(float(self._weights().sum()), 1e-300))
+        self.counts = [share * count for count in self.counts]
 
     def foresee(self, p: float, c: float, y: float) -> float:
         """Predict and learn."""
@@ -282,6 +302,7 @@ class Layer:
             self.sums = [(A + np.outer(z, z), b + z * e) for z, A, b in pairs]
         self.rows.append(row)
         self.missed.append(e)
+        self.counts.append(1.0)
         self.gs.append(g)
         self.labels.values.append(y)
         self.errors.values.append(e)

@@ -15,7 +15,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.auto.rounds import DOUBT, MISLED
+from keyhole.blocks.auto.mistrust import LAYER_ROUNDS, SURE, WORSE
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
@@ -49,7 +49,10 @@ STUDY_BUGS = (
     "the leader is not kept first",
     "older rows do not fade",
     "rows of history are rounds",
-    "history that misleads is not doubted",
+    "history that misleads is trusted",
+    "what was studied is not new again",
+    "the last layer keeps what it learnt",
+    "history is judged by what it lost before",
 )
 
 
@@ -137,7 +140,8 @@ class Transcription:
         self.mixture = Mixture(heard_by, parts.bold)
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
-        self.t = self.b = self.studied = 0
+        self.t = self.b = self.studied = self.aside = 0
+        self.trial = np.zeros(3)
         self.in_model, self.counted = np.zeros(self.d, dtype=np.int64), 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
@@ -187,15 +191,41 @@ class Transcription:
         self.memories[0].study(z, arrived_there, y - centre_of(self.labels), keep, products)
         self._weigh(batch, (row - centre)[None, :])
         self.studied += 1
+        if self.bug != STUDY_BUGS[8]:
+            self.trial = self._lost()
+
+    def _lost(self) -> Floats:
+        """What the longest memory and the mean of the labels have lost, and in how many rounds."""
+        means = [e for e, (kind, *_) in enumerate(self.experts) if kind.features == "nothing"]
+        mean = self.mixture.L[means[0]] if means else math.inf
+        return np.array([self.mixture.L[self.judges[0]], mean, float(self.mixture.T)])
+
+    def _set_aside(self) -> None:
+        """Forget history that misleads."""
+        lost, mean, rounds = (self._lost() - self.trial).tolist()
+        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
+        scatter = max(variance, mean / max(rounds, 1.0))
+        if not (lost > WORSE * mean and lost - mean > SURE * scatter) or self.bug == STUDY_BUGS[5]:
+            return
+        self.memories[0].become(self.memories[1] if len(self.memories) > 1 else None)
+        for j in np.flatnonzero(self.memories[0].n_j == 0.0).tolist():
+            if self.bug != STUDY_BUGS[6]:
+                self.values[j], self.peak[j] = [], 0.0
+        self.active.evidence[:] = 0.0
+        if self.last is not None and self.bug != STUDY_BUGS[7]:
+            self.last.count_at_most(LAYER_ROUNDS)
+        self.aside = self.studied
 
     def _most(self, number: int) -> int:
         """How many features may be kept in that batch."""
         looks_out = number % LOOK_OUT == 0 or self.bug == STUDY_BUGS[1]
-        if self.studied > 0 and not looks_out:
+        if self.studied > self.aside and not looks_out:
             return self.budget
         return 0 if self.budget == 1 < self.d and number % 2 == 0 else self.pool
 
     def _choose(self, number: int, word: Word) -> Batch:
+        if self.studied > self.aside:
+            self._set_aside()
         late = self.mixture.R[self.judges]
         late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
         order = np.argsort(late, kind="stable").tolist()
@@ -418,9 +448,6 @@ class Transcription:
         y = y - centre_of(self.labels)
         self.peak = np.maximum(self.peak, np.abs(Z[:, :-1]).max(axis=0))
         late = self.mixture.R[self.judges]
-        misled = late[0] > MISLED * late.min() and self.bug != STUDY_BUGS[5]
-        if self.studied > 0 and misled:
-            self.memories[0].fade(math.exp(-rows / DOUBT))
         for memory in self.memories:
             memory.add(Z, arrived, y)
         read = np.full((rows, self.d), math.nan)

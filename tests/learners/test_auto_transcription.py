@@ -54,7 +54,7 @@ CASES = {
     "other parts": Case((20, 2, 13), 400, "switch", parts=OTHER),
     "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
-    "the same, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
+    "memories that part, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
     "after history": Case((12, 2, 8), 250, history=50),
     "after history that fades": Case((12, 2, 8), 250, "switch", history=60, half_life=15.0),
     "after history with gaps": Case((14, 2, 6), 250, "gaps", history=60),
@@ -63,7 +63,22 @@ CASES = {
     "after history, budget 1": Case((7, 1, 1), 200, past=False, history=40),
     "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
-    "after history that misleads": Case((20, 2, 10), 320, "switch", history=160),
+    "after history of another world": Case((20, 2, 10), 320, "switch", history=160),
+    "after history that misleads": Case((20, 2, 10), 320, history=120, reversed=True),
+    "the same, no last layer": Case(
+        (14, 2, 6),
+        300,
+        "gaps",
+        history=100,
+        reversed=True,
+        past=False,
+        parts=replace(USUAL, kinks=None),
+    ),
+    "the same, proper": Case((16, 2, 10), 250, proper=True, history=100, reversed=True),
+    "the same, other parts": Case((20, 2, 13), 200, parts=OTHER, history=80, reversed=True),
+    "the same, few seats": Case(
+        (20, 2, 8), 250, parts=replace(USUAL, active=11), history=100, reversed=True
+    ),
     "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
     "few seats, more features": Case((30, 3, 10), 500, parts=replace(USUAL, active=14)),
     "few seats, most rest": Case((300, 3, 10), 480, parts=replace(USUAL, active=14)),
@@ -109,7 +124,7 @@ def test_a_mistake_about_seats_is_noticed(bug: str) -> None:
 def test_a_mistake_about_history_is_noticed(bug: str) -> None:
     names = (
         *("after history that fades", "after history, memories part"),
-        "after history that misleads",
+        *("after history of another world", "after history that misleads"),
     )
     assert any(first_difference(CASES[name], bug) != "" for name in names)
 

@@ -27,12 +27,11 @@ from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.layer import (
     AS_IT_IS,
     begin,
-    by_batches,
     layer_words,
     noted,
     past_weights,
 )
-from keyhole.blocks.auto.mistrust import LABELS, ROWS, begin_trial
+from keyhole.blocks.auto.mistrust import begin_trial
 from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
@@ -54,7 +53,7 @@ from keyhole.blocks.sums.running import spread
 from keyhole.blocks.sums.seats import refuse_odd_seats
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
-from keyhole.learners.auto_files import seated_as_saved, with_seats
+from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
 from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import LearnerBase
@@ -458,10 +457,11 @@ class AutoLearner(LearnerBase):
         labels, memories = float(self._state.label.reads[ONLY]), len(self.parts.taus)
         if studied > labels:
             raise StateError(f"studied must be at most {labels:g}, the labels, got {studied}")
-        if self._state.aside[ROWS] > studied or self._state.aside[LABELS] > labels:
+        rows, by_then = self._state.aside.tolist()
+        if not rows <= min(studied, by_then) <= by_then <= labels:
             raise StateError(
-                f"aside must be at most {studied} rows and {labels:g} labels, got "
-                f"{self._state.aside.tolist()}"
+                f"aside must be at most {studied} rows, by a label from there to {labels:g}, got "
+                f"{rows} and {by_then}"
             )
         if lead >= memories or since > labels:
             raise StateError(

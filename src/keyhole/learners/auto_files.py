@@ -1,4 +1,4 @@
-"""Files of AutoLearner from when it had other seats: one for every feature, or fewer than today."""
+"""Files of AutoLearner from when it had other seats, or another last layer."""
 
 from __future__ import annotations
 
@@ -34,6 +34,21 @@ def _pairs(learnt: Any) -> list[list[Any]]:
     of = learnt.get("of") if isinstance(learnt, dict) else None
     pairs = of if isinstance(of, list) else []
     return [one for one in pairs if isinstance(one, list) and len(one) == 2 and type(one[0]) is str]
+
+
+def by_batches(learnt: Any) -> tuple[Any, bool]:
+    """Saved sums with a last layer as it is now, and whether it was another: then `begin` is due.
+
+    Files from before its VAWs learnt by batches hold them as `runs`; the sums say as much.
+    """
+    pairs = _pairs(learnt)
+    for pair in pairs:
+        if pair[0] == "last" and isinstance(pair[1], dict) and "runs" in pair[1]:
+            last = {name: value for name, value in pair[1].items() if name != "runs"}
+            room = {"root": np.zeros_like(last.get("A")), "along": np.zeros_like(last.get("b"))}
+            others = [one for one in pairs if one[0] != "last"]
+            return {**learnt, "of": [*others, ["last", {**last, **room}]]}, True
+    return learnt, False
 
 
 def with_seats(learnt: Any, new: Memories) -> Any:

@@ -16,7 +16,6 @@ from keyhole.blocks.auto.layer import (
     Layer,
     LayerWords,
     begin,
-    by_batches,
     correct,
     foresee,
     know,
@@ -28,6 +27,7 @@ from keyhole.blocks.auto.layer import (
 )
 from keyhole.blocks.auto.mixture import shares
 from keyhole.blocks.sums.past import INPUTS
+from keyhole.learners.auto_files import by_batches
 from keyhole.problem import Floats
 from tests.helpers import auto_pieces
 

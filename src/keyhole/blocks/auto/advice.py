@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keyhole.blocks.auto.worth import Joint, least_missed, lost_without
+from keyhole.display import counted
 
 SURE = 2.0  # standard errors that make a difference
 CLEAR = 0.5  # what the longest memory must lose more of late to say that something changes
@@ -96,6 +97,10 @@ class Advice:
         read of.
     untold
         Of how many features that are not kept too little was read to say.
+    set_aside, misled
+        How many rows of history were set aside, because what was learnt from them predicted far
+        worse than the mean of the labels, and after how many labels that was found out. 0 where
+        there was none, or it did not mislead.
 
     Examples
     --------
@@ -124,6 +129,8 @@ class Advice:
     oldest: int
     more: tuple[More, ...] = ()
     untold: int = 0
+    set_aside: int = 0
+    misled: int = 0
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -147,8 +154,9 @@ class Advice:
         """What follows from the figures, in words: the budget, changes, labels that are late."""
         if not self.kept:
             nothing = "Nothing is known to be useful yet, so no advice."
-            return (nothing, *(self._larger() if self.more else []), *self._late())
-        return (*self._budget(), *self._larger(), self._change(), *self._late())
+            known = self._larger() if self.more else []
+            return (nothing, *known, *self._history(), *self._late())
+        return (*self._budget(), *self._larger(), self._change(), *self._history(), *self._late())
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for machines."""
@@ -161,7 +169,7 @@ class Advice:
 
     def __str__(self) -> str:
         wide = max((len(worth.name) for worth in self.kept), default=0)
-        text = [f"after {_many(self.round, 'round')}:"]
+        text = [f"after {counted(self.round, 'round')}:"]
         for worth in self.kept:
             about = (
                 f"{_percent(worth.lost, 1):>7} ± {_percent(worth.error, 1)} less of the variance"
@@ -207,7 +215,7 @@ class Advice:
             said += f", {self.more[-1].count} more {_between(self.more[-1])}"
         text = [f"{said}."]
         if self.untold:
-            others = f"{_many(self.untold, 'other feature')} too little was read to say what"
+            others = f"{counted(self.untold, 'other feature')} too little was read to say what"
             text.append(f"Of {others} {'it' if self.untold == 1 else 'they'} would add.")
         return text
 
@@ -233,12 +241,21 @@ class Advice:
             )
         return f"{best}; the longest memory loses {behind}: no clear sign of a change."
 
+    def _history(self) -> list[str]:
+        if not self.set_aside:
+            return []
+        rows, labels = counted(self.set_aside, "row"), counted(self.misled, "label")
+        return [
+            f"The history of {rows} misled and was set aside after {labels}: what it taught "
+            "predicted far worse than the mean of the labels."
+        ]
+
     def _late(self) -> list[str]:
         if not self.waiting:
             return []
         missing = "1 label is" if self.waiting == 1 else f"{self.waiting:,} labels are"
         return [
-            f"{missing} missing, the oldest for {_many(self.oldest, 'round')}: nothing is learnt "
+            f"{missing} missing, the oldest for {counted(self.oldest, 'round')}: nothing is learnt "
             "from those examples until they come."
         ]
 
@@ -246,10 +263,6 @@ class Advice:
 def _between(more: More) -> str:
     most = _percent(more.most, 1)
     return f"at most {most}" if more.least < TOO_LITTLE else f"{_percent(more.least, 1)} to {most}"
-
-
-def _many(number: int, of: str) -> str:
-    return f"{number:,} {of}{'' if number == 1 else 's'}"
 
 
 def _percent(share: float, digits: int = 0) -> str:

@@ -39,7 +39,7 @@ from keyhole.blocks.sums.memories import COUNT, SQUARE, Memories
 from keyhole.blocks.sums.running import centre, spread
 from keyhole.problem import Floats, Indices
 
-LOOK_OUT = 8  # of so many batches one has a net and explores, once history was studied
+LOOK_OUT = 16  # of so many batches one has a net and explores, once history was studied
 
 
 @inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -101,22 +101,6 @@ def past_weights(last: Layer) -> dict[str, float]:
     share, first = float(shares(last.judge)[WITH_PAST]), 2 + len(last.kinks)
     theta: Floats = last.root @ last.along
     return dict(zip(PAST_NAMES, (share * theta[first:]).tolist(), strict=True))
-
-
-def by_batches(learnt: Any) -> tuple[Any, bool]:
-    """Saved sums with a layer as it is now, and whether it was another: then `begin` is due.
-
-    Files from before its VAWs learnt by batches hold them as `runs`; the sums say as much.
-    """
-    tree = dict(learnt) if isinstance(learnt, dict) else {}
-    pairs = [pair for pair in tree.get("of", ()) if isinstance(pair, list) and len(pair) == 2]
-    for pair in pairs:
-        if pair[0] == "last" and isinstance(pair[1], dict) and "runs" in pair[1]:
-            last = {name: value for name, value in pair[1].items() if name != "runs"}
-            room = {"root": np.zeros_like(last.get("A")), "along": np.zeros_like(last.get("b"))}
-            rest = [one for one in pairs if one[0] != "last"]
-            return {**tree, "of": [*rest, ["last", {**last, **room}]]}, True
-    return learnt, False
 
 
 class LayerWords(NamedTuple):

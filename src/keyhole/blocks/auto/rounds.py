@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,13 +10,11 @@ from keyhole.blocks.auto.choose import choose, leader
 from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.experts import ON_BEST
 from keyhole.blocks.auto.layer import Layer, correct, foresee
-from keyhole.blocks.auto.mistrust import trusts_history
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
 from keyhole.blocks.auto.selecting import seat, select_all
 from keyhole.blocks.auto.state import (
-    LONGEST_MEMORY,
     ONLY,
     Batch,
     Clock,
@@ -35,13 +31,10 @@ from keyhole.blocks.greedy.experts_kernels import feed
 from keyhole.blocks.greedy.minibatch import first_oversized
 from keyhole.blocks.greedy.odds import renew
 from keyhole.blocks.jit.decorators import inner, kernel, part
-from keyhole.blocks.sums.memories import fold, forget, products
+from keyhole.blocks.sums.memories import fold, products
 from keyhole.blocks.sums.running import add, centre
 from keyhole.blocks.sums.seats import all_seated
 from keyhole.problem import Floats, Indices
-
-DOUBT = 256.0  # rounds after which history that misleads counts a third
-MISLED = 1.5  # times the loss of late of the memory that leads: so much shows that it misleads
 
 _size = kernel(batch_size)
 
@@ -202,11 +195,6 @@ def finish(s: Settings, state: State, batch: Batch) -> None:
                 state.peaks[batch.S[a]] = abs(values[t, a])
     for t in range(rows):
         labels[t] = batch.labels[t] - middle
-    if trusts_history(state):
-        late, judges = state.mixture.recent, s.experts.judges
-        if late[judges[LONGEST_MEMORY]] > MISLED * late[judges[leader(judges, late)]]:
-            # History that others predict much better without is forgotten.
-            forget(state.kept, LONGEST_MEMORY, math.exp(-rows / DOUBT))
     if not all_seated(state.kept, batch.S):  # others came in between, with labels that are late
         select_all(s, state, s.pool)
         seat(state, batch.S)

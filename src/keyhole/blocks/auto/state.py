@@ -251,12 +251,12 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
     mixture = mix([float(expert.heard) for expert in experts], parts.bold)
     learnt = memories(d, parts.taus, s.seats), running(d), running(1), np.zeros(d), mixture, net
-    studied, aside, lead, played, walk = (
-        np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1)
+    studied, aside, lead, played, walk, purse = (
+        np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1, 1)
     )
     evidence = np.zeros((d if s.seats < d else 0, 2))
-    beside = studied, np.zeros(3), aside, lead, played, walk, evidence
-    return State(*learnt, *beside, np.zeros(1), np.zeros(1, dtype=np.int64), space)
+    trusted = studied, np.zeros(3), aside
+    return State(*learnt, *trusted, lead, played, walk, evidence, np.zeros(1), purse, space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:

@@ -10,6 +10,7 @@ import numpy as np
 from keyhole.blocks.auto.advice import Advice, Fewer, More, Worth, worths
 from keyhole.blocks.auto.beyond import Beyond, at_least, at_most, beyond
 from keyhole.blocks.auto.explanation import Line
+from keyhole.blocks.auto.mistrust import LABELS, ROWS
 from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
 from keyhole.blocks.auto.worth import joint_fit, often_read
 from keyhole.blocks.fit.forward import select
@@ -108,6 +109,8 @@ def advised(
         oldest=waiting[0] if waiting else 0,
         more=larger(found),
         untold=found.untold if labels else 0,
+        set_aside=int(state.aside[ROWS]),
+        misled=int(state.aside[LABELS] - state.aside[ROWS]),
     )
 
 
