@@ -95,9 +95,9 @@ class Prices:
         """The items that each row of features needs, a column per item; -1 stands for none."""
         used = np.zeros((len(bought), len(self.units)), dtype=bool)
         for j in np.unique(bought[bought >= 0]).tolist():
-            if self.needs[j]:
-                rows = (bought == j).any(axis=1)
-                used[np.ix_(rows, self.needs[j])] = True
+            rows = (bought == j).any(axis=1)
+            for i in self.needs[j]:
+                used[:, i] |= rows
         return used
 
     def worth(self, ordered: NDArray[np.bool_]) -> NDArray[np.int64]:
