@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from tests.helpers.cli import Cli, answer, in_this_process
-
-
-@pytest.fixture
-def here() -> Cli:
-    """The command in this process, where another case of it has one of its own."""
-    return in_this_process
+from tests.helpers.cli import Cli, answer
 
 
 def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from tests.helpers.cli import Cli, answer, in_this_process
-
-
-@pytest.fixture
-def here() -> Cli:
-    """The command in this process: what a process adds is seen in the first test."""
-    return in_this_process
+from tests.helpers.cli import Cli, answer
 
 
 @pytest.fixture(scope="module")

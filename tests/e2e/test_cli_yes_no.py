@@ -5,13 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.cli import Cli, answer, in_this_process
-
-
-@pytest.fixture
-def here() -> Cli:
-    """The command in this process: what a process adds is seen in the first test."""
-    return in_this_process
+from tests.helpers.cli import Cli, answer
 
 
 @pytest.fixture(scope="module")
