@@ -3,8 +3,6 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
-# Tests of inner kernels, which have no way in from Python once they are compiled.
-INNER := tests/blocks/dantzig/test_parts.py tests/blocks/dantzig/test_working_parts.py tests/blocks/draw/test_by_value.py
 
 LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: core classes, readers, programs, adapters, service, client, cluster,
@@ -27,7 +25,6 @@ demo: .venv/ready  ## play the simulated clinic: 42 tests with prices, 30 to spe
 test: .venv/ready  ## all tests but the slowest, doctests and README examples included
 	$(BIN)/keyhole warm-up --jobs 2
 	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INNER)
 
 test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
 	$(BIN)/python -m pytest -m slow --numprocesses auto --maxprocesses 4 --dist load tests

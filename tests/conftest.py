@@ -13,7 +13,7 @@ from hypothesis import settings
 
 import keyhole as kh
 from keyhole.report import Run, record
-from tests.helpers.cli import Cli
+from tests.helpers.cli import Cli, in_this_process
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
@@ -72,3 +72,9 @@ def cli() -> Cli:
         )
 
     return run
+
+
+@pytest.fixture
+def here() -> Cli:
+    """Run `keyhole` in this process, where another test sees what a process of its own adds."""
+    return in_this_process

@@ -201,9 +201,9 @@ class Ledger:
         self._counts.add(played.features)
         self.most_reads = max(self.most_reads, len(played.features))
         if self.problem.prices is not None:
-            ordered = self.problem.prices.ordered(played.features[np.newaxis])
-            cost = int(self.problem.prices.worth(ordered)[0])
-            self._orders += ordered[0]
+            needed = self.problem.prices.needed(played.features.tolist())
+            cost = sum(self.problem.prices.units[i] for i in needed)
+            self._orders[list(needed)] += 1
             self._spent += cost
             self._most_spent = max(self._most_spent, cost)
         if self.keep_predictions:

@@ -89,15 +89,19 @@ class Prices:
 
     def count(self, features: Iterable[int]) -> int:
         """What features cost together, in units; every item is paid once."""
-        return sum(self.units[i] for i in {i for j in features for i in self.needs[int(j)]})
+        return sum(self.units[i] for i in self.needed(features))
+
+    def needed(self, features: Iterable[int]) -> set[int]:
+        """The items that features need together."""
+        return {i for j in features for i in self.needs[int(j)]}
 
     def ordered(self, bought: NDArray[np.integer]) -> NDArray[np.bool_]:
         """The items that each row of features needs, a column per item; -1 stands for none."""
         used = np.zeros((len(bought), len(self.units)), dtype=bool)
         for j in np.unique(bought[bought >= 0]).tolist():
-            if self.needs[j]:
-                rows = (bought == j).any(axis=1)
-                used[np.ix_(rows, self.needs[j])] = True
+            rows = (bought == j).any(axis=1)
+            for i in self.needs[j]:
+                used[:, i] |= rows
         return used
 
     def worth(self, ordered: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -129,13 +133,12 @@ class Prices:
 
     def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
         """All features whose items are paid for when these are bought, the free ones included."""
-        paid = {i for j in features for i in self.needs[int(j)]}
+        paid = self.needed(features)
         return np.array([j for j, need in enumerate(self.needs) if paid.issuperset(need)], np.int64)
 
     def to_order(self, features: Iterable[int]) -> tuple[str, ...]:
         """The items to order for these features: a panel is one of them, not its members."""
-        wanted = {i for j in features for i in self.needs[int(j)]}
-        return tuple(self.items[i] for i in sorted(wanted))
+        return tuple(self.items[i] for i in sorted(self.needed(features)))
 
     def affordable(self, limit: int) -> int:
         """How many features can be had for `limit` units, whichever they are.

@@ -20,10 +20,10 @@ PRICES = [1.0, 2.0] * 4
 PRICED = ", with prices"  # after the name of a learner that buys by price
 PROPER, YES_NO = "auto, proper", "auto, for yes or no"
 HINDSIGHT, DIAGNOSIS = "the best model in hindsight", "the diagnosis"
-LONGEST = (
-    *("auto", "auto" + PRICED, "dantzig", "dantzig-data", "online-greedy"),
-    *(HINDSIGHT, DIAGNOSIS, PROPER, YES_NO),
-)
+# Processes that compile the same code at the same time do it twice. So whatever takes long and has
+# code of its own is begun first, and what shares its code with one of those comes last.
+FIRST = ("auto", "dantzig", HINDSIGHT)
+LAST = ("dantzig-data", DIAGNOSIS, PROPER, YES_NO, "auto" + PRICED)
 # What a wheel brings along compiled (`python -m tools.build_kernels`): what is needed by commands
 # that are not told which learner to play.
 AHEAD = (
@@ -33,13 +33,16 @@ AHEAD = (
 
 
 def warm_parts() -> list[str]:
-    """What there is to compile, the longest first: learners, the best in hindsight, the diagnosis.
+    """What there is to compile: learners, the best in hindsight, the diagnosis.
 
-    >>> warm_parts()[:2]
-    ['auto', 'auto, with prices']
+    The order is that in which several processes are done soonest.
+
+    >>> warm_parts()[:2], warm_parts()[-1]
+    (['auto', 'dantzig'], 'auto, with prices')
     """
     priced = [name + PRICED for name, row in LEARNERS.items() if row.prices == "by price"]
-    return list(dict.fromkeys([*LONGEST, *LEARNERS, *priced]))
+    between = [part for part in (*LEARNERS, *priced) if part not in LAST]
+    return list(dict.fromkeys([*FIRST, *between, *LAST]))
 
 
 def warm(part: str) -> None:

@@ -49,10 +49,10 @@ def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
     assert first["regret"]["high"] / gap == pytest.approx(normalised, rel=1e-9)
 
 
-def test_compare_as_a_table(cli: Cli) -> None:
+def test_compare_as_a_table(here: Cli) -> None:
     names = ("-l", "random", "-l", "mean", "-l", "last-value", "-l", "full")
     sizes = ("-b", 8, "-k", 4)
-    done = cli("compare", *names, *sizes, "--seeds", 3, "-j", 1, "--rounds", 300)
+    done = here("compare", *names, *sizes, "--seeds", 3, "-j", 1, "--rounds", 300)
     assert done.returncode == 0, done.stderr
     for words in (
         "normalised",
@@ -80,12 +80,12 @@ def test_compare_as_a_table(cli: Cli) -> None:
     assert "Worse than the last label" not in done.stdout
 
 
-def test_diagnose(cli: Cli) -> None:
+def test_diagnose(cli: Cli, here: Cli) -> None:
     sizes = ("-b", 8, "-k", 4)
     page = cli("diagnose", "--rounds", 500, *sizes)
     assert page.returncode == 0, page.stderr
     assert page.stdout.startswith("DOES THIS STREAM FIT?")
-    found = answer(cli("diagnose", "--rounds", 500, "--json", *sizes))
+    found = answer(here("diagnose", "--rounds", 500, "--json", *sizes))
     assert found["rounds"] == 500
     assert found["problem"] == {**found["problem"], "d": 42, "k": 4, "budget": 8}
     assert found["recommendation"]["learner"] in kh.LEARNERS
@@ -94,10 +94,10 @@ def test_diagnose(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "kind", ["clinic", "realizable", "ill-conditioned", "padded-hard", "switching", "leaders"]
 )
-def test_simulate_writes_what_it_says(cli: Cli, tmp_path: Path, kind: str) -> None:
+def test_simulate_writes_what_it_says(here: Cli, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "made.parquet"
     options = ("-d", 30, "-k", 4, "-n", 200, "--seed", 7, "--target", "label", "--json")
-    found = answer(cli("simulate", kind, *options, "--out", path))
+    found = answer(here("simulate", kind, *options, "--out", path))
     stream = kh.streams.read(path, target="label")
     assert (found["rows"], found["features"]) == (stream.rounds, stream.d) == (200, stream.d)
     assert set(found["weights"]) <= set(stream.names or ())
@@ -110,16 +110,16 @@ def test_simulated_rows_can_be_piped_into_a_run(cli: Cli) -> None:
     assert (found["rounds"], found["features"]) == (300, 10)
 
 
-def test_theory(cli: Cli) -> None:
+def test_theory(cli: Cli, here: Cli) -> None:
     numbers = ("-d", 20, "-k", 2, "-b", 8, "--rounds", 5000)
     found = answer(cli("theory", *numbers, "--noise-sd", 0.5, "--json"))
     expected = kh.theory.realizable_regret(5000, 20, 2, 6).value
     assert found["realizable"]["regret, short form"]["value"] == expected
     assert found["agnostic_parameters"]["reasons"]
-    page = cli("theory", *numbers)
+    page = here("theory", *numbers)
     assert "theorem:adv" in page.stdout
     assert "Cannot be used" in page.stdout
-    alone = cli("theory", "-d", 20, "-k", 8, "-b", 8)
+    alone = here("theory", "-d", 20, "-k", 8, "-b", 8)
     assert "raise --budget above --sparsity" in alone.stdout
 
 

@@ -41,7 +41,7 @@ def test_run_and_predict(cli: Cli, flats: Path, tmp_path: Path) -> None:
     assert "labels within their 50 % intervals" in words
 
 
-def test_what_cannot_be_is_refused(cli: Cli, flats: Path, tmp_path: Path) -> None:
-    done = cli("run", flats, "-t", "rent", "-b", 2, "-k", 1, "--coverage", 90)
+def test_what_cannot_be_is_refused(here: Cli, flats: Path, tmp_path: Path) -> None:
+    done = here("run", flats, "-t", "rent", "-b", 2, "-k", 1, "--coverage", 90)
     assert done.returncode != 0
     assert "coverage must be a share of rounds from 0.01 to 0.999, such as 0.9" in done.stderr

@@ -66,9 +66,9 @@ def test_a_saved_learner_predicts_from_its_features_alone(cli: Cli, folder: Path
     np.testing.assert_allclose([float(v or "nan") for v in values], expected, rtol=1e-12)
 
 
-def test_what_cannot_be_predicted_is_one_line(cli: Cli, folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_predicted_is_one_line(here: Cli, folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "random.npz"
-    made = cli("run", folder / "past.parquet", "-t", "days", "-l", "random", "--save", model)
+    made = here("run", folder / "past.parquet", "-t", "days", "-l", "random", "--save", model)
     assert made.returncode == 0, made.stderr
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     for arguments, word in (
@@ -78,7 +78,7 @@ def test_what_cannot_be_predicted_is_one_line(cli: Cli, folder: Path, tmp_path: 
         ((model, folder / "new.csv", "--out", tmp_path / "p.txt"), "p.txt"),
         ((model, folder / "new.csv", "--json"), "--out"),
     ):
-        done = cli("predict", *arguments)
+        done = here("predict", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
         assert len(done.stderr.splitlines()) == 1
         assert done.stderr.startswith("keyhole: ")

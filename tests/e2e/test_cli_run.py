@@ -20,11 +20,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> None:
+def test_files_of_all_kinds_and_the_library_agree(cli: Cli, here: Cli, folder: Path) -> None:
     options = ("--target", "days", "--budget", 6, "--sparsity", 3, "--seed", 5, "--json")
-    csv, packed, parquet = (
-        answer(cli("run", folder / name, *options))
-        for name in ("clinic.csv", "clinic.csv.gz", "clinic.parquet")
+    csv = answer(cli("run", folder / "clinic.csv", *options))
+    packed, parquet = (
+        answer(here("run", folder / name, *options)) for name in ("clinic.csv.gz", "clinic.parquet")
     )
     piped = answer(cli("run", "-", *options, stdin=(folder / "clinic.csv").read_text()))
     keys = ["loss", "model", "sparse_model", "bought", "hindsight", "regret", "r2_running_mean"]
@@ -64,8 +64,8 @@ def test_files_of_all_kinds_and_the_library_agree(cli: Cli, folder: Path) -> Non
     assert sum(csv["bought"].values()) == ledger.reads.sum()
 
 
-def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
-    done = cli("run", folder / "clinic.parquet", "-t", "days", "-b", 8, "-k", 4, "--explain")
+def test_the_summary_says_what_was_asked_for(here: Cli, folder: Path) -> None:
+    done = here("run", folder / "clinic.parquet", "-t", "days", "-b", 8, "-k", 4, "--explain")
     assert done.returncode == 0, done.stderr
     for words in (
         "900 rounds, 42 features, target days",
@@ -99,67 +99,67 @@ def test_the_summary_says_what_was_asked_for(cli: Cli, folder: Path) -> None:
         )
 
 
-def test_without_a_file_the_clinic_is_played(cli: Cli) -> None:
-    found = answer(cli("run", "--rounds", 300, "--learner", "random", "-b", 8, "-k", 4, "--json"))
+def test_without_a_file_the_clinic_is_played(here: Cli) -> None:
+    found = answer(here("run", "--rounds", 300, "--learner", "random", "-b", 8, "-k", 4, "--json"))
     assert (found["features"], found["rounds"], found["learner"]) == (42, 300, "random")
     assert (found["budget"], found["sparsity"]) == (8, 4)
     assert found["sizes"] == {"how": "given", "curve": None}
     assert not found["interrupted"]
 
 
-def test_sizes_are_chosen_from_the_first_rows(cli: Cli) -> None:
-    found = answer(cli("run", "--learner", "mean", "--json"))
+def test_sizes_are_chosen_from_the_first_rows(here: Cli) -> None:
+    found = answer(here("run", "--learner", "mean", "--json"))
     curve = kh.budget_curve(kh.streams.take(kh.streams.clinic().stream, 400), most=16)
     assert (found["budget"], found["sparsity"]) == (curve.budget, curve.sparsity)
     assert found["sizes"]["curve"]["rows"] == 400
     assert found["sizes"]["curve"]["explained"] == pytest.approx(curve.explained.tolist(), abs=1e-9)
     assert curve.recommendation in found["sizes"]["how"]
-    said = cli("run", "--learner", "mean").stdout.splitlines()[1]
+    said = here("run", "--learner", "mean").stdout.splitlines()[1]
     assert said == found["sizes"]["how"]
     assert said.startswith(
         f"Budget {curve.budget} and sparsity {curve.sparsity} from the first 400 rows, "
     )
 
 
-def test_one_size_follows_from_the_other(cli: Cli) -> None:
-    budget = answer(cli("run", "--rounds", 300, "--learner", "mean", "-b", 4, "--json"))
+def test_one_size_follows_from_the_other(here: Cli) -> None:
+    budget = answer(here("run", "--rounds", 300, "--learner", "mean", "-b", 4, "--json"))
     assert (budget["budget"], budget["sparsity"]) == (4, 3)  # 3 of 4 are kept, 1 explores
     assert budget["sizes"]["how"].startswith("Sparsity 3, what a budget of 4 keeps. ")
-    sparsity = answer(cli("run", "--rounds", 300, "--learner", "mean", "-k", 9, "--json"))
+    sparsity = answer(here("run", "--rounds", 300, "--learner", "mean", "-k", 9, "--json"))
     assert (sparsity["budget"], sparsity["sparsity"]) == (12, 9)
     assert sparsity["sizes"]["curve"] is None
     assert sparsity["sizes"]["how"].startswith("Budget 12: enough to keep 9 features")
 
 
-def test_small_files_get_small_budgets_unless_told(cli: Cli, tmp_path: Path) -> None:
+def test_small_files_get_small_budgets_unless_told(here: Cli, tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("a,b,y\n" + "1,2,3\n2,1,4\n" * 20)
-    found = answer(cli("run", tmp_path / "two.csv", "-t", "y", "--json"))
+    found = answer(here("run", tmp_path / "two.csv", "-t", "y", "--json"))
     assert (found["features"], found["budget"], found["sparsity"]) == (2, 2, 2)
     assert "by default: 40 rows are too few for a curve." in found["sizes"]["how"]
 
 
-def test_usual_sizes_where_nothing_is_explained(cli: Cli, tmp_path: Path) -> None:
+def test_usual_sizes_where_nothing_is_explained(here: Cli, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     noise = kh.streams.ArrayStream(rng.normal(size=(300, 10)), rng.normal(size=300))
     kh.streams.write(noise, tmp_path / "noise.csv", target="y")
-    found = answer(cli("run", tmp_path / "noise.csv", "-t", "y", "--learner", "mean", "--json"))
+    found = answer(here("run", tmp_path / "noise.csv", "-t", "y", "--learner", "mean", "--json"))
     assert (found["budget"], found["sparsity"]) == (8, 4)
     assert "no number of features up to 10 is seen to explain" in found["sizes"]["how"]
 
 
-def test_a_constant_label_has_no_r2(cli: Cli, tmp_path: Path) -> None:
+def test_a_constant_label_has_no_r2(here: Cli, tmp_path: Path) -> None:
     (tmp_path / "flat.csv").write_text("a,b,y\n" + "1,2,0\n2,1,0\n" * 30)
-    found = answer(cli("run", tmp_path / "flat.csv", "-t", "y", "--json"))
+    found = answer(here("run", tmp_path / "flat.csv", "-t", "y", "--json"))
     assert found["r2_running_mean"] is found["r2_last_value"] is None
 
 
-def test_rows_without_a_target_and_columns_to_ignore(cli: Cli, tmp_path: Path) -> None:
+def test_rows_without_a_target_and_columns_to_ignore(here: Cli, tmp_path: Path) -> None:
     rows = "".join(f"{i},{i % 7};5,{i % 3},{'' if i % 10 == 0 else i % 7}\n" for i in range(200))
     (tmp_path / "odd.csv").write_text(
         ("id,size,kind,y\n" + rows).replace(",", "|").replace(";", ",")
     )
     found = answer(
-        cli(
+        here(
             *("run", tmp_path / "odd.csv", "-t", "y", "--ignore", "id", "--categorical", "kind"),
             *("--separator", "|", "--decimal", ",", "--json", "-l", "random", "-b", 2),
         )
@@ -169,6 +169,6 @@ def test_rows_without_a_target_and_columns_to_ignore(cli: Cli, tmp_path: Path) -
     assert set(found["bought"]) == {"size", "kind=0", "kind=1", "kind=2"}
 
 
-def test_full_information_gets_the_budget_it_needs(cli: Cli) -> None:
-    found = answer(cli("run", "--rounds", 200, "--learner", "full", "--json"))
+def test_full_information_gets_the_budget_it_needs(here: Cli) -> None:
+    found = answer(here("run", "--rounds", 200, "--learner", "full", "--json"))
     assert found["reads_per_example"] == 42

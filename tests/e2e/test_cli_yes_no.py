@@ -44,8 +44,8 @@ def test_run_and_predict(cli: Cli, patients: Path, tmp_path: Path) -> None:
     assert all(0 < float(row.split(",")[1]) < 1 for row in rows)
 
 
-def test_json_and_two_numbers(cli: Cli, patients: Path) -> None:
-    done = cli("run", patients, "-t", "sign", "--ignore", "outcome", *SIZES, "--yes-no", "--json")
+def test_json_and_two_numbers(here: Cli, patients: Path) -> None:
+    done = here("run", patients, "-t", "sign", "--ignore", "outcome", *SIZES, "--yes-no", "--json")
     told = answer(done)
     assert told["answers"] == {"yes": "1", "no": "-1"}
     assert told["yes_no"]["rounds"] == 400
@@ -53,29 +53,29 @@ def test_json_and_two_numbers(cli: Cli, patients: Path) -> None:
     assert told["mean_loss"] == pytest.approx(told["yes_no"]["brier"])
 
 
-def test_compare(cli: Cli, patients: Path) -> None:
+def test_compare(here: Cli, patients: Path) -> None:
     how = ("--seeds", "1", "-j", "1", "-l", "auto", "--ignore", "sign")
-    done = cli("compare", patients, "-t", "outcome", *SIZES, *how)
+    done = here("compare", patients, "-t", "outcome", *SIZES, *how)
     assert done.returncode == 0, done.stderr
     assert "Brier score" in done.stdout
     assert "AUC" in done.stdout
 
 
-def test_history_has_the_same_answers(cli: Cli, patients: Path, tmp_path: Path) -> None:
+def test_history_has_the_same_answers(here: Cli, patients: Path, tmp_path: Path) -> None:
     head, *rows = patients.read_text().splitlines()
     (tmp_path / "old.csv").write_text("\n".join([head, *rows[:50]]) + "\n")
     options = ("--ignore", "sign", "--positive", "ill", "--history", tmp_path / "old.csv")
-    done = cli("run", patients, "-t", "outcome", *SIZES, *options, "--json")
+    done = here("run", patients, "-t", "outcome", *SIZES, *options, "--json")
     assert answer(done)["history_rows"] == 50
     cells = rows[0].replace("well", "dead").replace("ill", "dead")
     (tmp_path / "old.csv").write_text(f"{head}\n{cells}\n")
-    done = cli("run", patients, "-t", "outcome", *SIZES, *options)
+    done = here("run", patients, "-t", "outcome", *SIZES, *options)
     assert done.returncode == 2
     assert "must be as before" in done.stderr
 
 
-def test_several_classes_are_refused_in_one_line(cli: Cli, patients: Path) -> None:
-    done = cli("run", patients, "-t", "sign", "--positive", "3")
+def test_several_classes_are_refused_in_one_line(here: Cli, patients: Path) -> None:
+    done = here("run", patients, "-t", "sign", "--positive", "3")
     assert done.returncode == 2
     assert done.stderr.strip() == "keyhole: patients.csv: the target 'sign' is never '3': " + (
         "it has -1, 1 (positive)"

@@ -9,11 +9,14 @@ from pathlib import Path
 from tests.helpers.kernel_digests import digests
 
 ROOT = Path(__file__).parents[3]
-FILES = [  # tests of kernels that do not take long in Python
+# Tests of kernels that do not take long in Python, and all of inner kernels, which have no way in
+# from Python once they are compiled.
+FILES = [
     "tests/blocks/auto/test_mixture.py",
     "tests/blocks/dantzig/test_parts.py",
     "tests/blocks/dantzig/test_path.py",
     "tests/blocks/dantzig/test_working_parts.py",
+    "tests/blocks/draw/test_by_value.py",
     "tests/blocks/fit/test_lasso.py",
     "tests/blocks/fit/test_newton.py",
     "tests/blocks/sums/test_running.py",
