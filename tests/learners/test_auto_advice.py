@@ -324,7 +324,7 @@ def test_as_json() -> None:
     found = json.loads(json.dumps(played().advice().as_json(), allow_nan=False))
     assert set(found) == {
         "round", "told", "kept", "fewer", "searching", "leader", "since", "ahead", "waiting",
-        "oldest", "idle", "changed", "more", "untold",
+        "oldest", "idle", "changed", "more", "untold", "set_aside", "misled",
     }  # fmt: skip
     assert set(found["kept"][0]) == {"name", "weight", "lost", "error"}
     assert set(found["fewer"][0]) == {"features", "explained", "error"}

@@ -67,19 +67,19 @@ def after_being_misled(seed: int, parts: kh.AutoParts) -> float:
 
 
 def test_history_that_misleads_is_overcome() -> None:
-    """Mean ratio of 16 seeds at most 1.3.
+    """Mean ratio of 16 seeds at most 1.2.
 
-    Measured: mean .94 (which features matter was right), standard deviation .144, so the mean of 16
-    has .036 and is 10 of them below. The twin, which forgets nothing and has no expert that does
-    without history, has 1.74 and .287, so .072, and is 6.1 of them above.
+    Measured: mean .96, standard deviation .162, so the mean of 16 has .040 and is 5.9 of them
+    below. The twin, which forgets nothing, has no expert that does without history and none to
+    compare it with, has 1.74 and .287, so .072, and is 7.5 of them above.
     """
-    assert np.mean([after_being_misled(seed, kh.AutoParts()) for seed in SEEDS]) <= 1.3
+    assert np.mean([after_being_misled(seed, kh.AutoParts()) for seed in SEEDS]) <= 1.2
 
 
 def test_who_cannot_forget_stays_misled() -> None:
     kinds = tuple(kind for kind in kh.AutoParts().experts if kind.features == "kept")
     stubborn = kh.AutoParts(taus=(np.inf,), experts=kinds, kinks=None)
-    assert np.mean([after_being_misled(seed, stubborn) for seed in SEEDS]) > 1.3
+    assert np.mean([after_being_misled(seed, stubborn) for seed in SEEDS]) > 1.2
 
 
 def changing(n: int = 600) -> tuple[Floats, Floats, Floats]:
@@ -217,6 +217,7 @@ def test_files_from_before_there_was_history_go_on() -> None:
     learner = kh.AutoLearner(WIDE, seed=0)
     learner.advance(X, y)
     state = decode(to_bytes(learner))
-    old = {name: part for name, part in state.parts.items() if name != "studied"}
+    later = "studied", "trial", "aside"
+    old = {name: part for name, part in state.parts.items() if name not in later}
     again = from_bytes(encode(replace(state, parts=old), "1"), kh.AutoLearner)
     assert (again.advance(X, y) == learner.advance(X, y)).all()

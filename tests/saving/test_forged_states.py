@@ -88,6 +88,7 @@ def test_what_cannot_be_is_named(name: str, leaf: str, value: Any) -> None:
     [
         # Of 50 rows of history, and three memories.
         ("studied", [50], [[51], [-1], [2**62]]),
+        ("aside", [50, 50], [[51, 51], [1, 51], [2, 1], [-1, 0], [0, -1], [2**62, 2**62]]),
         ("lead", [2, 50], [[3, 0], [0, 51], [-1, 0], [0, -1], [2**62, 0]]),
     ],
 )
