@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for seed in range(SPLIT_SEEDS)
         ]
         growth = [
-            (path, K, 16, rows, MOST, seed) for rows in GROWTH for seed in range(options.seeds)
+            (path, K, 16, rows, MOST, seed) for seed in range(options.seeds) for rows in GROWTH
         ]
         known["splits"] = Part(lambda ask: ask(parts.run_split, splits), tables.table_splits)
         known["growth"] = Part(lambda ask: ask(parts.run_growth, growth), tables.table_growth)

@@ -103,16 +103,28 @@ def run_tenth(source: Path | str, k: int, budget: int, shuffled: bool, seed: int
     return row | {way: (lost - best) / (constant - best) for way, lost in found.items()}
 
 
-def run_growth(path: Path, k: int, budget: int, rows: int, most: int, seed: int) -> Row:
-    """Normalised regret after round `most` of the file, with the `rows` rows before it studied."""
+def _drawn(path: Path, seed: int) -> tuple[Floats, Floats]:
+    """The rows of a file in an order of their own."""
     X, y = _rows(path, True, seed, 10**9)
     order = np.random.default_rng(seed).permutation(len(y))
-    X, y = X[order], y[order]
-    new = X[most:], y[most:]
-    best = kh.hindsight(ArrayStream(*new), k, intercept=True, seconds=SEARCH)
+    return X[order], y[order]
+
+
+@lru_cache(maxsize=16)
+def _best_after(path: Path, k: int, most: int, seed: int) -> tuple[float, float]:
+    # Losses of the best model in hindsight and of the constant, whatever was studied before.
+    X, y = _drawn(path, seed)
+    best = kh.hindsight(ArrayStream(X[most:], y[most:]), k, intercept=True, seconds=SEARCH)
+    return best.loss.high, best.empty_loss
+
+
+def run_growth(path: Path, k: int, budget: int, rows: int, most: int, seed: int) -> Row:
+    """Normalised regret after round `most` of the file, with the `rows` rows before it studied."""
+    X, y = _drawn(path, seed)
+    best, constant = _best_after(path, k, most, seed)
     old = (X[most - rows : most], y[most - rows : most]) if rows else None
-    lost = float(_squared(kh.Problem(X.shape[1], k, budget), seed, old, *new).sum())
-    regret = (lost - best.loss.high) / (best.empty_loss - best.loss.high)
+    lost = _squared(kh.Problem(X.shape[1], k, budget), seed, old, X[most:], y[most:]).sum()
+    regret = (float(lost) - best) / (constant - best)
     return {"file": path.stem, "studied": rows, "seed": seed, "regret": regret}
 
 
