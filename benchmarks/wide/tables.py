@@ -44,7 +44,7 @@ def _when_found(rows: list[Row], keys: tuple[str, ...], words: tuple[str, ...]) 
         within = sum(value <= limit for value in last)
         lines.append(
             [
-                *(f"{value:,}" for value in case),
+                *(f"{value:,}" if isinstance(value, int) else f"{value:g}" for value in case),
                 *(f"{within} of {len(last)}", f"{limit:,.0f}"),
                 *(found[0], found[len(found) // 2], found[-1]),
             ]
