@@ -82,3 +82,7 @@ def test_more_than_4096_features_are_compared_with_the_best_of_the_promising(fil
     assert "of 256 of 5,000 features" in best["loss"]["how"]
     assert any("no diagnosis" in note for note in found["notes"])
     assert "no diagnosis" in (files / "wide.html").read_text()
+    shown = in_this_process("run", files / "wide.svm", *sizes[:2], *sizes[-2:], "-l", "iht").stdout
+    assert "60 rounds, 5,000 features" in shown
+    assert "8 of 5,000" in shown
+    assert "a curve of 5,000 features takes too long. Or set --budget" in shown

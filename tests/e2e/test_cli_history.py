@@ -133,7 +133,7 @@ def test_in_every_game_of_a_comparison(cli: Cli, folder: Path) -> None:
     options = ("-t", "days", *SIZES, *who, "--history", folder / "old.csv", "--half-life", 200)
     done = cli("compare", folder / "new.csv", *options)
     assert done.returncode == 0, done.stderr
-    assert "after 300 rows of history, half-life 200" in done.stdout
+    assert "after 300 rows of history, half-life 200; the losses for comparison are" in done.stdout
     assert "cannot study: iht" in done.stdout
     assert "Without the half-life, which they cannot use: mean" in done.stdout
     told = answer(cli("compare", folder / "new.csv", *options, "--json"))

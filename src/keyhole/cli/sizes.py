@@ -14,6 +14,7 @@ from keyhole.cli.progress import staged
 from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source, make_problem
 from keyhole.display import counted
+from keyhole.hindsight_screen import ALL
 from keyhole.prices import Prices
 from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
 
@@ -170,7 +171,8 @@ def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, Budget
     """The curve of some rows, or the reason why there is none."""
     d = rows.d
     if d > WIDEST:
-        return f"a curve of {d:,} features takes long (keyhole advise)", None
+        how = "takes long (keyhole advise)" if d <= ALL else "takes too long"
+        return f"a curve of {d:,} features {how}", None
     if rows.rounds is not None and rows.rounds < FEWEST:
         are = "is" if rows.rounds == 1 else "are"
         return f"{counted(rows.rounds, 'row')} {are} too few for a curve", None
