@@ -128,6 +128,9 @@ def test_an_empty_ledger_and_one_by_hand() -> None:
     assert str(ledger) == (
         "2 rounds, mean squared loss 2, 1.5 of 6 features read per example (75% saved)"
     )
+    wide = Ledger(Problem(d=20_000, k=2, budget=3))
+    wide.add(Round(1, np.array([7]), 1.0, 1.0))
+    assert "1.0 of 20,000 features" in str(wide)
 
 
 def test_a_block_must_follow_and_counts_its_own_most_reads() -> None:

@@ -137,7 +137,7 @@ def test_20_000_columns_are_played_from_a_file(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "20000 features" in done.stdout
+    assert "20,000 features" in done.stdout
     assert "searched for among the most promising" in done.stdout.replace("\n", " ")
     command[-1] = "auto"  # pairs of some features only
     done = subprocess.run(

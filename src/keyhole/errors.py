@@ -278,13 +278,16 @@ def real_numbers(name: str, values: ArrayLike) -> NDArray[np.floating]:
     return result
 
 
-def refuse_unless_stream(stream: object, *, blocks: bool = False) -> None:
-    """ProblemError unless this has the members of a stream, and of one of blocks if asked for."""
+def refuse_unless_stream(stream: object, *, blocks: bool = False, name: str = "stream") -> None:
+    """ProblemError unless this has the members of a stream, and of one of blocks if asked for.
+
+    `name` is that of the argument.
+    """
     members = ("names", "rounds", "__iter__", *(("blocks",) if blocks else ()))
     d = getattr(stream, "d", None)
     if not isinstance(d, int | np.integer) or not all(hasattr(stream, m) for m in members):
         raise ProblemError(
-            f"stream must be a stream of examples{' in blocks' if blocks else ''}, got a "
+            f"{name} must be a stream of examples{' in blocks' if blocks else ''}, got a "
             f"{type(stream).__name__}: make one with kh.streams.ArrayStream(X, y), or with "
             "kh.streams.read(frame, target=...) from a dataframe or a file"
         )

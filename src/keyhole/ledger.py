@@ -330,7 +330,7 @@ class Ledger:
             return "no rounds yet"
         said = (
             f"{self.rounds:,} rounds, mean squared loss {self.mean_loss:.6g}, "
-            f"{self.mean_reads:.1f} of {d} features read per example"
+            f"{self.mean_reads:.1f} of {d:,} features read per example"
         )
         if self.problem.prices is not None:
             said += f" for {self.spent / self.rounds:.6g} of {self.full_cost / self.rounds:.6g}"

@@ -456,15 +456,18 @@ def refuse_other_features(problem: Problem, stream: Stream) -> None:
     refuse_other_names(problem, stream)
 
 
-def refuse_other_names(problem: Problem, stream: Described) -> None:
-    """ProblemError unless the problem is about the features of a stream, or of its sums."""
+def refuse_other_names(problem: Problem, stream: Described, name: str = "stream") -> None:
+    """ProblemError unless the problem is about the features of a stream, or of its sums.
+
+    `name` is that of the argument.
+    """
     if stream.d != problem.d:
-        raise ProblemError(f"the learner's problem has {problem.d} features, the stream {stream.d}")
+        raise ProblemError(f"the learner's problem has {problem.d} features, the {name} {stream.d}")
     if problem.names is not None and stream.names is not None and problem.names != stream.names:
         ours, theirs = next(
             (a, b) for a, b in zip(problem.names, stream.names, strict=True) if a != b
         )
         raise ProblemError(
-            f"the learner's problem and the stream name their features differently: "
+            f"the learner's problem and the {name} name their features differently: "
             f"{ours!r} against {theirs!r}"
         )

@@ -303,7 +303,7 @@ def test_a_history_that_cannot_be_used_is_refused(data: tuple[Floats, Floats]) -
     for history, words in (
         ((X[:, :5], y), "X has 5 features"),
         ((X, y, y), "must be a pair"),
-        (7, "must be a stream"),
+        (X, r"must be a pair \(X_old, y_old\) or a stream, got a ndarray"),
         ((X, np.append(y[1:], np.nan)), "NaN"),
     ):
         with pytest.raises(ValueError, match=words):

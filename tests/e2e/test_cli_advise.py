@@ -101,6 +101,14 @@ def test_a_saved_learner_that_advises(
     assert ('"sodium"' in said) if as_json else (said == "stop buying sodium\n")
 
 
+@pytest.mark.parametrize("given", ["--plot curve.png", "--most 3", "--scout 0.5"])
+def test_a_saved_learner_has_no_curve(cli: Cli, tmp_path: Path, given: str) -> None:
+    kh.save(kh.AutoLearner(kh.Problem(d=5, k=1, budget=3)), tmp_path / "state.npz")
+    done = cli("advise", tmp_path / "state.npz", *given.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{given} is for a file with everything known" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -35,11 +35,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("short.csv", [i for i in order if lines[0][i] != "age_years"]),
         ("unlabelled.csv", [i for i in order if lines[0][i] != "days"]),
         ("other_order.csv", order),
+        ("texts.csv", order),
     ):
         with (folder / name).open("w", newline="") as file:
             more = [["one more"], *([str(i)] for i in range(len(lines) - 1))]
             for cells, end in zip(lines, more, strict=True):
-                csv.writer(file).writerow([*(cells[i] for i in columns), *end])
+                row = [cells[i] for i in columns]
+                if name == "texts.csv" and cells is not lines[0]:
+                    days = lines[0].index("days")
+                    row[columns.index(days)] = "long" if float(cells[days]) > 7 else "short"
+                csv.writer(file).writerow([*row, *end])
     return folder
 
 
@@ -82,14 +87,26 @@ def test_sizes_come_from_the_history(cli: Cli, folder: Path) -> None:
     assert told["sizes"]["curve"] is not None
 
 
+def test_a_history_of_one_row(cli: Cli, folder: Path) -> None:
+    lines = (folder / "old.csv").read_text().splitlines(keepends=True)
+    (folder / "one.csv").write_text("".join(lines[:2]))
+    done = cli("run", folder / "new.csv", "-t", "days", "--history", folder / "one.csv")
+    assert "after 1 row of history" in done.stdout
+    assert "1 row is too few for a curve" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--history", "short.csv"], "--history: short.csv has no column for .*'age_years'"),
         (["--history", "unlabelled.csv"], "--history: unlabelled.csv has no column 'days'"),
+        (["--history", "texts.csv"], "'days' must be numbers, as in .*new.csv, got 'short'"),
         (["--history", "nowhere.csv"], "--history: .*nowhere.csv"),
         (["--half-life", "30"], "--half-life 30 needs --history FILE"),
-        (["--history", "old.csv", "--half-life", "0"], "half_life must be"),
+        (
+            ["--history", "old.csv", "--half-life", "0"],
+            "--half-life must be a positive number of rows, got 0",
+        ),
         (["--history", "old.csv", "-l", "iht"], "HardThresholdingLearner cannot study .* auto"),
         (["--history", "old.csv", "-l", "mean", "--half-life", "9"], "half_life: RunningMean"),
     ],
@@ -116,7 +133,7 @@ def test_in_every_game_of_a_comparison(cli: Cli, folder: Path) -> None:
     options = ("-t", "days", *SIZES, *who, "--history", folder / "old.csv", "--half-life", 200)
     done = cli("compare", folder / "new.csv", *options)
     assert done.returncode == 0, done.stderr
-    assert "after 300 rows of history, half-life 200" in done.stdout
+    assert "after 300 rows of history, half-life 200; the losses for comparison are" in done.stdout
     assert "cannot study: iht" in done.stdout
     assert "Without the half-life, which they cannot use: mean" in done.stdout
     told = answer(cli("compare", folder / "new.csv", *options, "--json"))

@@ -63,7 +63,7 @@ def test_who_refuses_to_study_is_not_played() -> None:
 
 def test_a_history_of_other_features_is_refused() -> None:
     other = ArrayStream(np.ones((3, 7)), np.ones(3))
-    with pytest.raises(kh.ProblemError, match="8 features, the stream 7"):
+    with pytest.raises(kh.ProblemError, match="8 features, the history 7"):
         kh.play(kh.AutoLearner(PROBLEM), stream(40, 1), history=other)
-    with pytest.raises(kh.ProblemError, match="must be a stream"):
+    with pytest.raises(kh.ProblemError, match="history must be a stream"):
         kh.play(kh.AutoLearner(PROBLEM), stream(40, 1), history=[1, 2])  # type: ignore[arg-type]

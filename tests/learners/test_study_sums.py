@@ -124,7 +124,7 @@ def test_refusals_change_nothing() -> None:
     before = to_bytes(copy.deepcopy(learner))
     with pytest.raises(kh.ProblemError, match="half_life: sums do not know the order"):
         learner.study(known, half_life=10)
-    with pytest.raises(kh.ProblemError, match="has 5 features, the stream 6"):
+    with pytest.raises(kh.ProblemError, match="has 5 features, the history 6"):
         kh.AutoLearner(kh.Problem(d=5, k=2, budget=3)).study(known)
     assert to_bytes(learner) == before
     assert learner.study(kh.sums(ArrayStream(np.empty((0, 6)), np.empty(0)))) == 0

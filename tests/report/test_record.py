@@ -211,6 +211,18 @@ def test_a_run_after_history_says_so_and_counts_nothing_of_it() -> None:
     assert (plain.history, plain.notes) == (0, ())
 
 
+def test_a_run_after_a_history_that_misled_says_so() -> None:
+    stream, _ = kh.streams.realizable(d=8, k=2, n=400, seed=1)
+    X, y = kh.streams.collect(stream)
+    learner = kh.AutoLearner(kh.Problem(8, 2, 4), seed=0)
+    rows = learner.study(kh.streams.ArrayStream(X[:150], -y[:150]))
+    new = kh.streams.ArrayStream(X[150:], y[150:])
+    run = record(learner, new, history=rows, full=False, diagnosed=False)
+    after = learner.advice().misled
+    assert 0 < after < 250
+    assert run.notes[0].endswith(f"The history misled, and was set aside after {after} labels.")
+
+
 def test_only_who_advises_is_asked() -> None:
     stream, _ = kh.streams.realizable(d=5, k=1, n=60, seed=0)
     problem = kh.Problem(d=5, k=1, budget=3)

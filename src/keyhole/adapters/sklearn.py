@@ -305,10 +305,11 @@ class KeyholeRegressor(_Regressor):
         if self.history is None:
             return self
         pair = isinstance(self.history, tuple | list)
+        must = "history must be a pair (X_old, y_old) or a stream"
         if pair and len(self.history) != 2:
-            raise ProblemError(
-                f"history must be a pair (X_old, y_old) or a stream, got {len(self.history)} items"
-            )
+            raise ProblemError(f"{must}, got {len(self.history)} items")
+        if not pair and not hasattr(self.history, "d"):
+            raise ProblemError(f"{must}, got a {type(self.history).__name__}")
         stream = self._stream_of(*self.history, reset=False) if pair else self.history
         study_first(self.learner_, stream)
         return self

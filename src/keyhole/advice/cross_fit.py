@@ -117,7 +117,7 @@ def _sums(stream: BlockStream, deal: Deal) -> list[_Fold]:
     """The sums of each fold."""
     d = stream.d
     refuse_beyond_memory(
-        f"{deal.folds} tables of all pairs of {d:,} features",
+        f"a table of all pairs of {d:,} features for each of {deal.folds} folds",
         gram_bytes(d, copies=3 * (deal.folds + 2)),
         "use fewer features",
     )

@@ -74,6 +74,7 @@ def advise(
     """
     if len(file.files) == 1 and file.files[0].lower().endswith(".npz"):
         _refuse_prices(file.files[0], shop)
+        _refuse_curve(file.files[0], curve, plot)
         _by_learner(file.files[0], as_json)
         return
     from keyhole.advice import budget_curve
@@ -122,6 +123,18 @@ def _refuse_prices(path: str, shop: options.PriceOptions) -> None:
             f"--prices {shop.prices} is for a file with everything known: {path} was played with "
             "its own prices, if it had any"
         )
+
+
+def _refuse_curve(path: str, curve: CurveOptions, plot: str | None) -> None:
+    from keyhole.problem import ProblemError
+
+    given = {"--plot": plot, "--most": curve.most, "--scout": curve.scout}
+    for option, value in given.items():
+        if value is not None:
+            raise ProblemError(
+                f"{option} {value} is for a file with everything known: {path} is a saved learner, "
+                "and has no curve"
+            )
 
 
 def _by_learner(path: str, as_json: bool) -> None:

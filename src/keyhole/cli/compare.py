@@ -190,7 +190,8 @@ def compare(
         if sizes is not None and sizes.words:
             say(sizes.words)
         if history is not None:
-            say(f"Every game begins {history.words()}.", *cannot_study(names, history))
+            without = "the losses for comparison are without it"
+            say(f"Every game begins {history.words()}; {without}.", *cannot_study(names, history))
     result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
         raise typer.Exit(130)

@@ -186,7 +186,7 @@ def entries(
         if learner_row(name).reads_everything:
             p = problems[0]
             own = [p.whole()]
-            reason = f"it reads all {p.d} features"
+            reason = f"it reads all {p.d:,} features"
             all_of_it = own[0].budget
             left_out += [LeftOut(name, q.budget, reason) for q in problems if q.budget != all_of_it]
         can, cannot = _playable(name, own)

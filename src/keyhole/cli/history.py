@@ -66,7 +66,11 @@ def open_history(
         if history.half_life is not None:
             raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
         return None
-    kept_per_row(history.half_life)  # refuses what is not a number of rows
+    try:
+        kept_per_row(history.half_life)
+    except ProblemError:
+        got = f"got {history.half_life:g}"
+        raise ProblemError(f"--half-life must be a positive number of rows, {got}") from None
     if history.history == "-" and "-" in file.files:
         raise DataError("--history - and - : only one of them can be standard input")
     path, title = history.history, "standard input" if history.history == "-" else history.history
@@ -81,6 +85,11 @@ def open_history(
         table = read_files([path], request, title)
     except DataError as error:
         raise DataError(f"--history: {error}") from None
+    if source.answers is None and table.answers is not None:
+        raise DataError(
+            f"--history: {title}: the target {source.target!r} must be numbers, as in "
+            f"{source.title}, got {table.answers.yes!r}"
+        )
     if not table.rounds:
         raise DataError(f"--history: {title} has no row with a value in {source.target!r}")
     return History(table, title, table.rounds, history.half_life, table.left_out)

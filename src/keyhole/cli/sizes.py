@@ -13,6 +13,8 @@ from keyhole.cli.options import SizeOptions
 from keyhole.cli.progress import staged
 from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source, make_problem
+from keyhole.display import counted
+from keyhole.hindsight_screen import ALL
 from keyhole.prices import Prices
 from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
 
@@ -169,9 +171,11 @@ def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, Budget
     """The curve of some rows, or the reason why there is none."""
     d = rows.d
     if d > WIDEST:
-        return f"a curve of {d:,} features takes long (keyhole advise)", None
+        how = "takes long (keyhole advise)" if d <= ALL else "takes too long"
+        return f"a curve of {d:,} features {how}", None
     if rows.rounds is not None and rows.rounds < FEWEST:
-        return f"{rows.rounds} rows are too few for a curve", None
+        are = "is" if rows.rounds == 1 else "are"
+        return f"{counted(rows.rounds, 'row')} {are} too few for a curve", None
     try:
         with staged("sizes") as stage:
             most = None if rows.rounds is None else min(LARGEST, d, rows.rounds // 5)

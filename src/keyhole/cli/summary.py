@@ -47,7 +47,7 @@ def show(done: Recorded, *, explain: bool) -> None:
     """The answer for people."""
     run, p, ledger, history = done.run, done.run.problem, done.run.ledger, done.before.history
     say(
-        f"{run.title}: {ledger.rounds:,} rounds, {p.d} features, target {run.target}; "
+        f"{run.title}: {ledger.rounds:,} rounds, {p.d:,} features, target {run.target}; "
         f"learner {run.learner}, seed {run.seed}{'' if history is None else ', ' + history.words()}"
     )
     if history is not None and history.left_out:
@@ -80,7 +80,7 @@ def show(done: Recorded, *, explain: bool) -> None:
 def _costs(done: Recorded) -> list[tuple[str, str, str]]:
     """What was read and spent."""
     run, money = done.run, done.money
-    reads = f"{number(run.ledger.mean_reads)} of {run.problem.d}"
+    reads = f"{number(run.ledger.mean_reads)} of {run.problem.d:,}"
     if money is not None:
         return [*money.spent_rows(), ("features read per example", reads, "")]
     return [("features read per example", reads, f"{run.saved:.0%} saved")]
@@ -129,7 +129,7 @@ def _reads(done: Recorded) -> None:
     say(*columns(rows, "<><" if money is None else "<>><"))
     rest = share[order[SHOWN:]]
     if len(rest):
-        say(f"  and {len(rest)} more, {rest.min():.1%} to {rest.max():.1%} each")
+        say(f"  and {len(rest):,} more, {rest.min():.1%} to {rest.max():.1%} each")
 
 
 def _orders(done: Recorded) -> None:

@@ -109,7 +109,7 @@ class Sweep:
         """The table, for people."""
         p, cells = self.problems[0], self.cells
         say(
-            f"{self.source.title}: {self.by.rounds:,} rounds, {p.d} features; "
+            f"{self.source.title}: {self.by.rounds:,} rounds, {p.d:,} features; "
             f"target {self.source.target}"
         )
         if self.source.shop is not None:

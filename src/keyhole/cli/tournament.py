@@ -64,7 +64,7 @@ class Tournament:
         p, best, past = self.problem, self.by.best, self.by.with_past
         priced = p.prices is not None
         say(
-            f"{self.source.title}: {best.rounds:,} rounds, {p.d} features, {amount(p.budget)}"
+            f"{self.source.title}: {best.rounds:,} rounds, {p.d:,} features, {amount(p.budget)}"
             f"{self._may()} per example; target {self.source.target}"
         )
         if self.source.shop is not None:
@@ -82,7 +82,7 @@ class Tournament:
             scored = {**row, **row["after_first"]}
             rows.append(
                 (
-                    f"{learner} (all {p.d})" if row["reads_everything"] else learner,
+                    f"{learner} (all {p.d:,})" if row["reads_everything"] else learner,
                     *(number(row[key]["mean"]) for key in what),
                     *(plus_minus(**scored[key]) for key in shown),
                     number(row["seconds"]["mean"]),

@@ -18,7 +18,6 @@ from keyhole.problem import (
     Floats,
     ProblemError,
     positive_number,
-    refuse_other_features,
     refuse_other_names,
     refuse_unless_stream,
 )
@@ -54,8 +53,8 @@ def study(
             f"half_life: {type(learner).__name__} cannot let old rows count less; leave it out, "
             f"or use one of {_named('FADES')}"
         )
-    refuse_unless_stream(history, blocks=True)
-    refuse_other_features(learner.problem, history)
+    refuse_unless_stream(history, blocks=True, name="history")
+    refuse_other_names(learner.problem, history, "history")
     student, rows = copy.deepcopy(learner), 0
     for X, y in _blocks(history):
         student._study(X, y, keep)
@@ -80,7 +79,7 @@ def _study_sums(
         raise ProblemError(
             "half_life: sums do not know the order of the rows; give the stream itself"
         )
-    refuse_other_names(learner.problem, history)
+    refuse_other_names(learner.problem, history, "history")
     if history.rounds:
         student = copy.deepcopy(learner)
         student._study_sums(history)

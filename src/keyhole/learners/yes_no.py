@@ -253,7 +253,7 @@ class YesNoLearner(OneAtATime):
         keep = kept_per_row(half_life)
         if isinstance(history, DataSums):
             raise ProblemError("a learner of yes and no studies rows, not sums: give the stream")
-        refuse_unless_stream(history, blocks=True)
+        refuse_unless_stream(history, blocks=True, name="history")
         answers = _Answers(history, self._calibrator, keep)
         rows = int(method(answers, half_life=half_life, progress=progress))
         self._calibrator.told[:] = answers.counted.told

@@ -9,6 +9,7 @@ import numpy as np
 from keyhole.advice import BudgetCurve
 from keyhole.blocks.auto.advice import Advice
 from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
+from keyhole.display import counted
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
@@ -145,10 +146,12 @@ class Recorder:
         self.last = Rival(LastValue(problem), bins)
         self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
         self._full = full_rival(problem, stream.rounds, bins, FULL_WORK) if scope.full else None
-        self._sums: ColumnObserver = StreamSums(d) if scope.diagnosed else ColumnObserver(d)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
         self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
+        # A diagnosis needs all pairs of features, as hindsight does.
+        pairs = scope.diagnosed and not isinstance(self._prefixes, LabelObserver)
+        self._sums: ColumnObserver = StreamSums(d) if pairs else ColumnObserver(d)
         self._screened = False
 
     def record(
@@ -329,10 +332,12 @@ class Recorder:
         if self._about.history:
             notes.append(
                 "The learner studied history before the first round; the baselines did not, and "
-                "nothing of it is in these figures."
+                "nothing of it is in these figures." + self._misled()
             )
         if isinstance(self._prefixes, LabelObserver):
             notes.append(self._no_pairs())
+            if self._scope.diagnosed:
+                notes.append("There is no diagnosis of the data, for the same reason.")
         if self._scope.full and (self._full is None or self._full.gave_up):
             notes.append(self._no_full_information(rounds))
         if self._audit.share > 0:
@@ -341,6 +346,12 @@ class Recorder:
                 "copy that saw only what was bought, with the same result."
             )
         return tuple(notes)
+
+    def _misled(self) -> str:
+        advice = _advice(self._learner)
+        if advice is None or not advice.set_aside:
+            return ""
+        return f" The history misled, and was set aside after {counted(advice.misled, 'label')}."
 
     def _no_pairs(self) -> str:
         d = self._stream.d
