@@ -173,6 +173,12 @@ class Mixture:
         self.T = 0
         self.low = self.high = math.nan
 
+    def start_over(self) -> None:
+        """Nobody is known to predict well."""
+        self.B, self.R = np.tile(self.q / 3.0, (3, 1)), np.zeros(len(self.q))
+        self.S = self.W = 0.0
+        self.T = 0
+
     def predict(self, guesses: Floats) -> tuple[float, Floats]:
         """The prediction, and the guesses as they are charged, the bold average's last."""
         if math.isnan(self.low):
@@ -245,6 +251,7 @@ class Layer:
         self.rows: list[Floats] = []
         self.missed: list[float] = []
         self.counts: list[float] = []  # what each of them counts, fading aside
+        self.shares: list[float] = []  # the same of `gs`
         self.gs: list[float] = []
         self.labels, self.errors = Past(), Past()
         self.judge = Mixture(np.ones(2 + past), 0.5)
@@ -253,7 +260,8 @@ class Layer:
 
     def begin(self, variance: float) -> None:
         """The sums that the VAWs of a batch guess from."""
-        self.u = math.sqrt(float(np.mean(np.square(self.gs)))) if self.gs else 0.0
+        squares = float(np.array(self.shares) @ np.square(self.gs)) if self.gs else 0.0
+        self.u = math.sqrt(squares / max(sum(self.shares), 1.0))
         self.sums, few = [], 2 + len(self.kinks)
         n, places = len(self.rows), few + (10 if self.past else 0)
         X, e = np.array(self.rows).reshape(n, places), np.array(self.missed)
@@ -278,6 +286,7 @@ class Layer:
         """Let all rounds so far count as much as this many, if they count more."""
         share = min(1.0, rounds / max(float(self._weights().sum()), 1e-300))
         self.counts = [share * count for count in self.counts]
+        self.shares = [share * count for count in self.shares]
 
     def foresee(self, p: float, c: float, y: float) -> float:
         """Predict and learn."""
@@ -304,6 +313,7 @@ class Layer:
         self.missed.append(e)
         self.counts.append(1.0)
         self.gs.append(g)
+        self.shares.append(1.0)
         self.labels.values.append(y)
         self.errors.values.append(e)
         return prediction

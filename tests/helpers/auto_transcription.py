@@ -15,7 +15,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.auto.mistrust import LAYER_ROUNDS, SURE, WORSE
+from keyhole.blocks.auto.mistrust import ALIKE, LAYER_ROUNDS, SURE, WORSE
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
@@ -53,6 +53,7 @@ STUDY_BUGS = (
     "what was studied is not new again",
     "the last layer keeps what it learnt",
     "history is judged by what it lost before",
+    "who predicted well before is believed",
 )
 
 
@@ -200,6 +201,14 @@ class Transcription:
         mean = self.mixture.L[means[0]] if means else math.inf
         return np.array([self.mixture.L[self.judges[0]], mean, float(self.mixture.T)])
 
+    def _alike(self, variance: float) -> bool:
+        """Whether labels vary in the rounds about as they do with the history."""
+        if len(self.memories) == 1 or self.memories[1].n == 0.0:
+            return False
+        memory = self.memories[1]
+        now = memory.Y / memory.n - float(memory.c[self.d] / memory.n) ** 2
+        return variance < ALIKE * now < ALIKE**2 * variance
+
     def _set_aside(self) -> None:
         """Forget history that misleads."""
         lost, mean, rounds = (self._lost() - self.trial).tolist()
@@ -207,13 +216,17 @@ class Transcription:
         scatter = max(variance, mean / max(rounds, 1.0))
         if not (lost > WORSE * mean and lost - mean > SURE * scatter) or self.bug == STUDY_BUGS[5]:
             return
+        alike = self._alike(variance)
         self.memories[0].become(self.memories[1] if len(self.memories) > 1 else None)
         for j in np.flatnonzero(self.memories[0].n_j == 0.0).tolist():
             if self.bug != STUDY_BUGS[6]:
                 self.values[j], self.peak[j] = [], 0.0
         self.active.evidence[:] = 0.0
         if self.last is not None and self.bug != STUDY_BUGS[7]:
-            self.last.count_at_most(LAYER_ROUNDS)
+            self.last.count_at_most(LAYER_ROUNDS if alike else 0.0)
+        if self.bug != STUDY_BUGS[9]:
+            for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
+                mixture.start_over()
         self.aside = self.studied
 
     def _most(self, number: int) -> int:

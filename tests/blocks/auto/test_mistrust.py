@@ -72,6 +72,8 @@ def test_what_is_left_then() -> None:
     assert (state.values.reads[~fresh] == reads[~fresh]).all()
     assert state.peaks[~fresh].all()
     assert learner._last.A[0, 0] == pytest.approx(LAYER_ROUNDS + 1.0, abs=0.1)  # and that round
+    assert state.mixture.noise[2] == 1.0  # that round alone is known of those who predict
+    assert state.mixture.losses.max() > state.mixture.recent.max()  # but all count that were lost
     assert state.label.reads[0] == ROWS + t - 1  # labels stay: they say how large labels are
 
 

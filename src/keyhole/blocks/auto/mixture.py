@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.jit.decorators import kernel, part
+from keyhole.blocks.jit.decorators import inner, kernel, part
 from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Holds
 from keyhole.problem import Floats, ProblemError
 
@@ -155,6 +155,17 @@ def _aggregate(mixture: Mixture, guesses: Floats) -> float:
         below += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 + g) * (1.0 + g)))
         above += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 - g) * (1.0 - g)))
     return float(middle + 0.5 * Y * (math.log(above) - math.log(below)))
+
+
+@inner
+def start_over(mixture: Mixture) -> None:
+    """Nobody is known to predict well or badly. Losses stay: the guarantee is about all rounds."""
+    belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
+    mixture.recent[:] = 0.0
+    mixture.noise[:] = 0.0
+    for r in range(len(RATES)):
+        for e in range(E):
+            belief[r, e] = prior[e] / (1.0 - prior[E]) / len(RATES)
 
 
 @part

@@ -35,6 +35,31 @@ def gram_bytes(d: int, copies: int = 1) -> float:
     return 8.0 * (3.0 + copies) * float(d) ** 2  # two more while a block is added
 
 
+STRIPE = 4096  # columns whose products with all others are computed at once
+
+
+def add_products(sums: Floats, Z: Floats) -> None:
+    """Add Z'Z, stripe by stripe where Z is wide.
+
+    In one piece it needs as much room again as the sums, and OpenBLAS crashes from about 20,000
+    columns on (version 0.3.31, more than one thread).
+
+    >>> Z, sums = np.arange(6.0).reshape(2, 3), np.zeros((3, 3))
+    >>> add_products(sums, Z)
+    >>> bool((sums == Z.T @ Z).all())
+    True
+    """
+    d = Z.shape[1]
+    for first in range(0, d, STRIPE):
+        last = min(first + STRIPE, d)
+        stripe = Z[:, first:last]
+        sums[first:last, first:last] += stripe.T @ stripe
+        if last < d:
+            products = stripe.T @ Z[:, last:]
+            sums[first:last, last:] += products
+            sums[last:, first:last] += products.T
+
+
 class Gram:
     """Sums over rows of (x - a)(x - a)', (x - a)(y - b), (y - b)^2 about a fixed origin (a, b).
 
@@ -89,7 +114,7 @@ class Gram:
             m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
             self._gaps.add(m, Z, v)
         self.n += len(y)
-        self._xx += Z.T @ Z
+        add_products(self._xx, Z)
         self._xy += Z.T @ v
         self._x += Z.sum(axis=0)
         self._y += float(v.sum())
@@ -285,7 +310,7 @@ class _Gaps:
         return cls(np.full((d, d), float(n)), np.tile(x, (d, 1)), np.full(d, y))
 
     def add(self, m: Floats, Z: Floats, v: Floats) -> None:
-        self.seen += m.T @ m
+        add_products(self.seen, m)
         self.cross += m.T @ Z
         self.label += m.T @ v
 
