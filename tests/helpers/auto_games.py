@@ -22,7 +22,7 @@ USUAL = kh.AutoParts()
 class Case:
     """A problem, a stream, how it is played, and how many rows of it are studied before.
 
-    `reversed`: the labels of those rows have the wrong sign.
+    `wrong`: what those rows say of y is wrong: it is times a + b, (a, b) being this.
     """
 
     shape: tuple[int, int, float]
@@ -33,7 +33,7 @@ class Case:
     parts: kh.AutoParts = USUAL
     history: int = 0
     half_life: float | None = None
-    reversed: bool = False
+    wrong: tuple[float, float] = (1.0, 0.0)
     prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
     money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
 
@@ -53,8 +53,8 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     if case.kind == "gaps":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[rng.random(X.shape) < 0.01] *= 50.0
-    if case.reversed:
-        y[: case.history] = 4.0 - y[: case.history]
+    times, more = case.wrong
+    y[: case.history] = times * y[: case.history] + more
     return X, y
 
 

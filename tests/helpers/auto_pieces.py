@@ -53,6 +53,11 @@ class Memory:
         self.G, self.c, self.n_j = other.G.copy(), other.c.copy(), other.n_j.copy()
         self.n, self.Y = other.n, other.Y
 
+    def shift(self, more: float) -> None:
+        """Labels are larger by so much."""
+        self.Y += 2.0 * more * float(self.c[self.d]) + more**2 * self.n
+        self.c = self.c + more * self.G[:, self.d]
+
     def study(self, z: Floats, arrived: Floats, y: float, keep: float, G: Floats) -> None:
         """One complete row, G its products; what was there before counts `keep` times."""
         self.fade(keep)

@@ -15,7 +15,7 @@ import numpy as np
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.auto.mistrust import ALIKE, LAYER_ROUNDS, SURE, WORSE
+from keyhole.blocks.auto.mistrust import ALIKE, FEWEST, LAYER_ROUNDS, SURE, WORSE
 from keyhole.blocks.auto.study import FIRST
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
@@ -142,7 +142,8 @@ class Transcription:
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
         self.t = self.b = self.studied = self.aside = 0
-        self.trial = np.zeros(3)
+        self.lost_before, self.since = 0.0, list[float]()
+        self.base = (0, 0.0, 0.0)  # labels that count as alike: how many, their mean and squares
         self.in_model, self.counted = np.zeros(self.d, dtype=np.int64), 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
@@ -189,35 +190,46 @@ class Transcription:
         self.peak = np.maximum(self.peak, np.abs(z[:-1]))
         keep = 1.0 if self.bug == STUDY_BUGS[3] else keep
         arrived_there, products = arrived.astype(float), self.active.of_row(z)
-        self.memories[0].study(z, arrived_there, y - centre_of(self.labels), keep, products)
+        self.memories[0].study(z, arrived_there, y - self._label()[0], keep, products)
         self._weigh(batch, (row - centre)[None, :])
         self.studied += 1
         if self.bug != STUDY_BUGS[8]:
-            self.trial = self._lost()
+            self.lost_before, self.since = float(self.mixture.L[self.judges[0]]), []
 
-    def _lost(self) -> Floats:
-        """What the longest memory and the mean of the labels have lost, and in how many rounds."""
-        means = [e for e, (kind, *_) in enumerate(self.experts) if kind.features == "nothing"]
-        mean = self.mixture.L[means[0]] if means else math.inf
-        return np.array([self.mixture.L[self.judges[0]], mean, float(self.mixture.T)])
-
-    def _alike(self, variance: float) -> bool:
-        """Whether labels vary in the rounds about as they do with the history."""
-        if len(self.memories) == 1 or self.memories[1].n == 0.0:
-            return False
-        memory = self.memories[1]
-        now = memory.Y / memory.n - float(memory.c[self.d] / memory.n) ** 2
-        return variance < ALIKE * now < ALIKE**2 * variance
+    def _label(self) -> tuple[float, float]:
+        """Centre and sample variance of the labels; NaN and 0 before any."""
+        n, mean, squares = self.base
+        if n == 0 and not self.labels:
+            return math.nan, 0.0
+        reference = mean if n else self.labels[0]  # to keep digits
+        x = np.array(self.labels) - reference
+        n += len(x)
+        shift = float(x.sum()) / n
+        variance = (squares + float(x @ x) - n * shift**2) / (n - 1) if n > 1 else 0.0
+        m, variance = reference + shift, max(variance, 0.0)
+        return (m * max(0.0, 1.0 - 2.0 * variance / (n * m * m)) if m != 0.0 else 0.0), variance
 
     def _set_aside(self) -> None:
         """Forget history that misleads."""
-        lost, mean, rounds = (self._lost() - self.trial).tolist()
-        variance = float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0
-        scatter = max(variance, mean / max(rounds, 1.0))
-        if not (lost > WORSE * mean and lost - mean > SURE * scatter) or self.bug == STUDY_BUGS[5]:
+        lost, y = float(self.mixture.L[self.judges[0]]) - self.lost_before, np.array(self.since)
+        rounds = len(y)
+        mean = float(sum((y[t] - y[:t].mean()) ** 2 for t in range(1, rounds)))
+        before, old = self._label()
+        scatter = max(old, mean / max(rounds, 1))
+        much = lost > WORSE * mean and lost - mean > SURE * scatter
+        if rounds < FEWEST or not much or self.bug == STUDY_BUGS[5]:
             return
-        alike = self._alike(variance)
-        self.memories[0].become(self.memories[1] if len(self.memories) > 1 else None)
+        now, told = float(np.var(y)), self.base[0] + len(self.labels)
+        self.base, self.labels = (told, float(y.mean()), now * told), []
+        moved = before - self._label()[0]
+        alike = old < ALIKE * now < ALIKE**2 * old and moved**2 < ALIKE * now
+        if alike:
+            self.memories[0].become(self.memories[1] if len(self.memories) > 1 else None)
+        for memory in self.memories:
+            if alike:
+                memory.shift(moved)
+            else:
+                memory.fade(0.0)
         for j in np.flatnonzero(self.memories[0].n_j == 0.0).tolist():
             if self.bug != STUDY_BUGS[6]:
                 self.values[j], self.peak[j] = [], 0.0
@@ -245,9 +257,9 @@ class Transcription:
         choice, p, weight = self._fill(number, order, word)
         self.active.admit(choice.read, self.memories, choice.found, word.who)
         centre = np.array([centre_of(values) for values in self.values])
-        label = centre_of(self.labels)
+        label, variance = self._label()
         if self.last is not None:
-            self.last.begin(float(np.var(self.labels, ddof=1)) if len(self.labels) > 1 else 0.0)
+            self.last.begin(variance)
         vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
         slots = choice.slots
         return Batch(choice.read, p, weight, slots, centre, label, self.peak.copy(), vaws)
@@ -419,6 +431,7 @@ class Transcription:
                 vaw.learn(x, y - batch.label)
         batch.rows.append(row[batch.S])
         batch.labels.append(y)
+        self.since.append(y)
         self.t += 1
         return prediction
 
@@ -458,7 +471,7 @@ class Transcription:
         arrived = np.zeros((rows, self.d))
         Z[:, batch.S], Z[:, self.d] = np.nan_to_num(X - centre), 1.0
         arrived[:, batch.S] = ~np.isnan(X)
-        y = y - centre_of(self.labels)
+        y = y - self._label()[0]
         self.peak = np.maximum(self.peak, np.abs(Z[:, :-1]).max(axis=0))
         late = self.mixture.R[self.judges]
         for memory in self.memories:

@@ -40,6 +40,8 @@ RESTLESS = kh.AutoParts(
 )
 
 
+REVERSED, LARGER, MOVED = (-1.0, 4.0), (100.0, 0.0), (1.0, 9.0)
+
 CASES = {
     "usual, beyond round 1024": Case((12, 2, 8), 1_200),
     "usual, two slots in the net": Case((30, 3, 24), 500, "switch"),
@@ -64,21 +66,23 @@ CASES = {
     "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
     "after history of another world": Case((20, 2, 10), 320, "switch", history=160),
-    "after history that misleads": Case((20, 2, 10), 320, history=120, reversed=True),
+    "after history that misleads": Case((20, 2, 10), 320, history=120, wrong=REVERSED),
     "the same, no last layer": Case(
         (14, 2, 6),
         300,
         "gaps",
         history=100,
-        reversed=True,
+        wrong=REVERSED,
         past=False,
         parts=replace(USUAL, kinks=None),
     ),
-    "the same, proper": Case((16, 2, 10), 250, proper=True, history=100, reversed=True),
-    "the same, other parts": Case((20, 2, 13), 200, parts=OTHER, history=80, reversed=True),
+    "the same, proper": Case((16, 2, 10), 250, proper=True, history=100, wrong=REVERSED),
+    "the same, other parts": Case((20, 2, 13), 200, parts=OTHER, history=80, wrong=REVERSED),
     "the same, few seats": Case(
-        (20, 2, 8), 250, parts=replace(USUAL, active=11), history=100, reversed=True
+        (20, 2, 8), 250, parts=replace(USUAL, active=11), history=100, wrong=REVERSED
     ),
+    "after history in other units": Case((20, 2, 10), 250, history=100, wrong=LARGER),
+    "after history of labels that moved": Case((20, 2, 10), 250, history=100, wrong=MOVED),
     "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
     "few seats, more features": Case((30, 3, 10), 500, parts=replace(USUAL, active=14)),
     "few seats, most rest": Case((300, 3, 10), 480, parts=replace(USUAL, active=14)),
@@ -125,6 +129,7 @@ def test_a_mistake_about_history_is_noticed(bug: str) -> None:
     names = (
         *("after history that fades", "after history, memories part"),
         *("after history of another world", "after history that misleads"),
+        "after history in other units",
     )
     assert any(first_difference(CASES[name], bug) != "" for name in names)
 

@@ -54,32 +54,37 @@ def test_history_played_at_the_budget_saves_less() -> None:
     assert np.mean([gain(seed, at_the_budget=True) for seed in SEEDS]) > 0.6
 
 
-def after_being_misled(seed: int, parts: kh.AutoParts) -> float:
-    """Loss in rounds 500 to 1000 after 500 rows with reversed labels, over that without."""
+def after_being_misled(seed: int, *, stubborn: bool = False) -> float:
+    """Loss in rounds 500 to 1000 after 500 rows with reversed labels, over that without.
+
+    Who is stubborn forgets nothing, has no expert that does without history, and never asks whether
+    history misleads.
+    """
     X, y = data(seed)
+    kinds = tuple(kind for kind in kh.AutoParts().experts if kind.features == "kept")
+    parts = kh.AutoParts(taus=(np.inf,), experts=kinds, kinks=None) if stubborn else kh.AutoParts()
     learner, fresh = kh.AutoLearner(WIDE, seed=seed, parts=parts), kh.AutoLearner(WIDE, seed=seed)
-    history, new = ArrayStream(X[:500], -y[:500]), ArrayStream(X[500:], y[500:])
-    late = slice(500, 1000)
-    misled = kh.play(learner, new, history=history).predictions - new.y
+    learner.study(ArrayStream(X[:500], -y[:500]))
+    if stubborn:
+        learner._state.aside[:] = 500
+    new, late = ArrayStream(X[500:], y[500:]), slice(500, 1000)
+    misled = kh.play(learner, new).predictions - new.y
     return float(
         (misled[late] ** 2).sum() / ((kh.play(fresh, new).predictions - new.y)[late] ** 2).sum()
     )
 
 
 def test_history_that_misleads_is_overcome() -> None:
-    """Mean ratio of 16 seeds at most 1.2.
+    """Mean ratio of 16 seeds at most 1.3.
 
-    Measured: mean .96, standard deviation .162, so the mean of 16 has .040 and is 5.9 of them
-    below. The twin, which forgets nothing, has no expert that does without history and none to
-    compare it with, has 1.74 and .287, so .072, and is 7.5 of them above.
+    Measured: mean 1.08, standard deviation .162, so the mean of 16 has .040 and is 5.4 of them
+    below. The twin has 1.74 and .288, so .072, and is 6.0 of them above.
     """
-    assert np.mean([after_being_misled(seed, kh.AutoParts()) for seed in SEEDS]) <= 1.2
+    assert np.mean([after_being_misled(seed) for seed in SEEDS]) <= 1.3
 
 
 def test_who_cannot_forget_stays_misled() -> None:
-    kinds = tuple(kind for kind in kh.AutoParts().experts if kind.features == "kept")
-    stubborn = kh.AutoParts(taus=(np.inf,), experts=kinds, kinks=None)
-    assert np.mean([after_being_misled(seed, stubborn) for seed in SEEDS]) > 1.2
+    assert np.mean([after_being_misled(seed, stubborn=True) for seed in SEEDS]) > 1.3
 
 
 def changing(n: int = 600) -> tuple[Floats, Floats, Floats]:

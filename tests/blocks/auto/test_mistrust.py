@@ -15,7 +15,6 @@ from keyhole.streams import ArrayStream
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
 ROWS, ROUNDS = 150, 200
 SEEDS = range(16)
-WITHOUT_MEAN = tuple(kind for kind in kh.AutoParts().experts if kind.features != "nothing")
 
 
 def data(seed: int, d: int = 20) -> tuple[Floats, Floats]:
@@ -64,6 +63,9 @@ def test_what_is_left_then() -> None:
     # All of it happens before a batch, whose first round is not in the sums yet.
     for sums in (kept.G, kept.c, kept.n, kept.yy, kept.scale):
         assert (sums[LONGEST_MEMORY] == sums[1]).all()
+    told = y[: t - 1]
+    assert state.label.reference[0] == pytest.approx(told.mean())
+    assert state.label.square[0] / state.label.reads[0] == pytest.approx(told.var())
     assert (kept.n[1] == before).all()
     assert fresh.any()
     assert not fresh.all()
@@ -74,7 +76,7 @@ def test_what_is_left_then() -> None:
     assert learner._last.A[0, 0] == pytest.approx(LAYER_ROUNDS + 1.0, abs=0.1)  # and that round
     assert state.mixture.noise[2] == 1.0  # that round alone is known of those who predict
     assert state.mixture.losses.max() > state.mixture.recent.max()  # but all count that were lost
-    assert state.label.reads[0] == ROWS + t - 1  # labels stay: they say how large labels are
+    assert state.label.reads[0] == ROWS + t - 1
 
 
 def test_features_that_were_not_read_since_come_first_again() -> None:
@@ -90,14 +92,11 @@ def ready(parts: kh.AutoParts | None = None) -> kh.AutoLearner:
     return learner
 
 
-def lose(learner: kh.AutoLearner, with_history: float, mean: float) -> bool:
+def lose(learner: kh.AutoLearner, with_history: float, mean: float, rounds: float = 8.0) -> bool:
     """Whether it mistrusts its history if these are the losses since it was studied."""
-    state, table = learner._state, learner._settings.experts
-    nothing = [e for e, expert in enumerate(learner._experts) if "mean" in expert.name]
-    state.mixture.losses[:] = 0.0
-    state.trial[:2] = 0.0
-    state.mixture.losses[table.judges[LONGEST_MEMORY]] = with_history
-    state.mixture.losses[nothing] = mean
+    state = learner._state
+    state.mixture.losses[learner._settings.experts.judges[LONGEST_MEMORY]] = with_history
+    state.trial[:] = 0.0, mean, rounds, 5.0, rounds * 9.0
     learner.ask()
     return bool(state.aside[0])
 
@@ -109,15 +108,54 @@ def test_it_must_lose_more_than_the_mean_by_a_factor_and_by_an_amount() -> None:
     sure = SURE * variance
     assert lose(ready(), 1.01 * sure, 0.0)
     assert not lose(ready(), 0.99 * sure, 0.0)
+    assert not lose(ready(), 1e9, 0.0, rounds=7.0)
     much = 10.0 * sure
-    assert not lose(ready(), 0.99 * WORSE * much, much)
-    in_four_rounds = 4.0 * variance * 3.0  # three variances in each round
-    assert lose(ready(), in_four_rounds + 1.01 * SURE * 3.0 * variance, in_four_rounds)
-    assert not lose(ready(), in_four_rounds + 0.99 * SURE * 3.0 * variance, in_four_rounds)
+    assert not lose(ready(), 0.99 * WORSE * much, much, rounds=1e3)
+    assert lose(ready(), 1.01 * WORSE * much, much, rounds=1e3)
+    eight = 8.0 * variance * 3.0  # three variances in each of eight rounds
+    assert lose(ready(), eight + 1.01 * SURE * 3.0 * variance, eight)
+    assert not lose(ready(), eight + 0.99 * SURE * 3.0 * variance, eight)
 
 
-def test_without_an_expert_on_the_mean_nothing_is_found_out() -> None:
-    assert not lose(ready(kh.AutoParts(experts=WITHOUT_MEAN)), 1e9, 0.0)
+def test_the_mean_is_that_of_the_labels_since() -> None:
+    learner, X, y = studied(9, wrong=False)
+    learner.advance(X[:50], y[:50])
+    before, lost, rounds, level, squares = learner._state.trial.tolist()
+    means = [y[:t].mean() for t in range(1, 50)]
+    assert (before, rounds) == (0.0, 50.0)
+    assert lost == pytest.approx(((y[1:50] - means) ** 2).sum())
+    assert level == pytest.approx(y[:50].mean())
+    assert squares == pytest.approx(50.0 * y[:50].var())
+
+
+def in_other_units(seed: int, times: float, *, trusting: bool = False) -> float:
+    """Loss from round 100 on after history whose labels are so many times too large, over that of
+    who studied nothing. Who is trusting never asks whether history misleads.
+    """
+    X, y = data(seed)
+    learner, fresh = (kh.AutoLearner(PROBLEM, seed=seed) for _ in range(2))
+    learner.study(ArrayStream(X[:ROWS], times * y[:ROWS]))
+    if trusting:
+        learner._state.aside[:] = ROWS
+    lost, without = (
+        float(((who.advance(X[ROWS:], y[ROWS:]) - y[ROWS:])[100:] ** 2).sum())
+        for who in (learner, fresh)
+    )
+    return lost / without
+
+
+@pytest.mark.parametrize("times", [100.0, 1e6, 0.01])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_history_in_other_units_costs_a_few_rounds(times: float, seed: int) -> None:
+    """Measured in these 48 games: 1.33 at most, 1.03 in the median, .78 at least. The twin has at
+    least 64 where labels were too large.
+    """
+    assert in_other_units(seed, times) <= 2.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_who_trusts_it_pays_for_long(seed: int) -> None:
+    assert in_other_units(seed, 100.0, trusting=True) > 2.0
 
 
 def test_with_one_memory_all_of_it_is_forgotten() -> None:

@@ -74,12 +74,13 @@ def beyond(kept: Memories, memory: int, features: Indices, peaks: Floats, fit: J
     b = P @ fit.r
     r = np.clip((c[:d] / reads - mean * level) / spread / label, -1.0, 1.0)
     D = np.maximum(1.0 - ((P @ C) * C).sum(axis=0), TINY)
-    rounds = effective_rounds(kept, memory, reads)
+    rounds = np.maximum(effective_rounds(kept, memory, reads), 1e-300)
     missed = (b**2) @ (reads / pairs - 1.0)
-    size, error = np.abs(r - b @ C) / np.sqrt(D), np.sqrt((fit.noise + missed / D) / rounds)
+    size = np.abs(r - b @ C) / np.sqrt(D)
     explained, doubt = lost_without(fit, range(len(V)))
     left = float(np.clip(1.0 - explained + SURE * doubt, 0.0, 1.0))
     with np.errstate(over="ignore"):
+        error = np.sqrt((fit.noise + missed / D) / rounds)
         tail = np.minimum((peaks / spread) ** 4, 1e300) / rounds
         known = (size + SURE * error) ** 2 < left
     told = varies & known & (D > NEW) & (rounds / (1.0 + tail) >= READS) & np.isfinite(label)

@@ -10,6 +10,7 @@ from keyhole.blocks.auto.choose import choose, leader
 from keyhole.blocks.auto.evidence import weigh_reads
 from keyhole.blocks.auto.experts import ON_BEST
 from keyhole.blocks.auto.layer import Layer, correct, foresee
+from keyhole.blocks.auto.mistrust import note_labels
 from keyhole.blocks.auto.mixture import HIGH, LOW, step_rows
 from keyhole.blocks.auto.mixture import learn as charge
 from keyhole.blocks.auto.mixture import predict as mix
@@ -173,6 +174,7 @@ def learn_rows(
         step_rows(mixture, guesses, y, predictions)
     if len(last.b) > 0:
         correct(last, s.fade, before, pasts, y, predictions)
+    note_labels(state.trial, y)
 
 
 @kernel

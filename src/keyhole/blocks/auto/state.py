@@ -159,9 +159,10 @@ class Space(NamedTuple):
 class State(NamedTuple):
     """What AutoLearner has learnt. Sums; extremes: `peaks`, the largest centred value of each
     feature, and the range of the labels in the mixture. `studied`: how many rows of history.
-    `trial`: what was lost with it and by the mean of the labels, and in how many rounds, when it
-    was studied; `aside`: how many rows of it were set aside because they misled, and how many
-    labels there were by then, those of history included, see `mistrust.py`.
+    `trial`: what the memory with it had lost when it was studied, what the mean of the labels since
+    has lost, their number, mean and sum of squares about it; `aside`: how many rows of it were set
+    aside because they misled, and how many labels there were by then, those of history included,
+    see `mistrust.py`.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time, see `explore.py`.
@@ -179,7 +180,7 @@ class State(NamedTuple):
     mixture: Mixture
     net: Net
     studied: Indices
-    trial: Annotated[Floats, AT_LEAST_0]
+    trial: Annotated[Floats, Holds(least=(0.0, 0.0, 0.0, -math.inf, 0.0))]
     aside: Annotated[Indices, Holds(shape=(2,))]
     lead: Annotated[Indices, Holds(shape=(2,))]
     played: Indices
@@ -255,7 +256,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
         np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1, 1)
     )
     evidence = np.zeros((d if s.seats < d else 0, 2))
-    trusted = studied, np.zeros(3), aside
+    trusted = studied, np.zeros(5), aside
     return State(*learnt, *trusted, lead, played, walk, evidence, np.zeros(1), purse, space)
 
 

@@ -154,6 +154,17 @@ def copy_memory(kept: Memories, i: int, m: int) -> None:
     kept.yy[i], kept.scale[i] = kept.yy[m], kept.scale[m]
 
 
+@inner
+def shift_labels(kept: Memories, i: int, more: float) -> None:
+    """Let memory i be of the same rounds with labels larger by `more`: their centre moved."""
+    G, c, last, rest = kept.G, kept.c, len(kept.who), kept.rest
+    kept.yy[i] = max(kept.yy[i] + more * (2.0 * c[i, last] + more * kept.n[i, last]), 0.0)
+    for p in range(last + 1):
+        c[i, p] += more * G[i, p, last]
+    for j in range(rest.shape[1]):
+        rest[i, j, PRODUCT] += more * rest[i, j, LEVEL]
+
+
 @kernel
 def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: float) -> None:
     """Let memory i keep a share of all it has, and add one round that read everything.

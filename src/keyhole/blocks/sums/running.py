@@ -86,9 +86,16 @@ def add(seen: Running, j: int, value: float) -> None:
 
 
 @inner
-def forget(seen: Running, j: int) -> None:
+def forget_one(seen: Running, j: int) -> None:
     """As if no value of quantity j had arrived."""
     seen.reference[j] = seen.reads[j] = seen.total[j] = seen.square[j] = 0.0
+
+
+@inner
+def restate(seen: Running, j: int, mean: float, variance: float) -> None:
+    """As if all values of quantity j that arrived had had this mean and this variance."""
+    seen.reference[j], seen.total[j] = mean, 0.0
+    seen.square[j] = variance * seen.reads[j]
 
 
 @kernel
