@@ -66,11 +66,11 @@ def renew(target: Path, tables: Mapping[str, str]) -> None:
     """Put tables between their markers in a file, new ones at its end."""
     text = target.read_text() if target.exists() else ""
     for name, table in tables.items():
-        begin, end = f"<!-- begin table {name} -->\n", "\n<!-- end -->\n"
+        begin, end = f"<!-- begin table {name} -->\n", "<!-- end -->\n"
         before, marker, rest = text.partition(begin)
         after = rest.partition(end)[2]
         gap = "\n" if before and not marker else ""
-        text = f"{before}{gap}{begin}{table}{end}{after}"
+        text = f"{before}{gap}{begin}{table}\n{end}{after}"
     target.write_text(text)
 
 
