@@ -101,6 +101,7 @@ def build(folder: Path, command: Sequence[str] | None = None, platform: str | No
     """
     command = compiler() if command is None else list(command)
     platform = sys.platform if platform is None else platform
+    folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
         sources = sorted(SOURCES.glob("*.c"))
         position = [] if platform == "win32" else ["-fPIC"]
