@@ -9,10 +9,9 @@ KH_STRUCT(kh_odds, KH_ODDS)
 /* experts.c */
 KH_API void kh_probabilities(floats *L, floats *eta, floats *p);
 KH_API void kh_draw_experts(u64 seed, i64 round, floats *p, ints *j);
-/* S has the size of the budget; how many different ones j has. Room: 2 len(j) + 4 budget + 3 (d + 4). */
+/* S has the size of the budget; how many different ones are in j. Room: len(j) and that of few_outside. */
 KH_API i64 kh_draw_shared(u64 seed, i64 round, i64 d, ints *j, i64 budget, ints *S, kh_room *room);
-/* Room: as many as p has columns. */
-KH_API void kh_shared_weights(floats *p, ints *place, f64 f0, f64 f, floats *weight, kh_room *room);
+KH_API void kh_shared_weights(floats *p, ints *place, f64 f0, f64 f, floats *weight);
 KH_API void kh_feed(ints *S, floats *p, floats *weight, floats *losses, floats *L, floats *squares, floats *largest);
 
 /* odds.c */
