@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.keyed import Seed, categorical, complement, few_outside, uniform
+from keyhole.blocks.draw.keyed import Seed, categorical, few_outside, uniform
 from keyhole.blocks.draw.sorting import merge
 from keyhole.blocks.jit.decorators import inner, kernel, succeeds
 from keyhole.core.functions import c_function
