@@ -62,6 +62,15 @@ KH_API i64 kh_pack(kh_market *shop, bools *paid, i64 left, ints *bin_of, bools *
     return many;
 }
 
+KH_API void kh_take_turn(i64 j, i64 explores, kh_market *shop, bools *paid, ints *bin_of, bools *filled, bools *after)
+{
+    memcpy(after->at, paid->at, (size_t)paid->n * sizeof(bool));
+    kh_pay(j, shop, after);
+    if (!explores) return;
+    const bool *bin = ROW(*filled, AT(*bin_of, j));
+    for (i64 i = 0; i < after->n; i++) after->at[i] = after->at[i] || bin[i];
+}
+
 /* Whether paying for f pays for e too. */
 static bool paid_by(i64 e, i64 f, kh_market *shop, bools *paid)
 {
@@ -75,11 +84,11 @@ static bool paid_by(i64 e, i64 f, kh_market *shop, bools *paid)
 }
 
 /* With which probability a run gets to see e. */
-static f64 seen(i64 e, floats *p, kh_market *shop, bools *paid, ints *bin_of, bools *filled, i64 bins, f64 explores)
+static f64 seen(i64 e, floats *p, kh_market *shop, bools *paid, ints *bin_of, bools *filled, f64 explores)
 {
     if (kh_missing(e, shop, paid) == 0) return 1.0;
     f64 by_bin = 0.0, by_itself = 0.0;
-    for (i64 b = 0; b < bins; b++) {
+    for (i64 b = 0; b < filled->n; b++) {
         if (extra(e, shop, paid, ROW(*filled, b)) != 0) continue;
         for (i64 f = 0; f < p->n; f++)
             if (bin_of->at[f] == b) by_bin += p->at[f];
@@ -90,12 +99,12 @@ static f64 seen(i64 e, floats *p, kh_market *shop, bools *paid, ints *bin_of, bo
 }
 
 KH_API void kh_weigh_turn(floats *p, kh_market *shop, bools *before, bools *after, ints *bin_of, bools *filled,
-                          i64 bins, f64 explores, floats *out)
+                          f64 explores, floats *out)
 {
     for (i64 e = 0; e < p->n; e++) {
         AT(*out, e) = 0.0;
         if (AT(*bin_of, e) < 0 || kh_missing(e, shop, after) != 0) continue;
-        f64 q = seen(e, p, shop, before, bin_of, filled, bins, explores);
+        f64 q = seen(e, p, shop, before, bin_of, filled, explores);
         out->at[e] = q > 0.0 ? 1.0 / q : 0.0;
     }
 }
@@ -126,12 +135,11 @@ KH_API i64 kh_draw_in_turn(u64 seed, i64 round, floats *p, kh_market *shop, f64 
             continue;
         }
         f64 hazard = share / ((f64)n - share * (f64)i);
-        i64 bins = kh_pack(shop, &paid, left, &some, filled, room);
+        bools packed = *filled;
+        packed.n = kh_pack(shop, &paid, left, &some, filled, room);
         done = kh_uniform(seed, round, 2 * i + 1, 0) < hazard;
-        memcpy(after.at, paid.at, (size_t)items * sizeof(bool));
-        kh_pay(played, shop, &after);
-        for (i64 a = 0; done && a < items; a++) after.at[a] = after.at[a] || AT2(*filled, some.at[played], a);
-        kh_weigh_turn(&chances, shop, &paid, &after, &some, filled, bins, hazard, &weights);
+        kh_take_turn(played, done, shop, &paid, &some, &packed, &after);
+        kh_weigh_turn(&chances, shop, &paid, &after, &some, &packed, hazard, &weights);
         memcpy(paid.at, after.at, (size_t)items * sizeof(bool));
     }
     kh_any_order(seed, round, 2 * n, &some, room);
