@@ -36,11 +36,12 @@ VIEWS: Mapping[str, str] = {  # dtype: what C calls a view of such an array
     "uint64": "words",
     "float32": "singles",
 }
-NUMBERS: Mapping[type, tuple[str, str]] = {  # what C calls it, how it is packed
+NUMBERS: Mapping[Any, tuple[str, str]] = {  # what C calls it, how it is packed
     int: ("i64", "q"),
     bool: ("i64", "q"),
     float: ("f64", "d"),
     np.uint64: ("u64", "Q"),
+    int | np.uint64: ("u64", "Q"),  # a seed
 }
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:([+-]\d+))?$")
 _IN_C_ORDER, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400  # bits of numpy's flags
