@@ -16,7 +16,7 @@ whether it was renewed a thousand times or built from a file.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -40,11 +40,11 @@ class Odds(NamedTuple):
     and `low`, the least L, are what they were built with, NaN before that.
     """
 
-    p: Floats
-    sums: Floats
-    rate: Floats
-    shift: Floats
-    low: Floats
+    p: Annotated[Floats, "slots outright"]
+    sums: Annotated[Floats, "slots nodes"]
+    rate: Annotated[Floats, "slots"]
+    shift: Annotated[Floats, "slots"]
+    low: Annotated[Floats, "slots"]
 
 
 def odds(n: int, d: int) -> Odds:
