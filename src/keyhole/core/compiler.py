@@ -64,12 +64,12 @@ def flags() -> tuple[str, ...]:
     return CHECKED if sanitized() else FLAGS
 
 
-def name() -> str:
+def name(platform: str = sys.platform) -> str:
     """The file name of the library that these sources and flags make."""
     seen = hashlib.sha256(" ".join(flags()).encode())
     for source in sorted(SOURCES.iterdir()):
         seen.update(source.name.encode() + b"\0" + source.read_bytes())
-    return f"keyhole-{seen.hexdigest()[:16]}{suffix()}"
+    return f"keyhole-{seen.hexdigest()[:16]}{suffix(platform)}"
 
 
 def compiler() -> list[str]:
@@ -94,24 +94,27 @@ def _answers(command: list[str]) -> bool:
     return done.returncode == 0
 
 
-def build(folder: Path, command: Sequence[str] | None = None, file: str | None = None) -> Path:
-    """Compile everything into a library in the folder; the library.
+def build(folder: Path, command: Sequence[str] | None = None, platform: str | None = None) -> Path:
+    """Compile everything into a library in the folder, for this platform or another; the library.
 
     It appears there whole or not at all, so that several processes may do this at once.
     """
     command = compiler() if command is None else list(command)
+    platform = sys.platform if platform is None else platform
     with tempfile.TemporaryDirectory(dir=folder, prefix="building-") as room:
         sources = sorted(SOURCES.glob("*.c"))
+        position = [] if platform == "win32" else ["-fPIC"]
         objects = [Path(room) / f"{source.stem}.o" for source in sources]
 
         def compile_one(source: Path, into: Path) -> None:
-            _run([*command, *flags(), "-fPIC", "-c", str(source), "-o", str(into)])
+            _run([*command, *flags(), *position, "-c", str(source), "-o", str(into)])
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(compile_one, sources, objects))
-        library = Path(room) / (file or name())
+        library = Path(room) / name(platform)
         linked = [flag for flag in flags() if flag.startswith("-fsanitize")]
-        _run([*command, *linked, "-shared", *map(str, objects), "-lm", "-o", str(library)])
+        mathematics = [] if platform == "win32" else ["-lm"]
+        _run([*command, *linked, "-shared", *map(str, objects), *mathematics, "-o", str(library)])
         return library.replace(folder / library.name)
 
 

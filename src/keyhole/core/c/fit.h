@@ -56,14 +56,15 @@ KH_API i64 kh_best_buy(floats *score, kh_market *shop, ints *out, kh_room *room)
     F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(f64, noise) F(floats, counts)
 KH_STRUCT(kh_selection, KH_SELECTION)
 /* Where it writes (forward.Room). L: at least most + 3 x seats; ready: seats. */
-#define KH_SELECTING(F) F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
+#define KH_SELECTING(F) \
+    F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
 KH_STRUCT(kh_selecting, KH_SELECTING)
 KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
                            i64 *size, f64 *noise);
-/* Room: d + the most features that one item serves (d at most). */
+/* Room: 2 d. */
 KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
-                                  kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size, f64 *noise,
-                                  i64 *money_left, i64 *was_short, kh_room *room);
+                                  kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size,
+                                  f64 *noise, i64 *money_left, i64 *was_short, kh_room *room);
 
 /* Random optimism; see blocks/fit/optimism.py. */
 #define KH_PURPOSE (1 << 20)
@@ -73,7 +74,8 @@ KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, float
                              floats *score);
 
 /* set_function.sweep. Room: (n + 2) m for gains of shape n x m. */
-KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains, kh_room *room);
+KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains,
+                     kh_room *room);
 /* roots.inverse_root. Room: v v + v. */
 KH_API bool kh_inverse_root(floats *A, floats *ridge, floats *b, floats *root, floats *along, kh_room *room);
 
