@@ -149,7 +149,7 @@ KH_API void kh_few_outside(u64 seed, i64 round, i64 purpose, i64 d, ints *suppor
     room->used = mark;
 }
 
-bool kh_read(floats *row, ints *features, floats *values, shorts *bought)
+KH_API bool kh_read(floats *row, ints *features, floats *values, shorts *bought)
 {
     i64 many = features->n;
     for (i64 a = 0; a < many; a++) {

@@ -9,6 +9,7 @@ KH_STRUCT(kh_running, KH_RUNNING)
 KH_API void kh_add_value(kh_running *seen, i64 j, f64 value);               /* running.add */
 KH_API f64 kh_spread(kh_running *seen, i64 j);                              /* running.spread */
 KH_API f64 kh_centre(kh_running *seen, i64 j);                              /* running.centre */
+KH_API void kh_centres(kh_running *seen, floats *out);                      /* of all quantities */
 void kh_forget_one(kh_running *seen, i64 j);                                /* running.forget_one */
 void kh_restate(kh_running *seen, i64 j, f64 mean, f64 variance);           /* running.restate */
 
