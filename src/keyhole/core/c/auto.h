@@ -40,7 +40,8 @@ KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, 
 KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floats *y, floats *predictions,
                        kh_room *room);
 
-#define KH_EXPERT_TABLE(F) F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
+#define KH_EXPERT_TABLE(F) \
+    F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
 KH_STRUCT(kh_expert_table, KH_EXPERT_TABLE)
 #define KH_SETTINGS(F) \
     F(i64, d) F(i64, k) F(i64, width) F(i64, pool) F(i64, slots) F(i64, net) F(floats, thresholds) \
@@ -69,13 +70,13 @@ KH_STRUCT(kh_auto, KH_AUTO)
     F(floats, values) F(floats, labels) F(ints, rows) F(ints, slots) F(floats, p) F(floats, weight)
 KH_STRUCT(kh_batch, KH_BATCH)
 
-/* mistrust.c */
+/* auto_mistrust.c */
 bool kh_trusts_history(kh_state *state);
 void kh_begin_trial(kh_settings *s, kh_state *state);
 void kh_note_labels(kh_state *state, floats *y);
 void kh_set_aside_if_misled(kh_auto *a);
 
-/* selecting.c: what memories find significant, and marks. */
+/* auto_selecting.c: what memories find significant, and marks. */
 i64 kh_leader(kh_settings *s, kh_state *state);
 i64 kh_note_leader(kh_settings *s, kh_state *state);
 void kh_rank_memories(kh_settings *s, kh_state *state, ints *order, kh_room *room); /* the leader first */
@@ -87,7 +88,7 @@ void kh_clear_marks(kh_space *space);
 void kh_clear_all_marks(kh_space *space);
 bool kh_mark(kh_space *space, i64 j, i64 why);
 
-/* batch.c: how a batch begins whose features are marked. */
+/* auto_batch.c: how a batch begins whose features are marked. */
 i64 kh_place_of(ints *S, i64 j); /* where j stands in S, ascending, or would */
 void kh_begin_batch(kh_state *state, kh_batch *batch);
 void kh_leave_net(kh_batch *batch);
@@ -95,21 +96,37 @@ void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i
 void kh_typical_sizes(kh_memories *kept, ints *S, floats *sizes);
 void kh_lay_out(kh_batch *batch, i64 width); /* the views of so many features, in room for more */
 
-/* explore.c */
+/* auto_explore.c */
 void kh_explore(kh_auto *a, i64 number, i64 lead, kh_room *room);
 void kh_judge_all(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score, kh_room *room);
 void kh_judge_candidates(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score);
 i64 kh_draw_candidates(kh_auto *a, i64 number);
 i64 kh_unread_at(kh_auto *a, i64 i);
 
+/* auto_shop.c: one purchase, what it is made with and for which batch, and what is in the basket. */
+typedef struct {
+    kh_auto *a;
+    kh_till *till;
+    kh_market *shop;
+    kh_basket held;
+    i64 number, limit;
+    kh_room *room;
+} kh_purchase;
+/* What memory m would keep for this money; what is left of it, and whether there was too little. */
+i64 kh_select_for(kh_purchase *p, i64 m, i64 money, f64 rate, bool *was_short);
+f64 kh_gain_for(kh_purchase *p, i64 m, i64 money, f64 rate); /* what those promise together */
+i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn);    /* marks what is read; how many that is */
+#define KH_MORE 1.01 /* times the gain: choosing by gain alone is then better than by gain and price */
+static inline i64 kh_floor(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
 void kh_weigh_reads(kh_auto *a, kh_batch *batch, ints *features, floats *values, kh_room *room);
 
-/* choose.c, buy.c: a batch of `size` rounds, which begins after `round`, in room for the widest. */
+/* auto_choose.c, auto_buy.c: a batch of `size` rounds, which begins after `round`, in room for the widest. */
 KH_API void kh_choose(kh_auto *a, kh_batch *batch, i64 number, kh_room *room);
 KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
 
-/* rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
-void kh_learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+/* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
+void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
                    floats *pasts, kh_room *room);
 
 #endif

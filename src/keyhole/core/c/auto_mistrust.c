@@ -57,7 +57,8 @@ static void keep_some(kh_layer *last, f64 rounds)
 static bool known_no_more(kh_memories *kept, i64 j)
 {
     i64 a = AT(kept->seat, j);
-    return (a >= 0 ? AT2(kept->n, KH_LONGEST_MEMORY, a) : AT3(kept->rest, KH_LONGEST_MEMORY, j, KH_COUNT)) == 0.0;
+    f64 reads = a >= 0 ? AT2(kept->n, KH_LONGEST_MEMORY, a) : AT3(kept->rest, KH_LONGEST_MEMORY, j, KH_COUNT);
+    return reads == 0.0;
 }
 
 void kh_set_aside_if_misled(kh_auto *auto_)

@@ -1,9 +1,8 @@
-/* How AutoLearner fills a batch where features have prices: what is kept, what is explored. */
+/* What AutoLearner buys where features have prices: what is kept, what is explored. */
 #include "auto.h"
 
 enum { ASIDE = 8, COSTS = 80 }; /* these numbers stand in buy.py too */
 enum { SELDOM = 4, BEGINNING = 64, LATER = 64, HALF = 2 };
-#define MORE 1.01
 #define DISPLACE 0.5
 #define BOLD 1.0
 #define FIRST_RATE 1e-3
@@ -12,45 +11,28 @@ enum { SELDOM = 4, BEGINNING = 64, LATER = 64, HALF = 2 };
 #define OPTIMISM 0.7
 enum { DEAR = KH_PURPOSE + 1 };
 
-/* One purchase: what is bought with, for which batch, and what is in the basket. */
-typedef struct {
-    kh_auto *a;
-    kh_till *till;
-    kh_market *shop;
-    kh_basket held;
-    i64 number, limit;
-    kh_room *room;
-} purchase;
-
-static i64 floor_of(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-static i64 limit_of(kh_till *till, kh_state *state, i64 round, i64 size)
-{
-    if (till->horizon <= 0) return till->shop.limit;
-    i64 rounds = round < till->complete ? size : i_max(till->horizon - round, size);
-    return i_min(till->shop.limit, floor_of(state->purse.at[0], rounds));
-}
-
 /* What memory m would keep; the money that is left, and whether there was too little of it. */
-static i64 select_for(purchase *p, i64 m, i64 money, f64 rate, bool *was_short)
+i64 kh_select_for(kh_purchase *p, i64 m, i64 money, f64 rate, bool *was_short)
 {
     kh_space *space = &p->a->state.space;
     kh_selecting into = kh_writing(space, m);
     i64 left = 0, too_little = 0;
     kh_empty_basket(p->shop, &p->held);
-    kh_select_priced_into(&p->a->state.kept, m, AT(p->a->settings.thresholds, m), &into, p->shop, &p->held, money,
-                          rate, &AT(space->picked, m), &AT(space->noise, m), &left, &too_little, p->room);
-    kh_name_chosen(&p->a->state, m);
+    kh_state *state = &p->a->state;
+    f64 threshold = AT(p->a->settings.thresholds, m);
+    kh_select_priced_into(&state->kept, m, threshold, &into, p->shop, &p->held, money, rate,
+                          &AT(space->picked, m), &AT(space->noise, m), &left, &too_little, p->room);
+    kh_name_chosen(state, m);
     if (was_short) *was_short = too_little;
     return left;
 }
 
 /* What the features that memory m would keep promise together. */
-static f64 gain_for(purchase *p, i64 m, i64 money, f64 rate)
+f64 kh_gain_for(kh_purchase *p, i64 m, i64 money, f64 rate)
 {
     kh_space *space = &p->a->state.space;
     f64 gain = 0.0;
-    select_for(p, m, money, rate, NULL);
+    kh_select_for(p, m, money, rate, NULL);
     for (i64 rank = 0; rank < space->picked.at[m]; rank++) gain += AT2(space->gains, m, rank);
     return gain;
 }
@@ -67,18 +49,18 @@ static bool explores(i64 number, i64 lead)
 /* The money that explores, unless that is too dear: enough for a feature, if half the limit is. */
 static i64 usual_share(kh_till *till, i64 limit)
 {
-    i64 share = floor_of(limit, ASIDE);
-    return share < till->cheapest && till->cheapest <= floor_of(limit, HALF) ? till->cheapest : share;
+    i64 share = kh_floor(limit, ASIDE);
+    return share < till->cheapest && till->cheapest <= kh_floor(limit, HALF) ? till->cheapest : share;
 }
 
 /* Where money is dear: how much of it explores, and the rate at which the leader keeps more. */
-static i64 plan(purchase *p, i64 lead, i64 aside, f64 *chosen_rate)
+static i64 plan(kh_purchase *p, i64 lead, i64 aside, f64 *chosen_rate)
 {
-    f64 rate = p->a->state.rate.at[0], whole = gain_for(p, lead, p->limit, rate);
-    f64 other = rate > 0.0 ? gain_for(p, lead, p->limit, 0.0) : whole;
-    if (other > MORE * whole) rate = 0.0, whole = other;
-    f64 lost = whole - gain_for(p, lead, p->limit - aside, rate);
-    if (lost * COSTS > whole) aside = explores(p->number, lead) ? floor_of(p->limit, HALF) : 0;
+    f64 rate = p->a->state.rate.at[0], whole = kh_gain_for(p, lead, p->limit, rate);
+    f64 other = rate > 0.0 ? kh_gain_for(p, lead, p->limit, 0.0) : whole;
+    if (other > KH_MORE * whole) rate = 0.0, whole = other;
+    f64 lost = whole - kh_gain_for(p, lead, p->limit - aside, rate);
+    if (lost * COSTS > whole) aside = explores(p->number, lead) ? kh_floor(p->limit, HALF) : 0;
     *chosen_rate = rate;
     return aside;
 }
@@ -93,7 +75,7 @@ static void adapt(kh_state *state, f64 noise, i64 limit, i64 money, i64 unspent,
 }
 
 /* What each feature promises; -1 for those that are not looked at, where they are too many. */
-static void sample(purchase *p, i64 m, f64 optimism, floats *score)
+static void sample(kh_purchase *p, i64 m, f64 optimism, floats *score)
 {
     kh_settings *s = &p->a->settings;
     kh_space *space = &p->a->state.space;
@@ -112,7 +94,7 @@ static void sample(purchase *p, i64 m, f64 optimism, floats *score)
 }
 
 /* Now and then a feature that exploring cannot pay for comes first, the most promising one. */
-static i64 displace(purchase *p, i64 aside)
+static i64 displace(kh_purchase *p, i64 aside)
 {
     kh_settings *s = &p->a->settings;
     i64 mark = p->room->used, first = -1;
@@ -132,7 +114,7 @@ static i64 displace(purchase *p, i64 aside)
 
 /* Marks what is kept; the money that is left for exploring. By rank, at the same rank the memory that
    did best of late first. */
-static i64 keep(purchase *p, bool quiet, bool learn)
+static i64 keep(kh_purchase *p, bool quiet, bool learn)
 {
     kh_state *state = &p->a->state;
     kh_space *space = &state->space;
@@ -142,16 +124,17 @@ static i64 keep(purchase *p, bool quiet, bool learn)
     bool fixed = p->till->rate > 0.0, was_short = false;
     i64 lead = order.at[0], usual = usual_share(p->till, limit), aside = fixed || quiet ? 0 : usual;
     f64 rate = fixed ? p->till->rate : state->rate.at[0];
-    i64 unspent = select_for(p, lead, limit - aside, rate, &was_short);
+    i64 unspent = kh_select_for(p, lead, limit - aside, rate, &was_short);
     bool dear = rate > FIRST_RATE * AT(space->noise, lead) / (f64)i_max(limit, 1);
     if ((was_short || dear) && !fixed) {
         aside = plan(p, lead, usual, &rate);
         if (quiet) aside = 0;
-        unspent = select_for(p, lead, limit - aside, rate, &was_short);
+        unspent = kh_select_for(p, lead, limit - aside, rate, &was_short);
     }
     i64 money = limit - aside;
-    if (learn && !fixed && aside <= usual) adapt(state, space->noise.at[lead], limit, money, unspent, was_short);
-    for (i64 q = 1; q < memories; q++) select_for(p, order.at[q], money, rate, NULL);
+    if (learn && !fixed && aside <= usual)
+        adapt(state, space->noise.at[lead], limit, money, unspent, was_short);
+    for (i64 q = 1; q < memories; q++) kh_select_for(p, order.at[q], money, rate, NULL);
     kh_clear_all_marks(space);
     kh_empty_basket(p->shop, &p->held);
     if (!fixed && !quiet) spent = displace(p, aside);
@@ -168,7 +151,7 @@ static i64 keep(purchase *p, bool quiet, bool learn)
 }
 
 /* All that is left goes to what promises most beyond its price, what was never read first. */
-static void explore(purchase *p, i64 m, i64 left)
+static void explore(kh_purchase *p, i64 m, i64 left)
 {
     kh_space *space = &p->a->state.space;
     i64 mark = p->room->used, d = p->a->settings.d;
@@ -184,7 +167,8 @@ static void explore(purchase *p, i64 m, i64 left)
             if (!(scores.at[j] > best)) continue; /* a price only takes from it, and few get past here */
             i64 more = AT(p->held.more, j);
             f64 score = scores.at[j] - rate * (f64)more;
-            if (score > best && 0 < more && more <= left && space->why.at[j] == KH_UNREAD) v = j, best = score;
+            bool can = 0 < more && more <= left && space->why.at[j] == KH_UNREAD;
+            if (can && score > best) v = j, best = score;
         }
         if (v < 0) break;
         space->why.at[v] = KH_EXPLORED;
@@ -194,7 +178,7 @@ static void explore(purchase *p, i64 m, i64 left)
 }
 
 /* What is spent on an unpaid item and those of its members that might be worth their own price. */
-static i64 explore_panel(purchase *p, floats *score, i64 i, i64 left)
+static i64 explore_panel(kh_purchase *p, floats *score, i64 i, i64 left)
 {
     kh_market *shop = p->shop;
     i64 fee = shop->units.at[i], spent = 0;
@@ -214,7 +198,7 @@ static i64 explore_panel(purchase *p, floats *score, i64 i, i64 left)
 }
 
 /* What might gain more than it costs; of an item that several need, what all of them might. */
-static void explore_if_worth(purchase *p, i64 left)
+static void explore_if_worth(kh_purchase *p, i64 left)
 {
     kh_space *space = &p->a->state.space;
     kh_market *shop = p->shop;
@@ -239,7 +223,7 @@ static void explore_if_worth(purchase *p, i64 left)
 }
 
 /* Marks what is read and why; how many features that is: whatever is paid for is read. */
-static i64 go_shopping(purchase *p, i64 lead, bool learn)
+i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn)
 {
     kh_space *space = &p->a->state.space;
     i64 mark = p->room->used, many = 0;
@@ -255,95 +239,4 @@ static i64 go_shopping(purchase *p, i64 lead, bool learn)
     }
     p->room->used = mark;
     return many;
-}
-
-static void list_marked(kh_space *space, ints *S)
-{
-    for (i64 j = 0, a = 0; j < space->why.n && a < S->n; j++)
-        if (space->why.at[j] != KH_UNREAD) S->at[a++] = j;
-}
-
-/* Past what came up to be read for the first time: the last that was bought, or known before. */
-static void walk_on(kh_auto *a)
-{
-    i64 far = 1;
-    for (i64 i = 0; i < a->settings.width; i++) {
-        i64 j = kh_unread_at(a, i);
-        if (j < 0 || AT(a->state.space.why, j) != KH_UNREAD) far = i + 1;
-    }
-    a->state.walk.at[0] = (a->state.walk.at[0] + far) % a->settings.d;
-}
-
-/* Begin a batch without a net whose features S are marked. */
-static void fill(kh_auto *a, kh_batch *batch, i64 lead, kh_room *room)
-{
-    kh_begin_batch(&a->state, batch);
-    kh_leave_net(batch);
-    kh_start_runs(&a->settings, &a->state, batch, lead, a->settings.pool, room);
-}
-
-KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room)
-{
-    kh_set_aside_if_misled(a);
-    i64 lead = kh_note_leader(&a->settings, &a->state), limit = limit_of(&a->till, &a->state, round, size);
-    purchase p = {.a = a, .till = &a->till, .shop = &a->till.shop, .number = number, .limit = limit, .room = room};
-    i64 many = i_min(go_shopping(&p, lead, true), a->settings.width); /* more would cost more */
-    kh_lay_out(batch, many);
-    list_marked(&a->state.space, &batch->S);
-    if (a->settings.seats < a->settings.d) walk_on(a);
-    kh_seat(&a->state, &batch->S, room);
-    fill(a, batch, lead, room);
-    kh_begin_layer(&a->last, kh_spread(&a->state.label, 0), room);
-    return many;
-}
-
-KH_API i64 kh_buy_once(kh_auto *a, kh_till *till, i64 number, ints *S, kh_room *room)
-{
-    purchase p = {.a = a, .till = till, .shop = &till->shop, .number = number, .limit = till->shop.limit, .room = room};
-    i64 many = go_shopping(&p, kh_leader(&a->settings, &a->state), false);
-    list_marked(&a->state.space, S);
-    return many;
-}
-
-KH_API i64 kh_affordable(kh_auto *a, ints *S, kh_room *room)
-{
-    i64 mark = room->used, lead = kh_leader(&a->settings, &a->state), limit = a->till.shop.limit;
-    purchase p = {.a = a, .till = &a->till, .shop = &a->till.shop, .limit = limit, .room = room};
-    f64 rate = a->till.rate > 0.0 ? a->till.rate : a->state.rate.at[0];
-    p.held = kh_take_basket(p.shop, room);
-    if (a->till.rate == 0.0) {
-        f64 whole = gain_for(&p, lead, limit, rate);
-        if (gain_for(&p, lead, limit, 0.0) > MORE * whole) rate = 0.0;
-    }
-    select_for(&p, lead, limit, rate, NULL);
-    i64 many = AT(a->state.space.picked, lead);
-    for (i64 i = 0; i < many; i++) AT(*S, i) = AT2(a->state.space.chosen, lead, i);
-    room->used = mark;
-    return many;
-}
-
-KH_API void kh_reopen_bought(kh_auto *a, kh_batch *batch, ints *S, kh_room *room)
-{
-    i64 mark = room->used, d = a->settings.d;
-    kh_space *space = &a->state.space;
-    ints none = take_ints(room, d + 1), nothing = {none.at, 0, 1, 1}, ends = {none.at, 1, 1, 1};
-    bools barred = {TAKE(room, bool, d), d, 1, 1};
-    for (i64 j = 0; j < d; j++) none.at[j] = 0, barred.at[j] = true;
-    none.at[d] = 0;
-    for (i64 i = 0; i < S->n; i++) AT(barred, S->at[i]) = false;
-    kh_market only = {nothing, none, nothing, ends, nothing, barred, 0}; /* all of S, for nothing */
-    purchase p = {.a = a, .till = &a->till, .shop = &only, .room = room};
-    p.held = kh_take_basket(&only, room);
-    kh_clear_all_marks(space);
-    for (i64 i = 0; i < S->n; i++) {
-        AT(batch->S, i) = S->at[i];
-        space->why.at[S->at[i]] = KH_EXPLORED;
-    }
-    for (i64 m = 0; m < a->state.kept.tau.n; m++) {
-        select_for(&p, m, 0, 0.0, NULL);
-        for (i64 rank = 0; rank < space->picked.at[m]; rank++)
-            AT(space->why, AT2(space->chosen, m, rank)) = KH_KEPT;
-    }
-    fill(a, batch, kh_leader(&a->settings, &a->state), room);
-    room->used = mark;
 }

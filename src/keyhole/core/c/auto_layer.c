@@ -36,8 +36,7 @@ KH_API void kh_begin_layer(kh_layer *last, f64 variance, kh_room *room)
     floats ridge = take_floats(room, places);
     for (i64 i = 0; i < places; i++) ridge.at[i] = variance;
     ridge.at[CONSTANT] = 1.0;
-    bool known = variance > 0.0 && kh_inverse_root(&last->A, &ridge, &last->b, &last->root, &last->along, room);
-    if (!known) {
+    if (!(variance > 0.0 && kh_inverse_root(&last->A, &ridge, &last->b, &last->root, &last->along, room))) {
         for (i64 i = 0; i < places * places; i++) last->root.at[i] = 0.0;
         for (i64 i = 0; i < places; i++) last->along.at[i] = 0.0;
     }
@@ -80,8 +79,9 @@ KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, 
     i64 mark = room->used, places = last->b.n;
     f64 *x = TAKE(room, f64, places), *z = TAKE(room, f64, places);
     floats guesses = take_floats(room, last->judge.losses.n);
-    KH_CHECK(!looks_back(last) || past->n == KH_PASTS);
-    guess(last, prediction, centre, past->at, x, z, &guesses);
+    floats nothing = take_floats(room, KH_PASTS);
+    for (i64 i = 0; i < KH_PASTS; i++) nothing.at[i] = NAN;
+    guess(last, prediction, centre, past->n == KH_PASTS ? past->at : nothing.at, x, z, &guesses);
     f64 found = kh_mix(&last->judge, &guesses);
     room->used = mark;
     return found;
@@ -106,8 +106,8 @@ KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floa
     i64 mark = room->used, places = last->b.n, n = y->n, wide = last->judge.losses.n, first = 0;
     f64 *x = TAKE(room, f64, places), *z = TAKE(room, f64, places);
     floats now = take_floats(room, KH_PASTS), guesses = {TAKE(room, f64, n * wide), n, wide, 1};
-    bool back = looks_back(last), told = pasts->n > 0;
-    KH_CHECK(predictions->n == n && (!told || (pasts->n == n && pasts->m == KH_PASTS)));
+    bool back = looks_back(last), told = pasts->n == n && pasts->m == KH_PASTS;
+    KH_CHECK(predictions->n == n);
     if (isnan(centre) && n > 0) {
         floats all = floats_at(guesses, 0);
         for (i64 e = 0; e < wide; e++) all.at[e] = y->at[0];
@@ -127,7 +127,8 @@ KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floa
         kh_remember_label(&last->errors, missed);
     }
     guesses = (floats){guesses.at + first * wide, n - first, wide, 1};
-    floats labels = some_floats(y->at + first, n - first), out = some_floats(predictions->at + first, n - first);
+    floats labels = some_floats(y->at + first, n - first);
+    floats out = some_floats(predictions->at + first, n - first);
     kh_mix_rows(&last->judge, &guesses, &labels, &out);
     room->used = mark;
 }

@@ -35,7 +35,7 @@ static f64 play_properly(kh_auto *auto_, kh_batch *batch, f64 label, const f64 *
     return f_min(f_max(value, mixture->span.at[KH_LOW]), mixture->span.at[KH_HIGH]);
 }
 
-KH_API f64 kh_predict_row(kh_auto *a, kh_batch *batch, floats *values, floats *past, kh_room *room)
+KH_API f64 kh_predict_auto(kh_auto *a, kh_batch *batch, floats *values, floats *past, kh_room *room)
 {
     i64 mark = room->used;
     floats x = take_floats(room, batch->S.n + 1), guesses = take_floats(room, a->state.mixture.losses.n);
@@ -55,8 +55,8 @@ KH_API f64 kh_predict_row(kh_auto *a, kh_batch *batch, floats *values, floats *p
 }
 
 /* All rows through the experts, which learn row by row and do not hang on what is predicted. */
-static void guess_rows(kh_auto *auto_, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *guesses,
-                       floats *along, kh_room *room)
+static void guess_rows(kh_auto *auto_, kh_batch *batch, floats *X, floats *y, const i64 *columns,
+                       floats *guesses, floats *along, kh_room *room)
 {
     i64 mark = room->used, b = batch->S.n, E = batch->runs.size.n;
     f64 label = batch->label.at[0], *centre = batch->centre.at;
@@ -84,7 +84,7 @@ static void guess_rows(kh_auto *auto_, kh_batch *batch, floats *X, floats *y, co
     room->used = mark;
 }
 
-void kh_learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
                    floats *pasts, kh_room *room)
 {
     i64 mark = room->used, n = y->n, E = a->state.mixture.recent.n;
@@ -105,12 +105,12 @@ void kh_learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 
     room->used = mark;
 }
 
-KH_API void kh_learn_row(kh_auto *a, kh_batch *batch, floats *values, f64 y, floats *past, kh_room *room)
+KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, floats *values, f64 y, floats *past, kh_room *room)
 {
     f64 prediction = 0.0;
     floats X = {values->at, 1, values->n, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats pasts = {past->at, past->n > 0, past->n, 1};
-    kh_learn_rows(a, batch, &X, &label, NULL, &out, &pasts, room);
+    kh_learn_auto_rows(a, batch, &X, &label, NULL, &out, &pasts, room);
 }
 
 /* The model as people are shown it: the best k of the memory that leads, when the batch ends. */
@@ -141,7 +141,8 @@ static void judge(kh_state *state, kh_batch *batch, floats *G, floats *c, f64 yy
         products.at[a] = c->at[a] - mean * c->at[b] / rows;
         for (i64 q = a; q < b; q++) AT2(around, a, q) = AT2(*G, a, q) - mean * AT2(*G, q, b) / rows;
     }
-    kh_sweep(&around, &products, f_max(yy - c->at[b] * c->at[b] / rows, 0.0), &batch->slots, &levels, &gains, room);
+    f64 variance = f_max(yy - c->at[b] * c->at[b] / rows, 0.0);
+    kh_sweep(&around, &products, variance, &batch->slots, &levels, &gains, room);
     for (i64 i = 0; i < slots * b; i++) gains.at[i] = -gains.at[i] / rows;
     kh_net *net = &state->net;
     kh_feed(&batch->S, &batch->p, &batch->weight, &gains, &net->L, &net->squares, &net->largest);
@@ -149,7 +150,7 @@ static void judge(kh_state *state, kh_batch *batch, floats *G, floats *c, f64 yy
     room->used = mark;
 }
 
-KH_API void kh_finish(kh_auto *auto_, kh_batch *batch, kh_room *room)
+KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, kh_room *room)
 {
     kh_settings *s = &auto_->settings;
     kh_state *state = &auto_->state;
@@ -183,7 +184,7 @@ KH_API void kh_finish(kh_auto *auto_, kh_batch *batch, kh_room *room)
     room->used = mark;
 }
 
-enum { ROUND, NUMBER, SIZE, ASKED, CLOSED }; /* of a clock: rounds asked in all; then of the batch */
+enum { ROUND, NUMBER, SIZE, ASKED, CLOSED, READ }; /* a clock: rounds asked in all; then of the batch */
 
 /* The next batch. */
 static void open_batch(kh_auto *a, kh_batch *batch, i64 *clock, kh_room *room)
@@ -202,10 +203,11 @@ static void note_bought(ints *S, shorts *bought, i64 first, i64 stop)
         for (i64 a = 0; a < bought->m; a++) AT2(*bought, i, a) = a < S->n ? (int32_t)S->at[a] : -1;
 }
 
-KH_API i64 kh_play(kh_auto *a, kh_batch *batch, ints *clock, floats *X, floats *y, shorts *bought,
+KH_API i64 kh_play_auto(kh_auto *a, kh_batch *batch, ints *clock, floats *X, floats *y, shorts *bought,
                    floats *predictions, kh_room *room)
 {
     i64 t = 0, n = y->n, d = X->m, *at = clock->at;
+    KH_CHECK(clock->n > READ && bought->n == n && predictions->n == n && d == a->settings.d);
     while (t < n) {
         if (at[ASKED] == at[SIZE]) open_batch(a, batch, at, room);
         i64 many = i_min(n - t, at[SIZE] - at[ASKED]);
@@ -213,13 +215,14 @@ KH_API i64 kh_play(kh_auto *a, kh_batch *batch, ints *clock, floats *X, floats *
         floats out = some_floats(predictions->at + t, many), now = {NULL, 0, 0, 1};
         i64 fault = kh_first_oversized(&rows, &labels, &batch->S), played = fault < 0 ? many : fault;
         rows.n = labels.n = out.n = played;
-        kh_learn_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
+        kh_learn_auto_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
         note_bought(&batch->S, bought, t, t + played);
         if (a->till.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->till.shop, &batch->S, room);
         at[ROUND] += played, at[ASKED] += played, at[CLOSED] += played;
         t += played;
         if (fault >= 0) break;
-        if (at[CLOSED] == at[SIZE]) kh_finish(a, batch, room);
+        if (at[CLOSED] == at[SIZE]) kh_finish_auto(a, batch, room);
     }
+    at[READ] = batch->S.n;
     return t;
 }

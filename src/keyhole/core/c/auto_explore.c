@@ -43,7 +43,8 @@ static void explore_all(kh_auto *a, i64 number, i64 lead, kh_room *room)
     for (i64 half = 0; half < 2; half++) {
         i64 many = half == 0 ? free / 2 : free - free / 2;
         if (many == 0) continue;
-        kh_judge_all(a, 2 * number + half, half == 0 ? KH_LONGEST_MEMORY : lead, a->settings.optimism, &score, room);
+        i64 m = half == 0 ? KH_LONGEST_MEMORY : lead;
+        kh_judge_all(a, 2 * number + half, m, a->settings.optimism, &score, room);
         for (i64 j = 0; j < d; j++)
             if (space->why.at[j] != KH_UNREAD) score.at[j] = -1.0;
         mark_best(space, NULL, &score, many, room);

@@ -43,7 +43,8 @@ static i64 cast_net(kh_settings *s, kh_state *state, kh_batch *batch, i64 number
     floats eta = take_floats(room, s->slots);
     f64 f0 = filled(s, s->slots), spread = 1.0 / (f0 + (1.0 - f0) / (f64)s->d);
     for (i64 i = 0; i < s->slots; i++) {
-        f64 largest = AT(state->net.largest, i), seen = spread * largest * largest + AT(state->net.squares, i);
+        f64 largest = AT(state->net.largest, i);
+        f64 seen = spread * largest * largest + AT(state->net.squares, i);
         eta.at[i] = seen > 0.0 ? sqrt(kh_log((f64)s->d) / seen) : 1.0;
     }
     kh_draw_by(s->seed, number, &state->net.L, &eta, &state->space.odds, &batch->slots);

@@ -87,7 +87,8 @@ void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i
     for (i64 e = 0; e < runs->size.n; e++) {
         i64 on = AT(s->experts.features, e), *place = ROW(runs->place, e), v = 0;
         i64 m = AT(s->experts.memory, e) == KH_LEADING ? lead : s->experts.memory.at[e];
-        if (on == KH_ON_KEPT || on == KH_ON_BEST) v = use_kept(s, &state->space, &batch->S, e, lead, m, pool, place);
+        if (on == KH_ON_KEPT || on == KH_ON_BEST)
+            v = use_kept(s, &state->space, &batch->S, e, lead, m, pool, place);
         else if (on == KH_ON_NET) v = use_different(&batch->slots, place);
         else if (on == KH_ON_EVERYTHING)
             for (; v < b; v++) place[v] = v;

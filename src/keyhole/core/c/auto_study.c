@@ -46,13 +46,13 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     else kh_choose(a, batch, number, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
-    kh_learn_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
+    kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
     memcpy(losses.at, before, (size_t)losses.n * sizeof(f64));
     memcpy(judged.at, judged_before, (size_t)judged.n * sizeof(f64));
     room->used = mark;
 }
 
-KH_API void kh_study_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, f64 keep, kh_room *room)
+KH_API void kh_study_auto(kh_auto *a, kh_batch *batch, floats *X, floats *y, f64 keep, kh_room *room)
 {
     for (i64 t = 0; t < y->n; t++) {
         play(a, batch, ROW(*X, t), y->at[t], room);

@@ -1,9 +1,20 @@
-/* What the reads of a feature say about it: does it add something to what is predicted, or not? */
+/* What the reads of a feature say about it: does it add something to what is predicted, or not?
+
+   With u what the kept features leave of a label and z the value, both in standard deviations, a read
+   counts how much likelier u is if z adds +-sqrt(h) z to it than if z adds nothing: for either sign the
+   logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). Were there k features that add alike and noise
+   that is as large, each would explain 1 / (1 + k) of the label's variance: that is h, a fifth at most.
+   Who hopes for more loses what adds less than is hoped for.
+
+   What was found before a read does not disturb it, and each read counts for what it was when it was
+   made. A feature whose values were all alike so far has shown no z: its reads count as they do in the
+   mean over z, so that it is neither read all the time nor never again. Sums that do not fall below a
+   floor are Page's test for a change. */
 #include "auto.h"
 
-enum { FEW = 4 }; /* these numbers stand in evidence.py too */
-#define LEAST -8.0
-#define CUT 3.0
+enum { FEW = 4 }; /* features of which each may explain as much as is hoped for, at least */
+#define LEAST -8.0 /* so unlikely and no less: what changes need not make up for all of its past */
+#define CUT 3.0    /* standard deviations: what is farther out counts as that far, or one row would decide */
 
 /* What expert e, having learnt the rows of the batch, leaves of their labels. */
 static f64 left_over(kh_batch *batch, i64 e, i64 t)
