@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Annotated
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from keyhole.blocks.draw.mixed_sampling import MixedScheme, shares
 from keyhole.blocks.sums import triangle as triangles
 from keyhole.blocks.sums.estimates import Estimate
+from keyhole.blocks.sums.seen_sums import place, upper
 from keyhole.errors import one_of
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, whole_number
@@ -103,14 +103,14 @@ class WeightedSums:
         drawn = q >= 0.0
         weights = np.where(drawn, 1.0 / (one + one_q * q), 1.0)
         self.singles[:, i] += weights * x * np.array([[y], [1.0]])
-        a, b = triangle(len(i))
+        a, b = upper(len(i))
         # With one of the two always read, the weight of the other; 1 is the weight of both.
         weight = np.maximum(weights[a], weights[b])
         pair = drawn[a] & drawn[b] & (a != b)
         weight[pair] = 1.0 / (both + both_q * (q[a] + q[b])[pair])
-        place = i[a] * d - i[a] * (i[a] + 1) // 2 + i[b]
-        self.pairs[place, PRODUCT] += weight * x[a] * x[b]
-        self.pairs[place, WEIGHT] += weight
+        at = place(i[a], i[b], d)
+        self.pairs[at, PRODUCT] += weight * x[a] * x[b]
+        self.pairs[at, WEIGHT] += weight
         self.totals += (1.0, y, y * y, *spread)
 
     def estimate(self, weighting: str = "ratio") -> Estimate:
@@ -143,10 +143,4 @@ class WeightedSums:
 
     def _diagonal(self) -> Indices:
         j = np.arange(self.d)
-        return j * self.d - j * (j + 1) // 2 + j
-
-
-@functools.lru_cache(maxsize=64)
-def triangle(v: int) -> tuple[Indices, Indices]:
-    """The pairs a <= b of v places."""
-    return np.triu_indices(v)
+        return place(j, j, self.d)
