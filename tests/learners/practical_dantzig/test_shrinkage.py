@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.blocks.practical_dantzig.shrinkage import (
+from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.practical_shrinkage import (
     Correlations,
     correlations,
     pooled_scales,
     shrunk_means,
     standard_errors,
 )
-from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.problem import Floats, Indices
 
 

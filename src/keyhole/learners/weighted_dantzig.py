@@ -9,8 +9,8 @@ import numpy as np
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis, solve
 from keyhole.blocks.dantzig.threshold import compatibility_threshold
-from keyhole.blocks.sums.weighted_sums import WEIGHTINGS, WeightedSums
 from keyhole.errors import one_of
+from keyhole.learners.weighted_sums import WEIGHTINGS, WeightedSums
 from keyhole.problem import Floats, ProblemError, real_number
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.blocks.practical_dantzig.selection import (
+from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.practical_selection import (
     HIGHEST,
     TINY,
     USUAL,
@@ -17,8 +18,7 @@ from keyhole.blocks.practical_dantzig.selection import (
     residual_variance,
     select,
 )
-from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations, standard_errors
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.practical_shrinkage import Correlations, correlations, standard_errors
 from keyhole.problem import Floats
 
 D, K = 40, 3

@@ -5,18 +5,21 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.blocks.practical_dantzig import shrinkage_kernels as kernels
-from keyhole.blocks.practical_dantzig.selection import Sparse, candidates
-from keyhole.blocks.practical_dantzig.shrinkage import correlations
 from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners import practical_shrinkage as shrinkage
+from keyhole.learners.practical_selection import Sparse, candidates
+from keyhole.learners.practical_shrinkage import correlations
 from keyhole.problem import Floats
 
 
 def test_what_is_kept_of_a_correlation() -> None:
-    assert kernels.kept_share(0.5, 100.0, 0.0, 0.9, 4.0) == 0.0  # never seen together
-    assert kernels.kept_share(0.5, 100.0, 10.0, 0.9, 4.0) == 1.0  # 10 * 0.81 > 4: for itself
-    assert kernels.kept_share(0.5, 100.0, 10.0, 0.1, 4.0) == pytest.approx(0.51 / 0.6)
-    assert kernels.kept_share(0.0, 100.0, 100.0, 0.2, 4.0) == 1.0  # 4 is not above 4; the share is
+    rows, r = np.array([0.0, 10.0, 10.0]), np.array([0.9, 0.9, 0.1])
+    # Never seen together; 10 * 0.81 > 4 speaks for itself; the rest is shrunk.
+    share = shrinkage.kept_share(0.5, np.full(3, 100.0), rows, r, 4.0)
+    assert share.tolist() == pytest.approx([0.0, 1.0, 0.51 / 0.6])
+    # 4 is not above 4; the share is 1 all the same
+    equal = shrinkage.kept_share(0.0, np.array([100.0]), np.array([100.0]), np.array([0.2]), 4.0)
+    assert equal.tolist() == [1.0]
 
 
 def sums_of(X: Floats, y: Floats) -> SeenSums:
@@ -35,8 +38,7 @@ def test_available_case_correlations_and_their_excess() -> None:
     sums = sums_of(X, X[:, 0])
     centre, inverse = np.nan_to_num(np.nanmean(X[:, :3], axis=0)), 1 / np.nanstd(X[:, :3], axis=0)
     centre, inverse = np.append(centre, 0.0), np.append(inverse, 0.0)
-    R = np.empty((4, 4))
-    tau2 = kernels.correlations(sums.pairs, centre, inverse, R)
+    R, tau2 = shrinkage.raw_correlations(sums, centre, inverse)
     counts, expected = np.zeros((4, 4)), np.eye(4)
     for i in range(3):
         for j in range(3):
@@ -50,7 +52,8 @@ def test_available_case_correlations_and_their_excess() -> None:
     share = np.minimum(N, N.mean())
     excess = float((share * (r**2 - 1 / N)).sum() / share.sum())
     assert tau2 == pytest.approx(max(excess, 0.0))
-    assert kernels.correlations(SeenSums(4).pairs, centre, inverse, R) == 0.0  # nothing is known
+    R, tau2 = shrinkage.raw_correlations(SeenSums(4), centre, inverse)  # nothing is known
+    assert tau2 == 0.0
     np.testing.assert_array_equal(R, np.eye(4))
 
 

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution
-from keyhole.blocks.draw.keyed import complement, scratch
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.practical_dantzig import rounds, selection, shrinkage
-from keyhole.blocks.practical_dantzig import shrinkage_kernels as kernels
-from keyhole.blocks.practical_dantzig.guarded_fit import guarded_fit, precision
-from keyhole.blocks.practical_dantzig.parts import Parts
-from keyhole.blocks.practical_dantzig.selection import Sparse, Thresholds
-from keyhole.blocks.practical_dantzig.shrinkage import CONSTANT, OWN, POOL, correlations
+from keyhole.blocks.draw.sampling import complement_subset
 from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.errors import LARGEST
-from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.learners import practical_model as model
+from keyhole.learners import practical_selection as selection
+from keyhole.learners import practical_shrinkage as shrinkage
+from keyhole.learners.practical_dantzig import PracticalDantzig
+from keyhole.learners.practical_selection import Parts, Sparse, Thresholds, guarded_fit, precision
+from keyhole.learners.practical_shrinkage import CONSTANT, OWN, POOL, correlations
+from keyhole.problem import DataError, Floats, Problem, ProblemError
 
 # --- Shrinking
 
@@ -167,6 +166,16 @@ def test_correlations_by_the_rows_they_come_from(seed: int) -> None:
                     assert found.R[i, j] == pytest.approx(share * r)
 
 
+def test_pairs_come_in_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, sums = seen(0)
+    whole = correlations(sums)
+    for stripe in (1, 7, 10, 25):
+        monkeypatch.setattr(shrinkage, "STRIPE", stripe)
+        pairs = [(a, b) for i, j in shrinkage.stripes(5) for a, b in zip(i, j, strict=True)]
+        assert pairs == [(a, b) for a in range(5) for b in range(a + 1, 5)]
+        np.testing.assert_allclose(correlations(sums).R, whole.R, rtol=1e-13)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_standard_errors_by_their_formula(seed: int) -> None:
     X, _, sums = seen(seed)
@@ -210,11 +219,11 @@ def test_pairs_that_never_met_are_noise_and_unseen_features_have_no_error() -> N
 def test_correlations_of_features_without_a_scale_are_left_at_zero() -> None:
     _, _, sums = seen(0)
     centre, inverse = np.zeros(5), np.array([1.0, 0.0, 1.0, 1.0, 1.0])
-    for i, j in ((0, 1), (1, 3)):
-        assert kernels.correlation(sums.pairs, centre, inverse, i, j) == 0.0
-    assert kernels.correlation(sums.pairs, centre, inverse, 0, 2) != 0.0
+    pairs = np.array([0, 1, 0]), np.array([1, 3, 2])
+    r, _ = shrinkage.available(sums, centre, inverse, *pairs)
+    assert (r != 0.0).tolist() == [False, False, True]
     # And they say nothing of how far correlations are from 0.
-    X, R = seen(0)[0], np.empty((5, 5))
+    X = seen(0)[0]
     met = {(i, j): float((~np.isnan(X[:, i] + X[:, j])).sum()) for i in range(5) for j in range(i)}
     usual, total, excess = sum(met.values()) / len(met), 0.0, 0.0
     for (i, j), N in met.items():
@@ -222,7 +231,7 @@ def test_correlations_of_features_without_a_scale_are_left_at_zero() -> None:
             share = min(N, usual)
             excess += share * (float(np.nanmean(X[:, i] * X[:, j])) ** 2 - 1.0 / N)
             total += share
-    assert kernels.correlations(sums.pairs, centre, inverse, R) == pytest.approx(excess / total)
+    assert shrinkage.raw_correlations(sums, centre, inverse)[1] == pytest.approx(excess / total)
 
 
 # --- The fit and the selection
@@ -375,35 +384,54 @@ def test_when_the_program_is_solved_next() -> None:
 # --- Rounds
 
 
-UNITS = np.array([1, 4]), np.array([0.5, -1.0]), np.array([2.0, 0.25])
+CENTRE, INVERSE = np.array([0.5, -1.0]), np.array([2.0, 0.25])
+
+
+def playing(A: Floats, b: Floats, parts: Parts = Parts()) -> PracticalDantzig:  # noqa: B008
+    """A learner in the middle of a game: it plays features 1 and 4 and solves no more."""
+    learner = PracticalDantzig(Problem(8, 2, 5), seed=3, parts=parts)
+    P = inverse_of(A)
+    units = np.array([1, 4]), CENTRE.copy(), INVERSE.copy()
+    learner._played = type(learner._played)(1, *units, A.copy(), b.copy(), P, P @ b)
+    learner._limits[:] = 0.25, -0.5, 0.5
+    learner._record[:] = 1.0, 2.0, 3.0
+    learner._next = 10**9
+    learner._read(np.array([6] if parts.played else [], dtype=np.int64))
+    return learner
 
 
 def test_a_row_in_units_of_standard_deviations() -> None:
-    z = np.full(3, 7.0)
-    features, values = np.array([0, 1, 3, 4, 6]), np.array([9.0, 1.0, 9.0, 3.0, 9.0])
-    rounds.standardise(features, values, UNITS, z)
-    assert z.tolist() == [1.0, 1.0, 1.0]
-    values[1] = np.nan
-    values[3] = -7.0
-    rounds.standardise(features, values, UNITS, z)
-    assert z.tolist() == [0.0, -1.5, 1.0]
-    for huge in (1e300, -1e300):
-        values[1] = huge
-        rounds.standardise(features, values, UNITS, z)
-        assert z[0] == math.copysign(LARGEST, huge)
+    ticket = playing(np.eye(3), np.zeros(3)).ask()
+    at = np.searchsorted(ticket.features, [1, 4])
+    values = np.full(5, 9.0)
+    for x, expected in (
+        ((1.0, 3.0), [1.0, 1.0, 1.0]),
+        ((np.nan, -7.0), [0.0, -1.5, 1.0]),
+        ((1e150, 3.0), [LARGEST, 1.0, 1.0]),
+        ((-1e150, 3.0), [-LARGEST, 1.0, 1.0]),
+    ):
+        values[at] = x
+        assert model.standardised(ticket.fill(values)).tolist() == expected
 
 
 def test_predictions_stay_between_the_labels_so_far() -> None:
-    limits, record = np.array([10.0, 0.0, 0.0]), np.array([0.25, 1.0, 0.0])
-    rounds.note(limits, record, 3.0, 5.0)
-    assert limits.tolist() == [10.0, 5.0, 5.0]  # the first label is all there is
-    rounds.note(limits, record, 4.0, 7.0)
-    rounds.note(limits, record, 4.0, 2.0)
-    rounds.note(limits, record, 4.0, 3.0)
-    assert limits.tolist() == [10.0, 2.0, 7.0]
-    assert record.tolist() == [0.25 + 4.0 + 9.0 + 4.0 + 1.0, 5.0, 4.0]
-    for along, s, expected in ((-12.0, 2.0, 4.0), (-12.0, 1.0, 2.0), (0.0, 2.0, 7.0)):
-        assert rounds.within(limits, along, s) == expected
+    learner = playing(np.eye(3), np.zeros(3))
+    learner._limits[:], learner._record[:] = (10.0, 0.0, 0.0), (0.25, 1.0, 0.0)
+    squared = 0.25
+    for label, limits in (
+        (5.0, (5.0, 5.0)),
+        (7.0, (5.0, 7.0)),
+        (2.0, (2.0, 7.0)),
+        (3.0, (2.0, 7.0)),
+    ):
+        seen = learner.ask().fill(np.full(5, np.nan))
+        squared += (label - learner.predict(seen)) ** 2
+        learner.tell(seen, label)
+        assert learner._limits.tolist() == [10.0, *limits]  # the first label is all there is
+    assert learner._record.tolist() == pytest.approx([squared, 5.0, 4.0])
+    zeros = {"P": np.zeros((1, 1)), "limits": np.array([10.0, 2.0, 7.0])}
+    for along, expected in ((-6.0, 4.0), (-12.0, 2.0), (0.0, 7.0)):
+        assert model.predicted({**zeros, "theta": np.array([along])}, np.ones(1)) == expected
 
 
 def inverse_of(A: Floats) -> Floats:
@@ -416,95 +444,65 @@ def slow_vaw(A: Floats, b: Floats, z: Floats) -> float:
 
 
 @pytest.mark.parametrize("all_count", [True, False])
-def test_a_block_is_its_rounds_one_by_one(all_count: bool) -> None:
+def test_rounds_one_by_one(all_count: bool) -> None:
     """Drawn, predicted by the definition of VAW, learnt and summed; some values are absent."""
-    rng, d, n, explore = np.random.default_rng(2), 8, 7, 2
+    rng, d, n = np.random.default_rng(2), 8, 7
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     X[rng.random((n, d)) < 0.2] = np.nan
-    fixed = np.array([1, 4, 6])
-    avoid = fixed if all_count else np.array([1, 4])
-    A = 2.0 * np.eye(3)
-    b = np.array([0.5, -0.3, 0.2])
-    P, theta = inverse_of(A), np.linalg.solve(A, b)
-    slow_A, slow_b = A.copy(), b.copy()
-    limits, record = np.array([0.25, -0.5, 0.5]), np.array([1.0, 2.0, 3.0])
-    sums, slow = SeenSums(d), SeenSums(d)
-    bought, predictions = np.full((n, 6), 99, dtype=np.int32), np.empty(n)
-    block = Block(np.uint64(3), 11, X, y, bought, predictions, scratch(d))
-    played = rounds.play(
-        block,
-        (fixed, avoid, explore),
-        UNITS,
-        (P, theta, A, b),
-        (limits, record),
-        (sums.pairs, sums.singles, sums.totals),
-    )
-    assert played == n
+    A, b = 2.0 * np.eye(3), np.array([0.5, -0.3, 0.2])
+    learner, slow = playing(A, b, Parts(played=all_count)), SeenSums(d)
+    fixed, explore = ([1, 4, 6], 2) if all_count else ([1, 4], 3)
+    bought = np.full((n, 5), 99, dtype=np.int32)
+    predictions = learner.advance(X, y, bought)
     low, high, squared = -0.5, 0.5, 1.0
     for t in range(n):
-        drawn = np.empty(explore, dtype=np.int64)
-        complement(np.uint64(3), 11 + t, 0, d, avoid, drawn, scratch(d))
+        drawn = complement_subset(3, 1 + t, d, explore, fixed if all_count else [])
         union = np.union1d(drawn, fixed)
-        assert bought[t].tolist() == [*union.tolist(), *[-1] * (6 - len(union))]
+        assert bought[t].tolist() == [*union.tolist(), *[-1] * (5 - len(union))]
         z = np.ones(3)
-        z[:2] = np.nan_to_num((X[t, [1, 4]] - UNITS[1]) * UNITS[2])
-        guess = min(max(0.25 + slow_vaw(slow_A, slow_b, z), low), high)
+        z[:2] = np.nan_to_num((X[t, [1, 4]] - CENTRE) * INVERSE)
+        guess = min(max(0.25 + slow_vaw(A, b, z), low), high)
         assert predictions[t] == pytest.approx(guess)
-        if t == 0:
-            again = rounds.predict(
-                union, X[t, union], UNITS, inverse_of(slow_A),
-                np.linalg.solve(slow_A, slow_b), np.array([0.25, low, high]),
-            )  # fmt: skip
-            assert again == pytest.approx(guess)
-            own = (
-                inverse_of(slow_A),
-                np.linalg.solve(slow_A, slow_b),
-                slow_A.copy(),
-                slow_b.copy(),
-            )
-            rounds.refine(*own, z, y[t] - 0.25)
-            for array, one in ((own[2], np.outer(z, z)), (own[3], (y[t] - 0.25) * z)):
-                np.testing.assert_allclose(array, (slow_A if array.ndim == 2 else slow_b) + one)
-            np.testing.assert_allclose(own[0], np.linalg.inv(own[2]))
-            np.testing.assert_allclose(own[1], np.linalg.solve(own[2], own[3]))
         squared += (y[t] - guess) ** 2
         low, high = min(low, y[t]), max(high, y[t])
-        slow_A += np.outer(z, z)
-        slow_b += (y[t] - 0.25) * z
-        counted = _arrived(X[t], union if all_count else drawn)
+        A += np.outer(z, z)
+        b += (y[t] - 0.25) * z
+        counted = union if all_count else drawn
+        counted = counted[~np.isnan(X[t, counted])]
         slow.add(counted, X[t, counted], float(y[t]))
-    np.testing.assert_allclose(A, slow_A)
-    np.testing.assert_allclose(b, slow_b)
-    np.testing.assert_allclose(P, np.linalg.inv(slow_A), atol=1e-12)
-    np.testing.assert_allclose(theta, np.linalg.solve(slow_A, slow_b))
-    np.testing.assert_allclose(limits, [0.25, low, high])
-    np.testing.assert_allclose(record, [squared, 2.0 + n, 3.0 + n])
-    np.testing.assert_allclose(sums.pairs, slow.pairs, atol=1e-12)
-    np.testing.assert_allclose(sums.singles, slow.singles, atol=1e-12)
-    np.testing.assert_allclose(sums.totals, slow.totals)
+    played = learner._played
+    np.testing.assert_allclose(played.A, A)
+    np.testing.assert_allclose(played.b, b)
+    np.testing.assert_allclose(played.P, np.linalg.inv(A), atol=1e-12)
+    np.testing.assert_allclose(played.theta, np.linalg.solve(A, b))
+    np.testing.assert_allclose(learner._limits, [0.25, low, high])
+    np.testing.assert_allclose(learner._record, [squared, 2.0 + n, 3.0 + n])
+    for mine, its in zip(learner.sums.arrays(), slow.arrays(), strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-12)
 
 
-def _arrived(x: Floats, S: Indices) -> Indices:
-    return S[~np.isnan(x[S])]
+def test_rows_that_are_too_large_for_vaw_teach_nothing_and_move_nothing() -> None:
+    P, theta = np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([2.0, 3.0])
+    Pz, along, s = model.forward(P, theta, np.array([0.5, 0.25]))
+    assert (Pz.tolist(), along, s) == ([0.5, -0.25], 1.75, 1.1875)
+    for z, kept in (
+        ((0.0, 1.0), 3.0),  # 1 + z'P z = 0
+        ((1e151, 0.0), 2e151),  # P z is too large
+        ((1e160, 0.0), 2e160),  # z'P z overflows
+    ):
+        Pz, along, s = model.forward(P, theta, np.array(z))
+        assert (Pz.tolist(), along, s) == ([0.0, 0.0], kept, 1.0)
+    assert model.forward(P, np.full(2, 1e300), np.ones(2))[1] == 0.0
+    assert model.forward(P, np.array([1e300, -1e300]), np.full(2, 1e300))[1] == 0.0
 
 
 def test_a_block_ends_before_a_value_that_cannot_be_squared() -> None:
-    d, n = 6, 5
-    X, y = np.ones((n, d)), np.arange(5.0)
+    X, y = np.ones((5, 8)), np.arange(5.0)
     X[3, 4] = 1e200
-    sums, A = SeenSums(d), np.eye(3)
-    record = np.zeros(3)
-    block = Block(np.uint64(0), 1, X, y, np.empty((n, 4), dtype=np.int32), np.zeros(n), scratch(d))
-    fixed = np.array([1, 4])
-    played = rounds.play(
-        block,
-        (fixed, fixed, 1),
-        UNITS,
-        (np.eye(3), np.zeros(3), A, np.zeros(3)),
-        (np.zeros(3), record),
-        (sums.pairs, sums.singles, sums.totals),
-    )
-    assert played == 3
-    assert record[1] == 3.0
-    assert sums.totals.tolist() == [3.0, 0.0 + 1.0 + 2.0, 0.0 + 1.0 + 4.0]
-    assert A[2, 2] == 1.0 + 3.0
+    learner = playing(np.eye(3), np.zeros(3))
+    with pytest.raises(DataError, match="round 4"):
+        learner.advance(X, y)
+    assert learner.round == 3
+    assert learner._record[1] == 2.0 + 3.0
+    assert learner.sums.totals.tolist() == [3.0, 0.0 + 1.0 + 2.0, 0.0 + 1.0 + 4.0]
+    assert learner._played.A[2, 2] == 1.0 + 3.0

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.fit.inverse import inverse
-from keyhole.blocks.fit.vaw import HUGE
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, whole_number
 
 LABEL, WORST = range(2)  # of `limits`: the largest |y| so far, the largest |y_hat - y| so far
-
-
-class Newton(NamedTuple):
-    """A `NewtonStep` as kernels take it: its arrays, as far as they are in use."""
-
-    u: Floats
-    P: Floats
-    A: Floats
-    limits: Floats
+HUGE = 1e300  # beyond this, products overflow
 
 
 class NewtonStep:
@@ -107,68 +96,39 @@ class NewtonStep:
 
     def predict(self, x: Floats) -> float:
         """The prediction for x; changes nothing."""
-        return float(predict(self.weights, self.limits, x))
+        return predicted(self.weights, self.limits, x)
 
+    @np.errstate(all="ignore")
     def step(self, x: Floats, y: float) -> float:
-        """The prediction for x, from whose label u then learns."""
-        return float(step(*self.arrays(), x, y))
+        """The prediction for x, from whose label u then learns.
+
+        With g = 2 (y_hat - y) x and rho = 1/(2 M^2) the matrix A grows by rho g g', which is
+        c x x' with c = 2 ((y_hat - y)/M)^2: no square of a large number is needed.
+        """
+        v, limits = self.v, self.limits
+        u, P, A = self.u[:v], self.P[:v, :v], self.A[:v, :v]
+        prediction = predicted(u, limits, x)
+        error = prediction - y
+        limits[:] = np.maximum(limits, (abs(y), abs(error)))
+        Px, along = P @ x, float(u @ x)
+        s, size = float(x @ Px), float(np.abs(Px).max(initial=0.0))
+        # x = 0, or too large for P: nothing to learn
+        if not (0.0 < s < HUGE and size < LARGEST and abs(along) < HUGE):
+            return prediction
+        c = 2.0 * float(error / limits[WORST]) ** 2 if error else 0.0
+        # First the projection in the norm of A on the w with w.x = y_hat, then the step from there.
+        u += ((prediction - along) / s - 2.0 * error / (1.0 + c * s)) * Px
+        A += c * np.outer(x, x)
+        P -= c / (1.0 + c * s) * np.outer(Px, Px)
+        return prediction
 
     def note(self, y: float) -> None:
         """A label from which nothing but the range of labels is learnt."""
         self.limits[LABEL] = max(self.label, math.fabs(y))
 
-    def arrays(self) -> Newton:
-        """What a kernel learns into."""
-        v = self.v
-        return Newton(self.u[:v], self.P[:v, :v], self.A[:v, :v], self.limits)
 
-
-@kernel
-def clipped(along: float, limits: Floats) -> float:
-    """The prediction: u.x, kept within the largest label so far."""
-    if np.isnan(along):  # of terms that overflow
-        return 0.0
-    return float(min(max(along, -limits[LABEL]), limits[LABEL]))
-
-
-@kernel
-def predict(u: Floats, limits: Floats, x: Floats) -> float:
-    """The prediction for x."""
-    along = 0.0
-    for a in range(len(u)):
-        along += u[a] * x[a]
-    return clipped(along, limits)
-
-
-@kernel
-def step(u: Floats, P: Floats, A: Floats, limits: Floats, x: Floats, y: float) -> float:
-    """Project on x, predict, and learn the label; the prediction.
-
-    With g = 2 (y_hat - y) x and rho = 1/(2 WORST^2) the matrix A grows by rho g g', which is
-    c x x' with c = 2 ((y_hat - y)/WORST)^2: no square of a large number is needed.
-    """
-    v, along, s, size = len(u), 0.0, 0.0, 0.0
-    Px = np.zeros(v)
-    for a in range(v):
-        along += u[a] * x[a]
-        for b in range(v):
-            Px[a] += P[a, b] * x[b]
-        s += x[a] * Px[a]
-        size = max(size, abs(Px[a]))
-    prediction = clipped(along, limits)
-    error = prediction - y
-    limits[LABEL] = max(limits[LABEL], abs(y))
-    limits[WORST] = max(limits[WORST], abs(error))
-    # x = 0, or too large for P: nothing to learn
-    if not (0.0 < s < HUGE and size < LARGEST and abs(along) < HUGE):
-        return prediction
-    share = error / limits[WORST] if error != 0.0 else 0.0
-    c = 2.0 * (share * share)
-    # First the projection in the norm of A on the w with w.x = y_hat, then the step from there.
-    along_Px = (prediction - along) / s - 2.0 * error / (1.0 + c * s)
-    for a in range(v):
-        u[a] += along_Px * Px[a]
-        for b in range(v):
-            A[a, b] += c * x[a] * x[b]
-            P[a, b] -= c * Px[a] * Px[b] / (1.0 + c * s)
-    return prediction
+@np.errstate(all="ignore")
+def predicted(u: Floats, limits: Floats, x: Floats) -> float:
+    """u.x, kept within the largest label so far; 0 for terms that overflow."""
+    along, most = float(u @ x), float(limits[LABEL])
+    return 0.0 if math.isnan(along) else min(max(along, -most), most)

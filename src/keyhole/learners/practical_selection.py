@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from keyhole.blocks.dantzig.solve import DantzigBasis, DantzigSolution, solve
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.practical_dantzig.guarded_fit import guarded_fit
-from keyhole.blocks.practical_dantzig.shrinkage import Correlations, standard_errors
-from keyhole.blocks.sums.seen_sums import SeenSums
-from keyhole.problem import Floats, Indices, ProblemError, positive_number, real_number
+from keyhole.blocks.sums.seen_sums import SeenSums, fewest
+from keyhole.errors import LARGEST
+from keyhole.learners.practical_shrinkage import Correlations, standard_errors
+from keyhole.problem import (
+    Floats,
+    Indices,
+    ProblemError,
+    positive_number,
+    real_number,
+    whole_number,
+)
 
 TINY = 1e-6  # least residual variance, in units of the label's: also for labels without noise
 HIGHEST = 8.0  # no scale is raised beyond this
+MOST = 1.5  # share of the label's variance that a fit may claim to explain
+SHARES = (1.0, 0.5, 0.25, 0.0)  # of the off-diagonal correlations, tried in this order
+LEAST = 0.05  # eigenvalue of a correlation matrix that is used as a precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,59 @@ class Thresholds:
 
 
 USUAL = Thresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the practical Algorithm 1 is put together from.
+
+    The defaults are all of it. Every field can be changed by itself: benchmarks/dantzig_data.py
+    does, and docs/algorithms/dantzig.md shows what each is worth.
+
+    Parameters
+    ----------
+    growth, least
+        The program is solved again when the round has grown by this factor, and by this many.
+    thresholds
+        How those of the program are set.
+    shrink
+        Whether off-diagonal correlations are shrunk.
+    played
+        Whether what is read on the played support counts in the moments.
+    refit
+        Whether the weights on the support are least squares, not the program's.
+    adapt
+        Whether VAW goes on from these weights on every row.
+    fill
+        Whether slots of the prediction that stay empty read the best candidates.
+    reweight
+        Whether old rows weigh less when the prediction error falls.
+    """
+
+    growth: float = 1.1
+    least: int = 4
+    thresholds: Thresholds = USUAL
+    shrink: bool = True
+    played: bool = True
+    refit: bool = True
+    adapt: bool = True
+    fill: bool = True
+    reweight: bool = True
+
+    def __post_init__(self) -> None:
+        real_number("growth", self.growth, 1.0, LARGEST)
+        whole_number("least", self.least, 1)
+
+    def next_solve(self, t: int) -> int:
+        """The round before which the program is solved next, when it was before round t.
+
+        >>> Parts().next_solve(1), Parts().next_solve(1000)
+        (5, 1100)
+        """
+        return max(t + self.least, math.ceil(t * self.growth))
+
+
+PRACTICAL = Parts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,11 +173,53 @@ def program(
         scale *= thresholds.raised
 
 
-def fewest_rows(sums: SeenSums, found: Correlations, S: Indices) -> float:
-    """The least weight of rows that a correlation within S rests on."""
-    from keyhole.blocks.sums.seen_sums import fewest
+def guarded_fit(R: Floats, c: Floats, pairs: float) -> Floats:
+    """w = (R + I / pairs)^-1 c, with correlations halved while that makes no sense.
 
-    return float(fewest(sums.pairs, found.counts, S))
+    Estimated from different rows, R may be indefinite, and w then be anything. It is accepted if
+    R + I / pairs is positive definite and the variance it claims to explain, 2 w.c - w'R w, is
+    between 0 and 1.5 of the label's; otherwise the off-diagonal of R is multiplied by 1/2, 1/4,
+    and at last 0.
+
+    Parameters
+    ----------
+    R, c
+        Correlations of a few features with each other, and with the label.
+    pairs
+        The least number of rows that one of them rests on.
+
+    Examples
+    --------
+    >>> guarded_fit(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.6, 0.3]), pairs=1e12).round(3)
+    array([0.6, 0. ])
+    >>> guarded_fit(np.array([[1.0, 1.2], [1.2, 1.0]]), np.array([0.6, 0.3]), pairs=9.0).round(3)
+    array([ 0.556, -0.03 ])
+    """
+    ridge = 1.0 / max(pairs, 1.0)
+    own = np.eye(len(c))
+    for share in SHARES:
+        S = share * R + (1.0 - share) * own
+        try:
+            root = np.linalg.cholesky(S + ridge * own)
+        except np.linalg.LinAlgError:  # never for the last share
+            continue
+        w: Floats = np.linalg.solve(root.T, np.linalg.solve(root, c)).astype(np.float64)
+        explained = 2.0 * float(w @ c) - float(w @ S @ w)
+        if 0.0 <= explained <= MOST:
+            break
+    return w
+
+
+def precision(R: Floats, counts: Floats) -> Floats:
+    """R_ij sqrt(N_i N_j), made positive definite: what VAW may start from.
+
+    Eigenvalues of R below 0.05 are lifted to that.
+    """
+    values, vectors = np.linalg.eigh(R)
+    lifted = (vectors * np.maximum(values, LEAST)) @ vectors.T
+    size = np.sqrt(counts)
+    A: Floats = size[:, None] * lifted * size
+    return (A + A.T) / 2.0
 
 
 def fitted(sums: SeenSums, found: Correlations, S: Indices) -> Sparse:
@@ -121,7 +227,8 @@ def fitted(sums: SeenSums, found: Correlations, S: Indices) -> Sparse:
     if not len(S):
         return Sparse(S, np.empty(0))
     R = np.ascontiguousarray(found.R[np.ix_(S, S)])
-    return Sparse(S, guarded_fit(R, found.c[S], fewest_rows(sums, found, S)))
+    rows = float(fewest(sums.pairs, found.counts, S))
+    return Sparse(S, guarded_fit(R, found.c[S], rows))
 
 
 def candidates(found: Correlations, errors: Floats, model: Sparse, n: int) -> Indices:

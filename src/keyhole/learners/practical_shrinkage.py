@@ -10,16 +10,17 @@ rows; if correlations vary about 0 with variance tau2, its best guess from r_ij 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.practical_dantzig import shrinkage_kernels as kernels
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, SeenSums
 from keyhole.problem import Floats, Indices
 
 OWN = 20.0  # a pair with N r^2 above this keeps its own correlation, a mean its own value
 POOL = 3.0  # rows that the common scale of all features is worth, at most
+STRIPE = 2**17  # pairs of features that are looked at in one go
 CONSTANT = 1e-12  # a feature that varies by less than this share of its mean square is constant
 
 
@@ -166,21 +167,78 @@ def correlations(sums: SeenSums, *, shrink: bool = True, own: float = OWN) -> Co
     N = sums.counts
     seen = np.maximum(N, 1e-300)
     diagonal = sums.diagonal
-    mean, square = diagonal[:, 2] / seen, diagonal[:, 0] / seen
+    mean, square = diagonal[:, FIRST] / seen, diagonal[:, PRODUCT] / seen
     centre = shrunk_means(N, mean, square)
     spent = np.divide(centre, mean, out=np.zeros_like(mean), where=mean != 0.0)
     about = np.maximum(square - 2.0 * centre * mean + centre**2, 0.0)
     inverse = pooled_scales(N, about, spent, CONSTANT * square)
     centre_y, scale_y = label_units(n, total_y / n, total_yy / n)
     Xy, Y = sums.singles
-    c = (Xy - centre * Y - centre_y * diagonal[:, 2]) / seen + centre_y * centre
+    c = (Xy - centre * Y - centre_y * diagonal[:, FIRST]) / seen + centre_y * centre
     c = c * inverse / scale_y if scale_y > 0.0 else np.zeros_like(c)
-    R = np.empty((sums.d, sums.d))
-    tau2 = float(kernels.correlations(sums.pairs, centre, inverse, R))
+    R, tau2 = raw_correlations(sums, centre, inverse)
     if shrink:
-        kernels.shrink(sums.pairs, N, tau2, own, R)
+        for i, j in stripes(sums.d):
+            pairs = sums.pairs[place(i, j, sums.d), COUNT]
+            R[i, j] *= kept_share(tau2, np.minimum(N[i], N[j]), pairs, R[i, j], own)
+            R[j, i] = R[i, j]
     kept = own if shrink else 0.0
     return Correlations(R, c, N, centre, inverse, centre_y, scale_y, tau2, kept)
+
+
+def stripes(d: int) -> Iterator[tuple[Indices, Indices]]:
+    """All pairs i < j, some rows at a time: arrays of all of them would double the memory."""
+    rows = max(1, STRIPE // d)
+    for first in range(0, d, rows):
+        i, j = np.triu_indices(min(rows, d - first), first + 1, d)
+        yield i + first, j
+
+
+def place(i: Indices, j: Indices, d: int) -> Indices:
+    """Where the records of pairs i <= j stand."""
+    return i * d - i * (i + 1) // 2 + j
+
+
+def raw_correlations(sums: SeenSums, centre: Floats, inverse: Floats) -> tuple[Floats, float]:
+    """Available-case correlations, 1 on the diagonal, 0 where nothing is known; and tau2.
+
+    That is the excess of their mean square over what chance alone would give, at least 0. Pairs
+    count by min(N, mean N), lest those that are always read speak for all others.
+    """
+    d, R, everything = sums.d, np.eye(sums.d), np.arange(sums.d)
+    met = np.delete(sums.pairs[:, COUNT], place(everything, everything, d))
+    met = met[met > 0.0]
+    usual = met.mean() if met.size else 0.0
+    excess = weight = 0.0
+    for i, j in stripes(d):
+        r, N = available(sums, centre, inverse, i, j)
+        known = (N > 0.0) & (inverse[i] * inverse[j] > 0.0)
+        share = np.minimum(N, usual)[known]
+        excess += float((share * (r[known] ** 2 - 1.0 / N[known])).sum())
+        weight += float(share.sum())
+        R[i, j] = R[j, i] = r
+    return R, max(excess / weight, 0.0) if weight > 0.0 else 0.0
+
+
+def available(
+    sums: SeenSums, centre: Floats, inverse: Floats, i: Indices, j: Indices
+) -> tuple[Floats, Floats]:
+    """Available-case correlations of pairs i < j, 0 where nothing is known; the rows of each."""
+    records = sums.pairs[place(i, j, sums.d)]
+    N: Floats = records[:, COUNT]
+    scale = inverse[i] * inverse[j]
+    with np.errstate(all="ignore"):
+        cross = centre[j] * records[:, FIRST] + centre[i] * records[:, SECOND]
+        r = ((records[:, PRODUCT] - cross) / N + centre[i] * centre[j]) * scale
+    return np.where((N > 0.0) & (scale > 0.0), r, 0.0), N
+
+
+def kept_share(tau2: float, N_row: Floats, N_pair: Floats, r: Floats, own: float) -> Floats:
+    """What is kept of correlations r: all of one that speaks for itself, nothing of an unseen."""
+    with np.errstate(all="ignore"):
+        share = (tau2 + 1.0 / N_row) / (tau2 + 1.0 / N_pair)
+        share = np.where(N_pair * r**2 > own, 1.0, share)
+    return np.where(N_pair > 0.0, share, 0.0)
 
 
 def standard_errors(
@@ -206,8 +264,17 @@ def standard_errors(
     -------
     One for each feature, infinite for one that was never seen.
     """
-    out = np.empty(sums.d)
-    known = kernels.Measured(found.counts, found.centre, found.inverse, found.tau2, found.own)
-    kernels.squared_errors(sums.pairs, known, support, w, residual, out)
-    errors: Floats = np.sqrt(out)
-    return errors
+    counts, total = found.counts, np.full(sums.d, residual)
+    everything = np.arange(sums.d)
+    for i, weight in zip(support.tolist(), w.tolist(), strict=True):
+        others = np.delete(everything, i)
+        pairs = np.minimum(others, i), np.maximum(others, i)
+        r, N = available(sums, found.centre, found.inverse, *pairs)
+        N_j = counts[others]
+        f = kept_share(found.tau2, np.minimum(N_j, counts[i]), N, r, found.own)
+        with np.errstate(all="ignore"):
+            e = np.maximum(1.0 - 2.0 * f + f**2 * N_j / N, 0.0)
+            total[others] += weight * weight * np.where(N > 0.0, e, 1.0)
+    with np.errstate(all="ignore"):
+        errors: Floats = np.sqrt(total / counts)
+    return np.where(counts > 0.0, errors, np.inf)

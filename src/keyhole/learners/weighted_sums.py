@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.draw.mixed_sampling import MixedScheme, shares
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums import triangle as triangles
 from keyhole.blocks.sums.estimates import Estimate
-from keyhole.blocks.sums.triangle import base
+from keyhole.blocks.sums.seen_sums import place, upper
 from keyhole.errors import one_of
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, whole_number
@@ -21,14 +19,6 @@ WEIGHTINGS = ("ratio", "exact")
 PRODUCT, WEIGHT = range(2)  # of a pair: sums of x_i x_j / P[i, j] and of 1 / P[i, j]
 LABELLED, VALUE = range(2)  # of `singles`: sums of x_i y / P[i] and of x_i / P[i]
 ROWS, LABEL, SQUARE, SINGLE, PAIR = range(5)  # of `totals`: 1, y, y^2, and the schemes' spreads
-
-
-class Arrays(NamedTuple):
-    """What kernels add to: see `WeightedSums`."""
-
-    pairs: Floats
-    singles: Floats
-    totals: Floats
 
 
 class WeightedSums:
@@ -106,11 +96,22 @@ class WeightedSums:
         self, features: Indices, values: Floats, marks: Floats, spread: Floats, y: float
     ) -> None:
         """`add`, with what a ticket remembers of the scheme: its `marks` and its `spread`."""
-        add_row(features, values, marks, spread, y, self.arrays())
-
-    def arrays(self) -> Arrays:
-        """Where a kernel adds."""
-        return Arrays(self.pairs, self.singles, self.totals)
+        d, v, m = self.d, len(features), int(np.count_nonzero(marks >= 0.0))
+        one, one_q, both, both_q = shares(d - v + m, m)
+        here = ~np.isnan(values)
+        i, x, q = features[here], values[here], marks[here]
+        drawn = q >= 0.0
+        weights = np.where(drawn, 1.0 / (one + one_q * q), 1.0)
+        self.singles[:, i] += weights * x * np.array([[y], [1.0]])
+        a, b = upper(len(i))
+        # With one of the two always read, the weight of the other; 1 is the weight of both.
+        weight = np.maximum(weights[a], weights[b])
+        pair = drawn[a] & drawn[b] & (a != b)
+        weight[pair] = 1.0 / (both + both_q * (q[a] + q[b])[pair])
+        at = place(i[a], i[b], d)
+        self.pairs[at, PRODUCT] += weight * x[a] * x[b]
+        self.pairs[at, WEIGHT] += weight
+        self.totals += (1.0, y, y * y, *spread)
 
     def estimate(self, weighting: str = "ratio") -> Estimate:
         """Second moments of x (G), of x y (b), of y (c).
@@ -142,48 +143,4 @@ class WeightedSums:
 
     def _diagonal(self) -> Indices:
         j = np.arange(self.d)
-        return j * self.d - j * (j + 1) // 2 + j
-
-
-@kernel
-def add_row(
-    features: NDArray[np.signedinteger],
-    x: Floats,
-    marks: Floats,
-    spread: Floats,
-    y: float,
-    sums: Arrays,
-) -> None:
-    """Add a row: ascending features, values (NaN: absent), q of each (-1: always read), label."""
-    pairs, singles, totals = sums
-    d, v, m = singles.shape[1], len(features), 0
-    for a in range(v):
-        m += marks[a] >= 0.0
-    one, one_q, both, both_q = shares(d - v + m, m)
-    weights = np.ones(v)
-    for a in range(v):
-        if marks[a] >= 0.0:
-            weights[a] = 1.0 / (one + one_q * marks[a])
-    for a in range(v):
-        if np.isnan(x[a]):
-            continue
-        i, scaled = features[a], x[a] * weights[a]
-        singles[LABELLED, i] += scaled * y
-        singles[VALUE, i] += scaled
-        row = base(i, d)
-        pairs[row + i, PRODUCT] += scaled * x[a]
-        pairs[row + i, WEIGHT] += weights[a]
-        for b in range(a + 1, v):
-            if np.isnan(x[b]):
-                continue
-            # With one of the two always read, the weight of the other; 1 is the weight of both.
-            weight = max(weights[a], weights[b])
-            if marks[a] >= 0.0 and marks[b] >= 0.0:
-                weight = 1.0 / (both + both_q * (marks[a] + marks[b]))
-            pairs[row + features[b], PRODUCT] += weight * x[a] * x[b]
-            pairs[row + features[b], WEIGHT] += weight
-    totals[ROWS] += 1.0
-    totals[LABEL] += y
-    totals[SQUARE] += y * y
-    totals[SINGLE] += spread[0]
-    totals[PAIR] += spread[1]
+        return place(j, j, self.d)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.blocks.practical_dantzig.guarded_fit import LEAST, MOST, guarded_fit, precision
+from keyhole.learners.practical_selection import LEAST, MOST, guarded_fit, precision
 from keyhole.problem import Floats
 
 
