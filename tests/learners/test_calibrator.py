@@ -9,28 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]
 
-from keyhole.blocks.calibrate import mixture as calibrate
-from keyhole.blocks.calibrate.isotonic import BINS, HIGH, LOW, PRIOR
-from keyhole.blocks.calibrate.mixture import (
+from keyhole.learners.calibrator import (
+    BINS,
     EXPERTS,
+    HIGH,
     ISOTONIC,
+    LOW,
+    NO,
     PLATT,
+    PRIOR,
     RATE,
     ROUNDS,
     SCORE,
-    Calibrator,
-    bound,
-    calibrator,
+    YES,
+    Forecasters,
+    Isotonic,
+    count_history,
 )
 from keyhole.problem import Floats
 
 E = len(EXPERTS)
 
 
-def played(scores: Floats, y: Floats) -> tuple[Calibrator, Floats]:
-    state, out = calibrator(), np.empty(len(y))
-    calibrate.play(state, scores, y, out)
-    return state, out
+def played(scores: Floats, y: Floats) -> tuple[Forecasters, Floats]:
+    state = Forecasters()
+    return state, state.play(scores, y)
 
 
 def drawn(n: int, seed: int, bend: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
@@ -80,12 +83,12 @@ class Alone:
 def test_forecasters_and_mixture_are_what_their_definitions_say() -> None:
     scores, y = drawn(120, 3, lambda s: s**2)
     alone, share, losses = Alone(scores, y), np.full(E, 1 / E), np.zeros(E + 1)
-    state = calibrator()
+    state = Forecasters()
     for t in range(len(y)):
         guesses = np.array([alone.score(t), alone.rate(t), alone.platt(t), alone.isotonic(t)])
-        p = calibrate.predict(state, float(scores[t]))
+        p = state.predict(float(scores[t]))
         assert p == pytest.approx(float(share @ guesses), abs=1e-12)
-        calibrate.learn(state, float(scores[t]), float(y[t]))
+        state.learn(float(scores[t]), float(y[t]))
         likely = likelihoods(np.full(E, y[t]), guesses)
         losses -= np.append(np.log(likely), math.log(likelihoods(y[t : t + 1], np.array([p]))[0]))
         share = share * likely / (share @ likely)
@@ -97,14 +100,17 @@ def test_forecasters_and_mixture_are_what_their_definitions_say() -> None:
 def test_a_block_is_its_rounds_to_the_bit() -> None:
     scores, y = drawn(400, 5, lambda s: 0.2 + 0.5 * s)
     block, out = played(scores, y)
-    single = calibrator()
+    single = Forecasters()
     for t in range(len(y)):
-        assert calibrate.predict(single, float(scores[t])) == out[t]
-        calibrate.learn(single, float(scores[t]), float(y[t]))
-    assert all(np.array_equal(a, b) for a, b in zip(block, single, strict=True))
-    many = np.empty(50)
-    calibrate.predict_all(single, scores[:50], many)
-    assert many.tolist() == [calibrate.predict(single, float(s)) for s in scores[:50]]
+        assert single.predict(float(scores[t])) == out[t]
+        single.learn(float(scores[t]), float(y[t]))
+    loaded = Forecasters(single.state())
+    for other in (single, loaded):
+        pairs = zip(block.state(), other.state(), strict=True)
+        assert all(np.array_equal(a, b) for a, b in pairs)
+    many = single.predict_all(scores[:50]).tolist()
+    assert many == [single.predict(float(s)) for s in scores[:50]]
+    assert many == loaded.predict_all(scores[:50]).tolist()
 
 
 @given(
@@ -121,17 +127,17 @@ def test_the_regret_is_never_above_its_bound(pairs: list[tuple[float, float]]) -
     scores, y = (np.array(column) for column in zip(*pairs, strict=True))
     state, out = played(scores, y)
     assert ((out > 0.0) & (out < 1.0)).all()
-    assert state.losses[E] <= state.losses[:E].min() + bound(state) + 1e-9
+    assert state.losses[E] <= min(state.losses[:E]) + state.bound + 1e-9
     assert state.losses[E] == pytest.approx(float(-np.log(likelihoods(y, out)).sum()))
-    assert all(np.isfinite(part).all() for part in state)
+    assert all(np.isfinite(part).all() for part in state.state())
 
 
 def test_the_bound_is_nearly_reached_by_one_forecaster_that_is_right_at_once() -> None:
     """Scores that are the labels: only the score itself, and it pays ln E in the first rounds."""
     y = np.tile([0.0, 1.0], 500)
     state, _ = played(y.copy(), y)
-    regret = float(state.losses[E] - state.losses[:E].min())
-    assert 0.5 < regret <= bound(state)
+    regret = float(state.losses[E] - min(state.losses[:E]))
+    assert 0.5 < regret <= state.bound
 
 
 def cubed(scores: Floats) -> Floats:
@@ -177,19 +183,40 @@ def test_a_forecaster_that_becomes_the_best_late_is_heard_soon() -> None:
     # loses ln(1 / 0.95) in each of the last 300: 15.4 in all.
     late = float(-np.log(likelihoods(y, out))[2000:].sum())
     assert late < 15.4 + 2 * math.log(E * 2300)
-    state = calibrator()
+    state = Forecasters()
     twin = 0.0
     for t in range(2300):
         state.told[ROUNDS] = 1e18  # of every share nothing is dealt out
-        p = calibrate.predict(state, float(scores[t]))
+        p = state.predict(float(scores[t]))
         twin -= math.log(p if y[t] else 1 - p) if t >= 2000 else 0.0
-        calibrate.learn(state, float(scores[t]), float(y[t]))
+        state.learn(float(scores[t]), float(y[t]))
     assert twin > 15.4 + 2 * math.log(E * 2300)
 
 
 def test_history_counts_for_the_share_of_yes_and_fades() -> None:
-    state = calibrator()
-    calibrate.study(state, np.array([1.0, 1.0, 0.0]), 1.0)
-    assert state.told.tolist() == [1.0, 2.0, 0.0]
-    calibrate.study(state, np.array([1.0]), 0.5)
-    assert state.told.tolist() == [0.5, 2.0, 0.0]
+    told = [0.0, 0.0, 0.0]
+    count_history(told, np.array([1.0, 1.0, 0.0]), 1.0)
+    assert told == [1.0, 2.0, 0.0]
+    count_history(told, np.array([1.0]), 0.5)
+    assert told == [0.5, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_isotonic_fit_that_is_kept_is_the_fit_of_all_labels(seed: int) -> None:
+    """Label by label, from the counts anew, to the bit, and scikit-learn's."""
+    rng, bins = np.random.default_rng(seed), np.zeros((2, BINS))
+    kept, centres = Isotonic(bins.tolist()), LOW + (np.arange(BINS) + 0.5) * ((HIGH - LOW) / BINS)
+    imagined = PRIOR * np.clip(centres, 0.01, 0.99)
+    for _ in range(600):
+        b = int(rng.integers(BINS)) if seed % 2 else int(rng.normal(BINS / 2, 3))
+        label = YES if rng.random() < (0.3, 0.3, b / BINS, 1 - b / BINS)[seed] else NO
+        bins[label, b] += 1.0
+        kept.learn(b, label)
+        fit = [kept.forecast(j) for j in range(BINS)]
+        anew = Isotonic(bins.tolist())
+        assert fit == [anew.forecast(j) for j in range(BINS)]
+        w = bins.sum(axis=0) + PRIOR
+        theirs = IsotonicRegression().fit_transform(
+            np.arange(BINS), (bins[YES] + imagined) / w, sample_weight=w
+        )
+        np.testing.assert_allclose(fit, theirs, rtol=1e-12)
