@@ -36,11 +36,12 @@ VIEWS: Mapping[str, str] = {  # dtype: what C calls a view of such an array
     "uint64": "words",
     "float32": "singles",
 }
-NUMBERS: Mapping[type, tuple[str, str]] = {  # what C calls it, how it is packed
+NUMBERS: Mapping[Any, tuple[str, str]] = {  # what C calls it, how it is packed
     int: ("i64", "q"),
     bool: ("i64", "q"),
     float: ("f64", "d"),
     np.uint64: ("u64", "Q"),
+    int | np.uint64: ("u64", "Q"),  # a seed
 }
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:([+-]\d+))?$")
 _IN_C_ORDER, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400  # bits of numpy's flags
@@ -252,4 +253,15 @@ def hold(record: Record) -> Record:
     kind = _plain(type(record))
     made = _holding(kind)(*cast(Any, record))
     made._held = _filled(kind(*cast(Any, record)))
+    return cast(Record, made)
+
+
+def hold_within(record: Record, room: Record, **sizes: int) -> Record:
+    """The same record with the struct of `room` beside it, whose views C has made those of this one.
+
+    Its arrays begin where those of the room do; `sizes` are those that are other ones.
+    """
+    whole = held(room)
+    made = _holding(_plain(type(record)))(*cast(Any, record))
+    made._held = whole._replace(sizes={**whole.sizes, **sizes})
     return cast(Record, made)
