@@ -254,3 +254,14 @@ def hold(record: Record) -> Record:
     made = _holding(kind)(*cast(Any, record))
     made._held = _filled(kind(*cast(Any, record)))
     return cast(Record, made)
+
+
+def hold_within(record: Record, room: Record, **sizes: int) -> Record:
+    """The same record with the struct of `room` beside it, whose views C has made those of this one.
+
+    Its arrays begin where those of the room do; `sizes` are those that are other ones.
+    """
+    whole = held(room)
+    made = _holding(_plain(type(record)))(*cast(Any, record))
+    made._held = whole._replace(sizes={**whole.sizes, **sizes})
+    return cast(Record, made)
