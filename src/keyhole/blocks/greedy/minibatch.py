@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.core.functions import c_function
 from keyhole.core.structs import hold
 from keyhole.errors import LARGEST
@@ -151,16 +149,9 @@ class MiniBatch:
 
 
 @c_function("kh_first_oversized", "X[n,d] y[n] columns[m]")
-@kernel
-def first_oversized(X: NDArray[np.floating], y: Floats, columns: Indices) -> int:
+def first_oversized(X: Floats, y: Floats, columns: Indices) -> int:
     """The first row with a label, or a value in the columns, too large to be squared; or -1."""
-    for t in range(len(X)):
-        if abs(y[t]) > LARGEST:
-            return t
-        for j in columns:
-            if abs(X[t, j]) > LARGEST:  # NaN is absent and passes
-                return t
-    return -1
+    raise NotImplementedError
 
 
 @c_function("kh_aggregate", "guesses[experts] losses[experts]")
