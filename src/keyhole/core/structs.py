@@ -18,7 +18,7 @@ import ctypes
 import functools
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -46,6 +46,9 @@ NUMBERS: Mapping[Any, tuple[str, str]] = {  # what C calls it, how it is packed
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:([+-]\d+))?$")
 _IN_C_ORDER, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400  # bits of numpy's flags
 READABLE, WRITEABLE = _IN_C_ORDER | _ALIGNED, _IN_C_ORDER | _ALIGNED | _WRITEABLE
+
+
+_ONES = (1, 1, 1), (1, 1), (1,), ()  # the sizes of the dimensions that an array lacks
 
 
 class Dimension(NamedTuple):
@@ -161,20 +164,27 @@ def address(array: np.ndarray[Any, Any]) -> int:
 def viewed(array: Any, form: Form, where: str, flags: int) -> tuple[int, int, int, int]:
     """The view of an array, proven to be of this form but for its sizes."""
     assert form.shape is not None
+    if (
+        type(array) is np.ndarray
+        and array.dtype == form.dtype
+        and array.flags.num & flags == flags
+        and array.ndim == len(form.shape)
+    ):
+        return address(array), *array.shape, *_ONES[array.ndim]
     if type(array) is not np.ndarray or array.dtype != form.dtype:
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise Misfit(f"{where} must be an array of {form.dtype}, got {kind}")
     if array.flags.num & flags != flags:
         how = "in C order" if array.flags.num & READABLE != READABLE else "writeable"
         raise Misfit(f"{where} must be {how}")
-    if array.ndim != len(form.shape):
-        raise Misfit(f"{where} must have {len(form.shape)} dimensions, got shape {array.shape}")
-    return address(array), *(*array.shape, 1, 1, 1)[:3]
+    raise Misfit(f"{where} must have {len(form.shape)} dimensions, got shape {array.shape}")
 
 
 def fit(sizes: dict[str, int], shape: tuple[int, ...], form: Form, where: str) -> None:
     """Bind the sizes that are new, and compare the others."""
     for i, (size, (factor, name, term)) in enumerate(zip(shape, form.shape or (), strict=True)):
+        if factor == 1 and not term and sizes.setdefault(name, size) == size:
+            continue
         if name and name not in sizes:
             if (term and size < term) or (size - term) % factor:  # a whole number may be below 0
                 raise Misfit(
@@ -195,33 +205,42 @@ def held(record: Any) -> Held:
 def _filled(record: Any) -> Held:
     if not hasattr(record, "_fields"):
         raise Misfit(f"expected a record of arrays, got {type(record).__name__}")
-    sizes: dict[str, int] = {}
-    codes, numbers = "", list[Any]()
-    for code, number in _words(record, type(record).__name__, sizes):
-        codes += code
-        numbers.append(number)
-    packed = struct.pack("=" + codes, *numbers)
-    words = ctypes.create_string_buffer(packed, len(packed))
+    sizes, numbers = dict[str, int](), list[Any]()
+    kind = _plain(type(record))
+    _fill(record, kind, kind.__name__, sizes, numbers)
+    words = ctypes.create_string_buffer(packer(kind).pack(*numbers), packer(kind).size)
     return Held(ctypes.addressof(words), sizes, words)
 
 
-def _words(record: Any, where: str, sizes: dict[str, int]) -> Iterator[tuple[str, Any]]:
-    for name, form in forms(_plain(type(record))).items():
-        value, here = getattr(record, name), f"{where}.{name}"
-        if form.record is not None:
+@functools.cache
+def packer(record: type) -> struct.Struct:
+    """How the struct of a record is packed: addresses, sizes and numbers, one after the other."""
+    return struct.Struct("=" + _codes(record))
+
+
+def _codes(record: type) -> str:
+    return "".join(
+        _codes(form.record) if form.record is not None else form.code or "qqqq"
+        for form in forms(record).values()
+    )
+
+
+def _fill(record: Any, kind: type, where: str, sizes: dict[str, int], numbers: list[Any]) -> None:
+    for (name, form), value in zip(forms(kind).items(), record, strict=True):
+        if form.dtype is not None:
+            numbers += viewed(value, form, f"{where}.{name}", WRITEABLE)
+            fit(sizes, value.shape, form, f"{where}.{name}")
+        elif form.record is not None:
+            here, inside = f"{where}.{name}", dict[str, int]()
             if _plain(type(value)) is not form.record:
                 raise Misfit(f"{here} must be {form.record.__name__}, got {type(value).__name__}")
-            inside: dict[str, int] = {}
-            yield from _words(value, here, inside)
+            _fill(value, form.record, here, inside, numbers)
             merge(sizes, inside, form, here)
-        elif form.dtype is not None:
-            yield from zip("qqqq", viewed(value, form, here, WRITEABLE), strict=True)
-            fit(sizes, value.shape, form, here)
         else:
             if form.code == "q":
                 value = int(value)
-                merge(sizes, {name: value}, form, here)
-            yield form.code, value
+                merge(sizes, {name: value}, form, f"{where}.{name}")
+            numbers.append(value)
 
 
 def merge(sizes: dict[str, int], inside: Mapping[str, int], form: Form, where: str) -> None:
@@ -252,7 +271,7 @@ def hold(record: Record) -> Record:
     """
     kind = _plain(type(record))
     made = _holding(kind)(*cast(Any, record))
-    made._held = _filled(kind(*cast(Any, record)))
+    made._held = _filled(record)
     return cast(Record, made)
 
 
