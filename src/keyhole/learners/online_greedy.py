@@ -10,13 +10,13 @@ import numpy as np
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.purchase import shop_of
-from keyhole.blocks.fit.set_function import slot_gains
 from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.greedy.priced_reads import PricedReads
 from keyhole.blocks.greedy.schemes import Draw, Scheme
+from keyhole.core.structs import hold
 from keyhole.errors import shortened
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase, refuse_prices
@@ -198,7 +198,7 @@ class OnlineGreedyLearner(LearnerBase):
         problem = self.problem
         if problem.prices is None:
             return self.parts.scheme(problem.d, self.slots, problem.width)
-        return PricedReads(shop_of(problem), problem.width, self.slots)
+        return PricedReads(hold(shop_of(problem)), problem.width, self.slots)
 
     @classmethod
     def as_printed(
@@ -360,6 +360,6 @@ class OnlineGreedyLearner(LearnerBase):
         mini = batch.mini
         if mini.n == 0:
             return
-        levels, gains = slot_gains(mini.G, mini.c, mini.yy, mini.n, batch.slots)
-        self._bexp.feed(batch.draw, mini.by_feature(self.parts.losses(levels, gains)))
+        gains = mini.gains(batch.slots, self._history)
+        self._bexp.feed(batch.draw, self.parts.losses(*gains))
         self._memory.keep(mini)

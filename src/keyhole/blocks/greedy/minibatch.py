@@ -141,11 +141,11 @@ class MiniBatch:
             self._known = known
         return known
 
-    def by_feature(self, columns: Floats) -> Floats:
-        """An array whose columns are in batch order, with its columns in the order of S."""
-        result = np.empty_like(columns)
-        result[:, self.in_S] = columns
-        return result
+    def gains(self, slots: Indices, history: History) -> tuple[Floats, Floats]:
+        """`slot_gains` of these rows, for slots at these places of `features`; columns as in S."""
+        levels, gains = np.empty(len(slots)), np.empty((len(slots), len(self.S)))
+        judge_slots(self._vaws(history), slots, self.yy, self.n, levels, gains)
+        return levels, gains
 
 
 @c_function("kh_first_oversized", "X[n,d] y[n] columns[m]")
@@ -193,6 +193,19 @@ def play_rows(
     G receives the products of the first `rows` features with all later ones and all squares, c
     those with the label; `total`, `arrived` the values that arrived.
     """
+    raise NotImplementedError
+
+
+@c_function(
+    "kh_judge_slots",
+    "slots[k1] levels[k1] gains[k1,m]",
+    writes="levels gains",
+    room="2*k1*m + 2*m",
+)
+def judge_slots(
+    vaws: Vaws, slots: Indices, yy: float, n: int, levels: Floats, gains: Floats
+) -> None:
+    """levels[i] = g(V) and gains[i, a] = g(V) - g(V + S[a]) over n rows, V the slots before i."""
     raise NotImplementedError
 
 

@@ -158,6 +158,34 @@ KH_API void kh_play_rows(kh_vaws *vaws, floats *X, floats *y, floats *prediction
     room->used = mark;
 }
 
+KH_API void kh_judge_slots(kh_vaws *vaws, ints *slots, f64 yy, i64 n, floats *levels, floats *gains, kh_room *room)
+{
+    i64 mark = room->used, m = gains->m;
+    floats found = {TAKE(room, f64, slots->n * m), slots->n, m, 1};
+    kh_sweep(&vaws->G, &vaws->c, yy, slots, levels, &found, room);
+    for (i64 i = 0; i < slots->n; i++) {
+        AT(*levels, i) /= (f64)n;
+        for (i64 a = 0; a < m; a++) AT2(*gains, i, AT(vaws->columns, a)) = AT2(found, i, a) / (f64)n;
+    }
+    room->used = mark;
+}
+
+/* Where two VAWs on V start: from a ridge alone, and from the ridge and all earlier rows. */
+KH_API void kh_start_carried(ints *V, floats *G, floats *c, ints *reads, f64 ridge, floats *A, floats *b)
+{
+    for (i64 a = 0; a < V->n; a++) {
+        i64 i = V->at[a];
+        f64 square = AT2(*G, i, i) / (f64)i_max(AT(*reads, i), 1), own = ridge * (square > 0.0 ? square : 1.0);
+        for (i64 q = 0; q < V->n; q++) {
+            i64 j = V->at[q];
+            AT3(*A, 0, a, q) = a == q ? own : 0.0;
+            AT3(*A, 1, a, q) = AT2(*G, i_min(i, j), i_max(i, j)) + AT3(*A, 0, a, q);
+        }
+        AT2(*b, 0, a) = 0.0;
+        AT2(*b, 1, a) = AT(*c, i);
+    }
+}
+
 KH_API void kh_pool(ints *features, floats *G, floats *c, floats *all_G, floats *all_c)
 {
     for (i64 a = 0; a < features->n; a++) {
