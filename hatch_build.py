@@ -75,7 +75,7 @@ class CompiledLibrary(BuildHookInterface):
         compiler = _compiler()
         try:
             if version == "editable":
-                folder = Path(self.root) / "src" / INSIDE
+                folder = Path(self.root) / "src" / INSIDE / "lib"
                 if not (folder / compiler.name()).exists():
                     compiler.build(folder)
                 return
@@ -92,7 +92,7 @@ class CompiledLibrary(BuildHookInterface):
             raise SystemExit(str(fault)) from None
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{tag}"
-        build_data["force_include"][str(library)] = f"{INSIDE}/{library.name}"
+        build_data["force_include"][str(library)] = f"{INSIDE}/lib/{library.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Called by hatchling when the wheel is there."""

@@ -99,6 +99,11 @@ class Desk:
         del self._open[issued.round]
         return issued
 
+    def take_back(self, ticket: Ticket) -> None:
+        """As if the ticket that was issued last had not been."""
+        del self._open[ticket.round]
+        self.round -= 1
+
     def issued(self, ticket: Ticket) -> Ticket:
         """The open ticket that this one is, or is a copy of, as it was issued.
 

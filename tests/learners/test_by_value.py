@@ -17,13 +17,13 @@ import keyhole as kh
 from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
 from keyhole.blocks.literature.hard_thresholding import CURSOR
-from keyhole.blocks.practical_dantzig import selection
-from keyhole.blocks.practical_dantzig.shrinkage import Correlations
 from keyhole.learners import aelr, practical_dantzig
+from keyhole.learners import practical_selection as selection
 from keyhole.learners.batches import Batches
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
+from keyhole.learners.practical_shrinkage import Correlations
 from keyhole.learners.registry import learner_row
 from keyhole.saving.api import from_bytes, to_bytes
 

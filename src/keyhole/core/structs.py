@@ -36,11 +36,12 @@ VIEWS: Mapping[str, str] = {  # dtype: what C calls a view of such an array
     "uint64": "words",
     "float32": "singles",
 }
-NUMBERS: Mapping[type, tuple[str, str]] = {  # what C calls it, how it is packed
+NUMBERS: Mapping[Any, tuple[str, str]] = {  # what C calls it, how it is packed
     int: ("i64", "q"),
     bool: ("i64", "q"),
     float: ("f64", "d"),
     np.uint64: ("u64", "Q"),
+    int | np.uint64: ("u64", "Q"),  # a seed
 }
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:([+-]\d+))?$")
 _IN_C_ORDER, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400  # bits of numpy's flags
@@ -175,12 +176,12 @@ def fit(sizes: dict[str, int], shape: tuple[int, ...], form: Form, where: str) -
     """Bind the sizes that are new, and compare the others."""
     for i, (size, (factor, name, term)) in enumerate(zip(shape, form.shape or (), strict=True)):
         if name and name not in sizes:
-            if size < term or (size - term) % factor:
+            if (term and size < term) or (size - term) % factor:  # a whole number may be below 0
                 raise Misfit(
                     f"{where} has shape {shape}: dimension {i} cannot be {factor} * {name} + {term}"
                 )
             sizes[name] = (size - term) // factor
-        elif size != (expected := factor * sizes[name] + term if name else term) and expected >= 0:
+        elif (name or term >= 0) and size != (factor * sizes[name] + term if name else term):
             wanted = ", ".join(map(str, form.shape or ()))
             raise Misfit(f"{where} has shape {shape}, expected ({wanted}) with {sizes}")
 
@@ -252,4 +253,15 @@ def hold(record: Record) -> Record:
     kind = _plain(type(record))
     made = _holding(kind)(*cast(Any, record))
     made._held = _filled(kind(*cast(Any, record)))
+    return cast(Record, made)
+
+
+def hold_within(record: Record, room: Record, **sizes: int) -> Record:
+    """The same record with the struct of `room` beside it, whose views C has made those of this one.
+
+    Its arrays begin where those of the room do; `sizes` are those that are other ones.
+    """
+    whole = held(room)
+    made = _holding(_plain(type(record)))(*cast(Any, record))
+    made._held = whole._replace(sizes={**whole.sizes, **sizes})
     return cast(Record, made)

@@ -43,29 +43,26 @@ from keyhole.tickets import Desk
 
 
 class LearnerBase(OneAtATime, ABC):
-    """The bookkeeping of a learner, so that what remains to be written is the algorithm.
+    """The bookkeeping of a learner, so that what remains to be written is its round.
 
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
-    Here is what a subclass adds; `learners/dual_averaging.py` and its base are short and do it all.
+    Here is what a subclass adds; `learners/dual_averaging.py` is short and does it all.
 
-    **Single rounds**: `weights`, `ask`, `_predict`, `tell`, and `intercept` if it is not 0. `ask`
+    **The round**: `weights`, `ask`, `_predict`, `tell`, and `intercept` if it is not 0. `ask`
     opens a ticket by `self._desk.issue(features, memo)`, with everything in the memo that the label
-    will need; `tell` closes it by `self._desk.settle(seen, y)`, before anything changes.
+    will need; `tell` closes it by `self._desk.settle(seen, y)`, before anything changes. That is
+    all: blocks of rounds are played by these, one after the other, and intervals are made from
+    the errors that every `tell` reports.
 
-    **Blocks of rounds**: `_play(block)`, one call of a compiled loop that does the same as `ask`,
-    `predict` and `tell` of its rounds, to the bit: write their kernels first, and call them in the
-    loop. See `Block` for what it may look at and what it writes.
-
-    **What happens now and then and is not compiled**, such as a new model at powers of two, goes to
-    `_before_round(t)`. `ask` must call it too. `_rounds_alike(t)` says for how many rounds, from
-    round t on, it is not needed again; a block for `_play` is never longer.
+    **Blocks, faster**: a learner that can play many rounds in one call brings `_play(block)`, which
+    does the same as `ask`, `predict` and `tell` of its rounds, to the bit: see `Block` for what it
+    may look at and what it writes. What happens only now and then, such as a new model at powers of
+    two, goes to `_before_round(t)`, which `ask` must call too; `_rounds_alike(t)` says for how many
+    rounds, from round t on, it is not needed again, and no block is longer.
 
     **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
     touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
-
-    **Intervals**: nothing to do. Every label that is told reaches a `Residuals` beside the
-    learner, with the prediction that was made for it, and `interval` is made from that.
 
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
     faster here, and which thread gets which ticket is a matter of chance.
@@ -93,6 +90,8 @@ class LearnerBase(OneAtATime, ABC):
     SAVED: tuple[str, ...] = ("_desk",)
     SETTINGS: tuple[str, ...] = ()
     MEMOS: tuple[type, ...] | None = None  # not declared: a file is trusted with them
+
+    _in_block = False  # while a block is played round by round, whose errors are heard at its end
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """A new learner; ProblemError here, before any constructor uses what is not a problem."""
@@ -179,10 +178,10 @@ class LearnerBase(OneAtATime, ABC):
             )
         ticket = self._desk.issued(seen.ticket)
         own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
-        prediction = self._predict(own)
         cut_off = self._desk.labels.cut_off if self.clip else cut_off_largest
-        object.__setattr__(seen, "prediction", cut_off(prediction))
-        return cut_off(prediction)
+        prediction = cut_off(self._predict(own))
+        object.__setattr__(seen, "prediction", prediction)
+        return prediction
 
     @one_at_a_time
     def interval(
@@ -269,15 +268,48 @@ class LearnerBase(OneAtATime, ABC):
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
-        """Play len(y) rounds at once, compiled."""
+        """Play len(y) rounds at once."""
         d, width = self.problem.d, self.problem.width
-        reads = self.problem.reads if self.BLIND else width
         X, y = rows_and_labels(X, y, d)
         refuse_labels(y)
         # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
             bought = np.empty((len(y), width), dtype=np.int32)
+        if type(self)._play is LearnerBase._play:
+            return self._advance_by_rounds(X, y, bought)
+        return self._advance_by_blocks(X, y, bought)
+
+    def _advance_by_rounds(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
+    ) -> Floats:
+        """Ask, fill, predict, tell, for each row."""
+        predictions, told = np.empty(len(y)), 0
+        self._in_block = True
+        try:
+            for t, label in enumerate(y.tolist()):
+                ticket = self.ask()
+                features = ticket.features
+                try:
+                    seen = Observation(ticket, X[t, features].astype(np.float64, copy=False))
+                except DataError:  # everything before the bad round stands
+                    self._take_back(ticket)
+                    refuse_round(ticket.round)
+                bought[t, : len(features)], bought[t, len(features) :] = features, -1
+                predictions[t] = self.predict(seen)
+                self.tell(seen, label)
+                told += 1
+        finally:
+            self._in_block = False
+            self._hear(X[:told], y[:told], bought[:told], predictions[:told])
+        return predictions
+
+    def _advance_by_blocks(
+        self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32]
+    ) -> Floats:
+        """One call of `_play` for all rounds between which nothing else is to be done."""
+        d, width = self.problem.d, self.problem.width
+        reads = self.problem.reads if self.BLIND else width
         predictions, start = np.empty(len(y)), 0
         while start < len(y):
             t = self.round + 1
@@ -299,13 +331,27 @@ class LearnerBase(OneAtATime, ABC):
             else:
                 cut_off_largest_rounds(predictions[told])
             self._desk.skip(played, y[told])
-            tracked = self._residuals.coverages
-            its = bought_of_rows(X[told], bought[told]) if tracked else None
-            self._residuals.hear_block(predictions[told], y[told], its)
+            self._hear(X[told], y[told], bought[told], predictions[told])
             if played < rows.stop - start:  # everything before the bad round stands
                 refuse_round(t + played)
             start = rows.stop
         return predictions
+
+    def _take_back(self, ticket: Ticket) -> None:
+        """As if `ask` had not issued this ticket, the last one; more to do if it counts rounds."""
+        self._desk.take_back(ticket)
+
+    def _hear(
+        self,
+        X: NDArray[np.floating],
+        y: Floats,
+        bought: NDArray[np.int32],
+        predictions: Floats,
+    ) -> None:
+        """Have the errors of rounds that were played in the record that intervals are made from."""
+        tracked = self._residuals.coverages
+        its = bought_of_rows(X, bought) if tracked else None
+        self._residuals.hear_block(predictions, y, its)
 
     @one_at_a_time
     def study(
@@ -353,16 +399,19 @@ class LearnerBase(OneAtATime, ABC):
         raise NotImplementedError
 
     def _before_round(self, t: int) -> None:
-        """What happens before round t is asked."""
+        """What happens before round t is asked, for `_play`."""
         return  # as a rule nothing
 
     def _rounds_alike(self, t: int) -> int:
         """For how many rounds, from t on, `_before_round` is not needed again."""
         return sys.maxsize
 
-    @abstractmethod
     def _play(self, block: Block) -> int:
-        """Play rounds that are alike; how many there were before one that cannot be played."""
+        """Play rounds that are alike; how many there were before one that cannot be played.
+
+        Only where that is faster: without it, blocks are played round by round.
+        """
+        raise NotImplementedError
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""

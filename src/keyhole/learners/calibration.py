@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from keyhole.blocks.calibrate.mixture import EXPERTS, ROUNDS, Calibrator, bound
+from keyhole.learners.calibrator import EXPERTS, ROUNDS, Forecasters
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Calibration:
         return "\n".join(lines)
 
 
-def calibration_of(state: Calibrator) -> Calibration:
+def calibration_of(forecasters: Forecasters) -> Calibration:
     """The figures of a calibrator."""
-    *losses, own = state.losses.tolist()
+    *losses, own = forecasters.losses
     return Calibration(
-        rounds=int(state.told[ROUNDS]),
+        rounds=int(forecasters.told[ROUNDS]),
         loss=own,
         losses=dict(zip(EXPERTS, losses, strict=True)),
-        shares=dict(zip(EXPERTS, state.share.tolist(), strict=True)),
-        bound=bound(state),
+        shares=dict(zip(EXPERTS, forecasters.share, strict=True)),
+        bound=forecasters.bound,
     )

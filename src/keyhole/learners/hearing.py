@@ -36,6 +36,9 @@ def hearing(tell: Method) -> Method:
     @functools.wraps(tell)
     def told(self: LearnerBase, seen: Observation, y: float) -> None:
         with self._lock:
+            if self._in_block:  # then `advance` hears all of its rounds at once
+                tell(self, seen, y)
+                return
             heard, prediction = self._residuals.told, _as_issued(self, seen)
             tell(self, seen, y)
             if self._residuals.told == heard and prediction is not None:  # no `tell` within it

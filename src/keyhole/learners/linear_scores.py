@@ -12,10 +12,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.calibrate import mixture as calibrate
-from keyhole.blocks.calibrate.mixture import ROUNDS, Calibrator
 from keyhole.errors import LARGEST, SMALLEST
 from keyhole.fields import Features, Holds
+from keyhole.learners.calibrator import ROUNDS, Forecasters
 from keyhole.model import sparse_model
 from keyhole.problem import Floats, Indices, Learner, Observation
 
@@ -55,7 +54,7 @@ def next_look(told: int) -> int:
     return 1 << told.bit_length() if told < EVERY else (told // EVERY + 1) * EVERY
 
 
-def learn_one(state: Calibrator, model: LinearModel, seen: Observation, y: float) -> None:
+def learn_one(state: Forecasters, model: LinearModel, seen: Observation, y: float) -> None:
     """Learn the label of the model's score, if all that the model needs was bought and came."""
     features = seen.ticket.features
     if len(features):
@@ -70,7 +69,7 @@ def learn_one(state: Calibrator, model: LinearModel, seen: Observation, y: float
 
 
 def learn_rows(
-    state: Calibrator,
+    state: Forecasters,
     model: LinearModel,
     X: NDArray[np.floating],
     y: Floats,
@@ -86,16 +85,16 @@ def learn_rows(
     _learn(state, model, values, y[rows])
 
 
-def _learn(state: Calibrator, model: LinearModel, values: Floats, y: Floats) -> None:
+def _learn(state: Forecasters, model: LinearModel, values: Floats, y: Floats) -> None:
     scores = np.full(len(y), model.intercept[0])
     with np.errstate(over="ignore", invalid="ignore"):
         for i, weight in enumerate(model.weights.tolist()):  # in this order, row by row or at once
             scores += weight * values[:, i]
     here = np.isfinite(scores)
     kept = np.clip(scores[here], -LARGEST, LARGEST)
-    calibrate.play(state, kept, np.ascontiguousarray(y[here]), np.empty(len(kept)))
+    state.play(kept, y[here])
 
 
-def believed(linear: Calibrator, whole: Calibrator) -> Calibrator:
+def believed(linear: Forecasters, whole: Forecasters) -> Forecasters:
     """The calibrator for scores of the linear model: its own, once that has seen enough."""
     return linear if linear.told[ROUNDS] >= ENOUGH else whole

@@ -11,14 +11,8 @@ import numpy as np
 
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis
-from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import complement_subset
 from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.practical_dantzig import rounds as kernels
-from keyhole.blocks.practical_dantzig.guarded_fit import precision
-from keyhole.blocks.practical_dantzig.parts import PRACTICAL, Parts
-from keyhole.blocks.practical_dantzig.selection import Selection, Sparse, candidates, select
-from keyhole.blocks.practical_dantzig.shrinkage import Correlations, correlations
 from keyhole.blocks.sums.moments import Moments
 from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.data_sums import DataSums
@@ -27,16 +21,37 @@ from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, at_least
 from keyhole.learners.dantzig import DantzigLearner
+from keyhole.learners.practical_model import learn, predicted, standardised
+from keyhole.learners.practical_selection import (
+    PRACTICAL,
+    Parts,
+    Selection,
+    Sparse,
+    candidates,
+    precision,
+    select,
+)
+from keyhole.learners.practical_shrinkage import Correlations, correlations
 from keyhole.learners.study_sums import add_to_seen_sums, widen
-from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    StateError,
+    Ticket,
+)
 from keyhole.saving.serialize import fit
 from keyhole.saving.snapshot import State, restore
 from keyhole.saving.soundness import refuse_another_model
 
-BLOCK = 4096  # rounds of block play kept at a time: bounds memory, moves no number
 RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
 LEAST = 7.0  # prediction errors that an estimate of their level takes
 HONEST = 0.5  # the residual variance is at least this share of the recent prediction error
+
+BASE = 0  # of `_limits`: what theta adds to; the range of labels so far is beside it
+ERROR, COUNT, LABELS = range(3)  # of `_record`: recent squared errors, how many; labels so far
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +141,7 @@ class PracticalDantzig(DantzigLearner):
     )
     MEMOS: tuple[type, ...] | None = (Memo,)
     STUDIES = FADES = STUDIES_SUMS = True
+    _play = LearnerBase._play  # blocks are played round by round
 
     _basis: DantzigBasis | None
     _level: Annotated[float, Holds(least=0.0, infinite=True)]
@@ -182,7 +198,7 @@ class PracticalDantzig(DantzigLearner):
         model = self._played
         with np.errstate(over="ignore", invalid="ignore"):
             slope = float((model.theta[:-1] * model.inverse) @ model.centre)
-            return cut_off_largest(float(self._limits[0] + model.theta[-1]) - slope)
+            return cut_off_largest(float(self._limits[BASE] + model.theta[-1]) - slope)
 
     @property
     def moments(self) -> Moments:
@@ -200,8 +216,7 @@ class PracticalDantzig(DantzigLearner):
         self._before_round(t)
         d, model = self.problem.d, self._played
         S = complement_subset(self.seed, t, d, self._explore, self._avoid)
-        union = np.empty(len(S) + len(self._fixed), dtype=np.int64)
-        features = union[: kernels.merge(S, self._fixed, union)]
+        features = np.array(sorted({*S.tolist(), *self._fixed.tolist()}))
         # The model goes on the ticket: when the prediction is made, another may be in play.
         counted, number = features if self.parts.played else S, np.array(model.number)
         units, vaw = (model.support, model.centre, model.inverse), (model.P, model.theta)
@@ -210,37 +225,38 @@ class PracticalDantzig(DantzigLearner):
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
-        memo = seen.ticket.memo
-        units = (memo["support"], memo["centre"], memo["inverse"])
-        vaw = (memo["P"], memo["theta"], memo["limits"])
-        return kernels.predict(seen.ticket.features, seen.values, units, *vaw)
+        return predicted(seen.ticket.memo, standardised(seen))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was seen to the sums; refine the model if it is still in play."""
         ticket, label = self._desk.settle(seen, y)
         seen = Observation(ticket, seen.values)
-        model = self._played
-        kernels.note(self._limits, self._record, self._predict(seen), label)
+        z, model = standardised(seen), self._played
+        self._record[ERROR] += (label - predicted(ticket.memo, z)) ** 2
+        self._record[COUNT] += 1.0
+        self._note(label)
         if ticket.memo["model"] == model.number:
-            z = np.empty(len(model.theta))
-            units = (model.support, model.centre, model.inverse)
-            kernels.standardise(ticket.features, seen.values, units, z)
-            kernels.refine(model.P, model.theta, model.A, model.b, z, label - self._limits[0])
+            learn(model.P, model.theta, model.A, model.b, z, label - self._limits[BASE])
         counted = ticket.memo["counted"]
         self._sums.add(counted, seen.at(counted), label)
+
+    def _note(self, label: float) -> None:
+        """A label is known."""
+        widen(self._limits[1:], (label, label), known=bool(self._record[LABELS] > 0.0))
+        self._record[LABELS] += 1.0
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         everything = np.arange(self.problem.d)
         for row, label in zip(X, y.tolist(), strict=True):
             if keep < 1.0:
                 self._sums.scale(keep)
-            kernels.note_label(self._limits, self._record, label)
+            self._note(label)
             self._sums.add(everything, row, label)
         self._next = self.round + 1  # a new model before the next round
 
     def _study_sums(self, history: DataSums) -> None:
-        widen(self._limits[1:], history.ends, known=bool(self._record[kernels.LABELS] > 0.0))
-        self._record[kernels.LABELS] += history.rounds
+        widen(self._limits[1:], history.ends, known=bool(self._record[LABELS] > 0.0))
+        self._record[LABELS] += history.rounds
         add_to_seen_sums(self._sums, history)
         self._next = self.round + 1
 
@@ -270,22 +286,8 @@ class PracticalDantzig(DantzigLearner):
         """What happens before round t is asked: a new model, if one is due."""
         if t >= self._next:
             self._next = self.parts.next_solve(t)
-            if self._record[2]:
+            if self._record[LABELS]:
                 self._solve(t)
-
-    def _rounds_alike(self, t: int) -> int:
-        return min(self._next - t, BLOCK)
-
-    def _play(self, block: Block) -> int:
-        model, sums = self._played, self._sums
-        return kernels.play(
-            block,
-            (self._fixed, self._avoid, self._explore),
-            (model.support, model.centre, model.inverse),
-            (model.P, model.theta, model.A, model.b),
-            (self._limits, self._record),
-            (sums.pairs, sums.singles, sums.totals),
-        )
 
     def _solve(self, t: int) -> None:
         parts, k = self.parts, self.problem.k
@@ -350,7 +352,7 @@ class PracticalDantzig(DantzigLearner):
         A[:m, :m] = precision(found.R[np.ix_(S, S)], rows)
         A[m, m] = self._sums.totals[0]
         model = Sparse(S, chosen.model.w * found.scale_y)
-        self._limits[0] = found.centre_y
+        self._limits[BASE] = found.centre_y
         units = np.array([found.centre[S], found.inverse[S]])
         self._play_model(before.number + 1, model, units, A)
 

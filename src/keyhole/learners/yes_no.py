@@ -10,12 +10,18 @@ from typing import Any, Self, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.blocks.calibrate import mixture as calibrate
-from keyhole.blocks.calibrate.isotonic import NO, YES
-from keyhole.blocks.calibrate.mixture import ROUNDS, Calibrator, calibrator
 from keyhole.data_sums import DataSums
 from keyhole.errors import LARGEST, shortened
 from keyhole.learners.calibration import Calibration, calibration_of
+from keyhole.learners.calibrator import (
+    NO,
+    ROUNDS,
+    YES,
+    Calibrator,
+    Forecasters,
+    calibrator,
+    count_history,
+)
 from keyhole.learners.linear_scores import (
     believed,
     learn_one,
@@ -61,7 +67,7 @@ class YesNoLearner(OneAtATime):
     The learner inside decides what is bought and predicts the label as a number, its *score*. A
     calibrator, which learns from every label, turns the score into a probability: a mixture of the
     score as it is, the share of yes so far, Platt scaling and isotonic regression
-    (`blocks/calibrate`). The squared loss of a probability is its Brier score, so `play`,
+    (`calibrator.py`). The squared loss of a probability is its Brier score, so `play`,
     `hindsight` and `regret` mean what they say.
 
     Parameters
@@ -109,7 +115,7 @@ class YesNoLearner(OneAtATime):
         if isinstance(learner, YesNoLearner):
             raise ProblemError("the learner predicts probabilities already: use it as it is")
         self._inner = learner
-        self._calibrator, self._linear = calibrator(), calibrator()
+        self._calibrator, self._linear = Forecasters(), Forecasters()
         self._model = no_model()  # as it was when it was last looked at
 
     @property
@@ -162,9 +168,8 @@ class YesNoLearner(OneAtATime):
         was bought, from the model as it was up to 256 labels ago.
         """
         given = np.array(real_numbers("scores", scores), dtype=np.float64)
-        found = np.empty(given.size)
         known = believed(self._linear, self._calibrator)
-        calibrate.predict_all(known, np.clip(given.ravel(), -LARGEST, LARGEST), found)
+        found = known.predict_all(np.clip(given.ravel(), -LARGEST, LARGEST))
         result: Floats = np.where(np.isnan(given), np.nan, found.reshape(given.shape))
         return result
 
@@ -174,13 +179,13 @@ class YesNoLearner(OneAtATime):
 
     def predict(self, seen: Observation) -> float:
         """The probability of a yes; changes nothing."""
-        return float(calibrate.predict(self._calibrator, self._score(seen)))
+        return self._calibrator.predict(self._score(seen))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, 0 or 1."""
         label, score = yes_or_no(y), self._score(seen)
         self._inner.tell(seen, label)
-        calibrate.learn(self._calibrator, score, label)
+        self._calibrator.learn(score, label)
         learn_one(self._linear, self._model, seen, label)
         self._look()
 
@@ -202,13 +207,13 @@ class YesNoLearner(OneAtATime):
         """Play len(y) rounds at once, and return the probabilities."""
         rows, told = rows_and_labels(X, y, self.problem.d)
         refuse_other_answers(told)
-        labels = np.array(told, dtype=np.float64)  # a copy: kernels are compiled for writable ones
+        labels = np.asarray(told, dtype=np.float64)
         if bought is None:
             bought = np.empty((len(labels), self.problem.width), dtype=np.int32)
         predictions = np.empty(len(labels))
         for part in _parts(rows, self._told):
             scores = self._advance_inside(rows[part], labels[part], bought[part])
-            calibrate.play(self._calibrator, scores, labels[part], predictions[part])
+            predictions[part] = self._calibrator.play(scores, labels[part])
             learn_rows(self._linear, self._model, rows[part], labels[part], bought[part])
             self._look()
         return predictions
@@ -254,9 +259,9 @@ class YesNoLearner(OneAtATime):
         if isinstance(history, DataSums):
             raise ProblemError("a learner of yes and no studies rows, not sums: give the stream")
         refuse_unless_stream(history, blocks=True, name="history")
-        answers = _Answers(history, self._calibrator, keep)
+        answers = _Answers(history, self._calibrator.told, keep)
         rows = int(method(answers, half_life=half_life, progress=progress))
-        self._calibrator.told[:] = answers.counted.told
+        self._calibrator.told[:] = answers.told
         return rows
 
     def state(self) -> State:
@@ -269,8 +274,12 @@ class YesNoLearner(OneAtATime):
             )
         whole = inside.state()
         kept = {"learner": name, "settings": {**whole.settings}, "parts": {**whole.parts}}
-        own = ("calibrator", self._calibrator), ("linear", self._linear), ("model", self._model)
-        parts = {**{name: pack(part, name) for name, part in own}, "inner": kept}
+        own = {
+            "calibrator": self._calibrator.state(),
+            "linear": self._linear.state(),
+            "model": self._model,
+        }
+        parts = {**{name: pack(part, name) for name, part in own.items()}, "inner": kept}
         return State(type(self).__name__, self.problem, self.round, {}, parts)
 
     @classmethod
@@ -280,7 +289,7 @@ class YesNoLearner(OneAtATime):
         for name in ("calibrator", "linear"):
             found = fit(calibrator(), state.part(name), name)
             _prove(found, name, state.round)
-            setattr(learner, f"_{name}", found)
+            setattr(learner, f"_{name}", Forecasters(found))
         learner._model = fit(no_model(), state.part("model"), "model", loose=True)
         prove(learner._model, "model", {"d": state.problem.d})
         return learner
@@ -289,9 +298,9 @@ class YesNoLearner(OneAtATime):
 class _Answers:
     """A history that is refused at the first label that is neither 0 nor 1, and counts them."""
 
-    def __init__(self, history: BlockStream, before: Calibrator, keep: float) -> None:
+    def __init__(self, history: BlockStream, before: list[float], keep: float) -> None:
         self.d, self.names, self.rounds = history.d, history.names, history.rounds
-        self.counted = before._replace(told=before.told.copy())
+        self.told = before.copy()
         self._history, self._before, self._keep = history, before, keep
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
@@ -299,11 +308,11 @@ class _Answers:
 
     def blocks(self, rows: int | None = None) -> Iterator[tuple[NDArray[np.floating], Floats]]:
         """The rows of the history; a pass counts their labels from what was before."""
-        self.counted.told[:] = self._before.told
+        self.told[:] = self._before
         for X, y in self._history.blocks(rows):
             labels = np.array(real_numbers("y", y), dtype=np.float64, order="C")
             refuse_other_answers(labels)
-            calibrate.study(self.counted, labels.ravel(), self._keep)
+            count_history(self.told, labels.ravel(), self._keep)
             yield X, y
 
 

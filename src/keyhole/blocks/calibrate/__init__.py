@@ -1,1 +1,0 @@
-"""Calibration: from the score of a learner to the probability of a yes, online."""

@@ -1,1 +1,0 @@
-"""Algorithm 1 in practice: scales, thresholds and noise measured from what was read."""
