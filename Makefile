@@ -1,8 +1,10 @@
 # Everything runs in .venv, which is built here from pyproject.toml alone: a fresh machine needs
-# only Python 3.11 or newer with pip, and make.
+# only Python 3.11 or newer with pip, and make. (A C compiler, too, or pip fetches one.)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
 BIN := .venv/bin
+# uv installs in seconds what takes pip minutes; where it cannot be had, pip does it.
+INSTALL = sh tools/install.sh $(BIN)/python
 
 LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: core classes, readers, programs, adapters, service, client, cluster,
@@ -14,16 +16,18 @@ SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py te
   tests/service/test_api.py tests/service/test_client.py tests/service/test_guard.py tests/service/test_quick.py tests/service/pages \
   tests/cluster tests/report/test_page.py tests/report/test_plots.py tests/e2e/test_cli_conventions.py
 
-.PHONY: demo test test-slow test-lowest docs check bench mutants figures clean distclean help
+SANITIZED := tests/core tests/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \
+  tests/saving/test_fuzz.py tests/learners/test_played_and_saved.py
+
+.PHONY: demo test test-slow test-lowest sanitize wheel docs check bench mutants figures clean distclean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-demo: .venv/ready  ## play the simulated clinic: 42 tests with prices, 30 to spend per patient; with a report to open
+demo: .venv/running  ## play the simulated clinic: 42 tests with prices, 30 to spend per patient; with a report to open
 	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests but the slowest, doctests and README examples included
-	$(BIN)/keyhole warm-up --jobs 2
 	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
@@ -35,8 +39,19 @@ test-lowest: .venv/ready  ## a cross-section of the tests with the lowest versio
 	mkdir -p build
 	$(BIN)/python -m tools.lowest > build/lowest.txt
 	$(PYTHON) -m venv .venv-lowest
-	$(LOWEST)/python -m pip install --quiet '.[all]' httpx hypothesis polars==1.0.0 pytest --constraint build/lowest.txt
+	sh tools/install.sh $(LOWEST)/python '.[all]' httpx hypothesis polars==1.0.0 pytest --constraint build/lowest.txt
 	$(LOWEST)/python -m pytest -W default -m 'not slow' $(SMOKE)
+
+# Compiled code that checks every index, address and number, on what could make it go wrong.
+SANITIZE := KEYHOLE_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
+  LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)"
+
+sanitize: .venv/ready  ## the tests of compiled code, forged states and a game of every learner, with sanitizers
+	KEYHOLE_SANITIZE=1 $(BIN)/python -c 'from keyhole.core import library; library.find()'
+	$(SANITIZE) $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 $(SANITIZED)
+
+wheel: .venv/ready  ## a wheel in build/wheel, tried in a clean environment without a compiler
+	$(BIN)/python -m tools.wheel
 
 docs: .venv/ready  ## the documentation as a site: build/docs/index.html; warnings and broken links are errors
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
@@ -49,7 +64,7 @@ check: .venv/ready  ## formatting, lint, types, import layers
 	$(BIN)/lint-imports
 
 bench: .venv/ready  ## measured comparisons, what is not stored yet; ONLY=speed,dantzig,auto,limit,advice,prices,intervals,regret a part; DATA=DIR plays its Parquet files too
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(INSTALL) --group bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only "$(ONLY)") $(if $(DATA),--data "$(DATA)")
 
 mutants: .venv/ready  ## plant bugs in FILES and see whether the tests notice; MOST=40 of them
@@ -64,16 +79,24 @@ figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m tools.site.gallery
 	$(BIN)/python -m tools.site.paper_figure
 
-clean:  ## remove every cache, compiled kernels included
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean:  ## remove every cache, compiled code included
+	rm -rf src/keyhole/core/lib .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## remove .venv and what was built too
 	rm -rf .venv .venv-lowest build
 
-.venv/ready: pyproject.toml
+# What running needs, and what working on keyhole needs.
+.venv/running: pyproject.toml hatch_build.py | .venv/made
+	$(INSTALL) --editable '.[cli,files,report]'
+	@touch $@
+
+.venv/ready: pyproject.toml hatch_build.py | .venv/made
+	$(INSTALL) --editable '.[all]' --group dev
+	@touch $@ .venv/running
+
+.venv/made:
 	@test -n "$(PYTHON)" || { echo "keyhole needs Python 3.11 or newer on PATH" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"keyhole needs Python 3.11 or newer, found {v[0]}.{v[1]}: run make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@

@@ -53,7 +53,7 @@ def test_a_name_loads_what_it_needs_and_no_more() -> None:
     "line",
     [
         "keyhole.AutoLearner, keyhole.hindsight, keyhole.play",
-        "import keyhole.saving.api, keyhole.store, keyhole.warming, keyhole.cli.recording",
+        "import keyhole.saving.api, keyhole.store, keyhole.cli.recording",
     ],
 )
 def test_numba_is_imported_when_something_is_to_be_compiled(line: str) -> None:

@@ -15,8 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?>=(?P<version>[\w.]+)")
-# Extras that only developers install; their packages come in whatever version is current.
-DEVELOPERS = ("bench", "dev", "docs")
 
 
 def pins(pyproject: Path = ROOT / "pyproject.toml") -> list[str]:
@@ -28,7 +26,7 @@ def _bounds(pyproject: Path) -> Iterator[tuple[str, str]]:
     project = tomllib.loads(pyproject.read_text())["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
-    wanted += [line for name, lines in extras.items() if name not in DEVELOPERS for line in lines]
+    wanted += [line for lines in extras.values() for line in lines]
     for line in wanted:
         if line.startswith("keyhole["):
             continue

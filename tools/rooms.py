@@ -21,14 +21,19 @@ START, END = "<!-- files -->", "<!-- end of files -->"
 
 def first_line(file: Path) -> str:
     """What a module says about itself, in one line."""
-    doc = ast.get_docstring(ast.parse(file.read_text())) or ""
-    return doc.partition("\n")[0]
+    text = file.read_text()
+    if file.suffix == ".c":
+        return " ".join(text.removeprefix("/* ").partition(" */")[0].split())
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
 def listed(folder: Path, prefix: str = "") -> list[str]:
     """One line for every module of a folder, and for every room in it."""
     files = [file for file in sorted(folder.glob("*.py")) if file.name != "__init__.py"]
     lines = [f"- `{prefix}{file.name}`: {first_line(file)}" for file in files]
+    lines += [
+        f"- `{prefix}c/{file.name}`: {first_line(file)}" for file in sorted(folder.glob("c/*.c"))
+    ]
     for room in sorted(folder.glob("*/__init__.py")):
         lines.append(f"- `{prefix}{room.parent.name}/`: {first_line(room)}")
     return lines

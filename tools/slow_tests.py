@@ -39,7 +39,8 @@ def digest() -> str:
 
 
 def _files() -> Iterator[Path]:
-    yield from (ROOT / "src").rglob("*.py")
+    for ending in ("py", "c", "h", "inc"):
+        yield from (ROOT / "src").rglob(f"*.{ending}")
     yield from (ROOT / "tests" / "helpers").rglob("*.py")
     for path in (ROOT / "tests").rglob("test_*.py"):
         if MARK in path.read_text(encoding="utf-8"):

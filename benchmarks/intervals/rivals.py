@@ -11,10 +11,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from benchmarks.common.compiled import kernel
 from keyhole.blocks.conformal.rounds import issue, learn
 from keyhole.blocks.conformal.sizes import ErrorSizes, factor_of, factors_of, new_sizes
 from keyhole.blocks.conformal.trackers import NOTE, Trackers, new_trackers
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.bought import Bought
 from keyhole.problem import Floats, Indices
 

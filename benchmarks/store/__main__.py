@@ -84,7 +84,7 @@ def _measure(url: str | Path, kind: str, d: int, threads: Sequence[int], seconds
     name = f"{kind}-{time.time_ns()}"
     with kh.Store(url) as store:
         store.create(name, kh.Problem(d=d, k=4, budget=8), kind)
-        store.warm_up(name)
+        store.load(name)
         for many in threads:
             before = store.commits
             rate, used = requests(store, name, many, seconds)

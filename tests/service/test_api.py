@@ -283,37 +283,37 @@ def test_large_slow_and_misdirected_requests(store: kh.Store) -> None:
         assert store.info("clinic").rounds == 0
 
 
-def test_not_ready_before_it_is_warm(store: kh.Store) -> None:
-    from keyhole.service.app import Warmth
+def test_not_ready_before_all_are_loaded(store: kh.Store) -> None:
+    from keyhole.service.app import Loading
 
     said: list[str] = []
-    warmth = Warmth(store, said.append)
-    assert not warmth.ready()
-    warmth._all()
-    assert warmth.ready()
-    assert said == ["warming up clinic (1 of 1)", "ready"]
-    warmth.stopping.set()
-    assert not warmth.ready()
+    loading = Loading(store, said.append)
+    assert not loading.ready()
+    loading._all()
+    assert loading.ready()
+    assert said == ["loading clinic (1 of 1)", "ready"]
+    loading.stopping.set()
+    assert not loading.ready()
 
 
 def test_a_learner_that_is_damaged_does_not_keep_the_others_back(
     store: kh.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from keyhole.service.app import Warmth
+    from keyhole.service.app import Loading
 
     store.create("broken", kh.Problem(2, 1, 1), learner="fixed")
-    warm_up = store.warm_up
+    load = store.load
 
     def fails(name: str | None = None) -> None:
         if name == "broken":
             raise kh.StoreDamagedError("event 7 was changed")
-        warm_up(name)
+        load(name)
 
-    monkeypatch.setattr(store, "warm_up", fails)
+    monkeypatch.setattr(store, "load", fails)
     said: list[str] = []
-    warmth = Warmth(store, said.append)
-    warmth._all()
-    assert warmth.ready()
+    loading = Loading(store, said.append)
+    loading._all()
+    assert loading.ready()
     assert "broken is not served: event 7 was changed" in said
 
 

@@ -155,15 +155,15 @@ def test_history_is_studied_once_and_replayed_from_there(folder: Path) -> None:
         assert ticket.ticket == order
 
 
-def test_ready_when_all_are_warm(folder: Path) -> None:
+def test_loading_changes_nothing(folder: Path) -> None:
     with kh.Store(folder / "a.db") as store:
-        assert store.ready
         store.create("a", PRICED, "fixed")
-        assert not store.ready
-        store.warm_up()
-        assert store.ready
-        assert store.info("a").rounds == 0
-        assert store.learner("a").round == 0
+        play(store, "a", 3)
+    with kh.Store(folder / "a.db") as store:
+        store.load()
+        assert store.info("a").rounds == store.learner("a").round == 3
+        with pytest.raises(kh.StoreError, match="no learner"):
+            store.load("b")
 
 
 def test_what_a_learner_can_say_besides(folder: Path) -> None:

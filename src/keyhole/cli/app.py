@@ -28,7 +28,6 @@ from keyhole.cli import (
     theory,
     tickets,
     upkeep,
-    warm_up,
 )
 from keyhole.cli import run as play
 from keyhole.cli.once import OneBudget
@@ -50,7 +49,6 @@ app.command("predict")(predict.predict)
 app.command("simulate")(simulate.simulate)
 app.command("theory", cls=OneBudget)(theory.theory)
 app.command("learners")(learners.learners)
-app.command("warm-up")(warm_up.warm_up)
 app.command("create")(create.create)
 app.command("ask")(ask.ask)
 app.command("fill")(fill.fill)

@@ -115,7 +115,6 @@ def create(
             half_life=history.half_life,
             units=units,
         )
-        counter.warm_up(name)
         info = counter.info(name)
     if as_json:
         emit(info.as_dict())

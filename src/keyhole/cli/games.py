@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from keyhole.advice.choosing import amount
-from keyhole.blocks.jit.clock import clock
 from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted, staged
@@ -315,11 +315,11 @@ def _game(
     scores = [] if how.answers is None else [ProbabilityScores()]
     if how.history is not None:
         how.history.teach_if_possible(player)
-    start = clock()
+    start = time.perf_counter()
     recent = RecentLoss()
     observers: list[Observer] = [recent, *scores]
     ledger = play_game(player, stream, keep_predictions=False, audit=how.audit, observers=observers)
-    seconds = clock() - start
+    seconds = time.perf_counter() - start
     worth, total = best.worth, None
     gap = regret(ledger, best)
     if worth is not None and best.total is not None:

@@ -14,8 +14,6 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from keyhole.blocks.jit.clock import clock
-from keyhole.blocks.jit.notes import NOTES
 from keyhole.cli.output import number
 from keyhole.errors import printable
 from keyhole.ledger import Ledger
@@ -97,8 +95,7 @@ class Board:
         self._stage, self._since = "", time.monotonic()
         self._lines: list[str] = []
         self._live: Live | None = None
-        self._screen = contextlib.ExitStack()
-        self._start, self._last = clock(), time.monotonic()
+        self._start, self._last = time.perf_counter(), time.monotonic()
         self.ledger: Ledger | None = None
 
     def __enter__(self) -> Self:
@@ -110,7 +107,6 @@ class Board:
                 get_renderable=self._shown,
             )
             self._live.start()
-            self._screen.enter_context(NOTES.shown_elsewhere())
         return self
 
     def __exit__(
@@ -119,14 +115,12 @@ class Board:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._screen.close()
         if self._live is not None:
             self._live.stop()
 
     def _shown(self) -> Group:
         stage = f"{self._stage} ...{waited(self._since)}"
-        lines = [stage, *self._lines, *filter(None, [NOTES.line])]
-        return Group(*(Text(printable(line)) for line in lines))
+        return Group(*(Text(printable(line)) for line in [stage, *self._lines]))
 
     def stage(self, words: str) -> None:
         """Something new begins."""
@@ -140,7 +134,7 @@ class Board:
             return
         self._last = now
         of = f" of {self._total:,}" if self._total else ""
-        rate = ledger.rounds / max(clock() - self._start, 1e-9)
+        rate = ledger.rounds / max(time.perf_counter() - self._start, 1e-9)
         variance, lost = self._recorder.predictions.variance, ledger.later_mean_loss
         r2 = f", R2 {1 - lost / variance:.3f}" if variance > 0 else ""
         mean, last = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.clock import clock
 from keyhole.bought import Bought, bought_of_row, bought_of_rows
 from keyhole.data_sums import DataSums
 from keyhole.game.audit import Audit
@@ -285,9 +285,9 @@ class Game:
         self, x: NDArray[np.floating] | LazyRow, y: float, ends: Floats | None = None
     ) -> Round:
         self._calibrate()
-        began = clock()
+        began = time.perf_counter()
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
-        self.ledger.seconds += clock() - began
+        self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
         if self._residuals is not None:
             bought = bought_of_row(x, played.features)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import TextIO
 
-from keyhole.blocks.jit.clock import clock
 from keyhole.ledger import Ledger
 
 Progress = Callable[[Ledger], None]
@@ -16,11 +16,11 @@ def ten_times_a_second(progress: Progress | None, ledger: Ledger) -> Callable[[]
     """A function to call as often as you like, which calls `progress` at most so often."""
     if progress is None:
         return lambda: None
-    last = clock()
+    last = time.perf_counter()
 
     def report() -> None:
         nonlocal last
-        now = clock()
+        now = time.perf_counter()
         if now - last >= 0.1:
             last = now
             progress(ledger)
@@ -42,10 +42,10 @@ class ProgressLine:
     def __init__(self, total: int | None = None, file: TextIO | None = None) -> None:
         self._total = total
         self._file = sys.stderr if file is None else file
-        self._start = clock()
+        self._start = time.perf_counter()
 
     def __call__(self, ledger: Ledger) -> None:
-        seconds = clock() - self._start
+        seconds = time.perf_counter() - self._start
         if seconds < 2 or not self._file.isatty():
             return
         done = f" of {self._total:,}" if self._total else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import numpy as np
-from fastapi import APIRouter, BackgroundTasks, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from keyhole.errors import (
@@ -51,9 +51,7 @@ def learners(request: Request, caller: Calling) -> Response:
 
 
 @router.post(f"{API}/learners", status_code=201, responses={201: INFO})
-def create(
-    body: models.NewLearner, request: Request, caller: Calling, later: BackgroundTasks
-) -> Response:
+def create(body: models.NewLearner, request: Request, caller: Calling) -> Response:
     """Make a learner.
 
     Repeated with an Idempotency-Key, for a learner that was made just so, this gives the learner.
@@ -84,18 +82,13 @@ def create(
         if caller.key is None or not _made_so(caller.store, body, problem, settings):
             raise
         info = caller.store.info(body.name)
-    later.add_task(request.app.state.warm_up, body.name)
-    reply = json_reply(info.as_dict(), 201)
-    reply.background = later
-    return reply
+    return json_reply(info.as_dict(), 201)
 
 
 @router.post(f"{API}/import", status_code=201, responses={201: INFO})
 def import_learner(
     body: Annotated[bytes, Body(media_type=BINARY)],
-    request: Request,
     caller: Calling,
-    later: BackgroundTasks,
     name: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """Take in a learner that `export` wrote, under its own name or another one."""
@@ -111,10 +104,7 @@ def import_learner(
             info = found
         except DataError as error:
             raise DataError(str(error).replace(str(path), "the body")) from None
-    later.add_task(request.app.state.warm_up, info.name)
-    reply = json_reply(info.as_dict(), 201)
-    reply.background = later
-    return reply
+    return json_reply(info.as_dict(), 201)
 
 
 @router.get(LEARNER, responses={200: INFO})

@@ -37,8 +37,8 @@ LOG = logging.getLogger("keyhole.service")
 Say = Callable[[str], None]
 
 
-class Warmth:
-    """Whether the learners are warm: compiled and awake. Warming up goes on beside requests."""
+class Loading:
+    """Loads all learners when the service starts, beside requests that need none."""
 
     def __init__(self, store: Store, say: Say) -> None:
         self._store, self._say = store, say
@@ -50,16 +50,16 @@ class Warmth:
         return self._done.is_set() and not self.stopping.is_set()
 
     def begin(self) -> None:
-        """Warm all learners up, in a thread of its own."""
-        threading.Thread(target=self._all, name="keyhole warm-up", daemon=True).start()
+        """Load all learners, in a thread of its own."""
+        threading.Thread(target=self._all, name="keyhole loading", daemon=True).start()
 
     def _all(self) -> None:
         names = self._names()
         for number, name in enumerate(names, start=1):
             if self.stopping.is_set():
                 return
-            self._say(f"warming up {name} ({number} of {len(names)})")
-            self.one(name)
+            self._say(f"loading {name} ({number} of {len(names)})")
+            self._one(name)
         self._done.set()
         if not self.stopping.is_set():
             self._say("ready")
@@ -74,15 +74,15 @@ class Warmth:
                 self.stopping.wait(2.0)
         return ()
 
-    def one(self, name: str) -> None:
-        """Warm a learner up; one that cannot be served is said, and the others are served."""
+    def _one(self, name: str) -> None:
+        """Load a learner; one that cannot be served is said, and the others are served."""
         try:
-            self._store.warm_up(name)
+            self._store.load(name)
         except KeyholeError as error:
             self._say(f"{name} is not served: {error}")
         except Exception as error:
-            LOG.exception("warming up")
-            self._say(f"{name} could not be warmed up: {type(error).__name__}: {error}")
+            LOG.exception("loading")
+            self._say(f"{name} could not be loaded: {type(error).__name__}: {error}")
 
 
 def create_app(
@@ -106,7 +106,7 @@ def create_app(
         The keys; those in the store's database unless given. A store in PostgreSQL that needs a
         password needs them given: `KeyRing(url)`.
     say
-        Told how warming up goes.
+        Told how loading goes.
     demo
         Knows what a simulated patient's values are: see `keyhole.service.demo`.
     quick
@@ -115,14 +115,14 @@ def create_app(
     """
     chosen = settings or Settings()
     ring = KeyRing(store.url) if keys is None else keys
-    guard, metrics, warmth = Guard(ring, chosen), Metrics(), Warmth(store, say)
+    guard, metrics, loading = Guard(ring, chosen), Metrics(), Loading(store, say)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = chosen.threads
-        warmth.begin()
+        loading.begin()
         yield
-        warmth.stopping.set()
+        loading.stopping.set()
         app.state.writing.close()
         ring.close()
 
@@ -139,23 +139,23 @@ def create_app(
     app.state.store, app.state.settings, app.state.guard = store, chosen, guard
     app.state.metrics, app.state.demo, app.state.refused = metrics, demo, metrics.refused
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
-    app.state.warm_up, app.state.stopping = warmth.one, warmth.stopping
+    app.state.ready, app.state.stopping = loading.ready, loading.stopping
     app.state.writing = AsyncStore(store)
     app.include_router(api_tickets.quick)
     app.include_router(api_tickets.router)
     app.include_router(api_learners.router)
-    _add_the_rest(app, warmth)
+    _add_the_rest(app, loading)
     _add_pages(app)
     _add_refusals(app)
     if quick:
         app.add_middleware(cast(Any, Quick), routes=api_tickets.quick.routes)
     app.add_middleware(
-        cast(Any, Door), guard=guard, settings=chosen, metrics=metrics, ready=warmth.ready
+        cast(Any, Door), guard=guard, settings=chosen, metrics=metrics, ready=loading.ready
     )
     return app
 
 
-def _add_the_rest(app: FastAPI, warmth: Warmth) -> None:
+def _add_the_rest(app: FastAPI, loading: Loading) -> None:
     @app.get("/health", tags=["service"])
     async def health() -> dict[str, bool]:
         """Whether the process lives."""
@@ -163,8 +163,8 @@ def _add_the_rest(app: FastAPI, warmth: Warmth) -> None:
 
     @app.get("/ready", tags=["service"], responses={503: {}})
     async def ready() -> Response:
-        """Whether it takes requests: 503 while it warms up, and while it stops."""
-        return json_reply({"ready": warmth.ready()}, 200 if warmth.ready() else 503)
+        """Whether it takes requests: 503 while learners are loaded, and while it stops."""
+        return json_reply({"ready": loading.ready()}, 200 if loading.ready() else 503)
 
     @app.get("/metrics", tags=["service"], response_class=Response)
     def metrics(request: Request) -> Response:

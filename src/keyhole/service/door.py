@@ -102,7 +102,7 @@ class Door:
             if who.key is not None:
                 self._rate.take(who.id)
             if not self._ready():
-                raise NotReadyError("the service is warming up: /ready says when it is done")
+                raise NotReadyError("learners are being loaded: /ready says when that is done")
         return await self._body(request, receive, most)
 
     def _check_host(self, request: HTTPConnection) -> None:

@@ -51,7 +51,7 @@ class TooManyError(KeyholeError):
 
 
 class NotReadyError(KeyholeError):
-    """The service is warming up, or stopping."""
+    """The service is loading its learners, or stopping."""
 
 
 class NotFoundError(KeyholeError):

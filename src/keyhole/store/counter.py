@@ -16,7 +16,7 @@ from keyhole.store import log, making, verbs
 from keyhole.store.arguments import checked_name, checked_who, seconds
 from keyhole.store.database import Connection, open_database
 from keyhole.store.deleting import delete
-from keyhole.store.learner import StoredLearner, copied
+from keyhole.store.learner import StoredLearner
 from keyhole.store.reader import Reader
 from keyhole.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket
 from keyhole.store.requests import Request
@@ -25,7 +25,6 @@ from keyhole.store.transfer import Parcel, export
 from keyhole.store.verbs import COVERAGE, Duration, Values
 from keyhole.store.verifying import from_the_start, verify
 from keyhole.store.writer import Writer
-from keyhole.warming import rehearse
 
 T = TypeVar("T")
 
@@ -92,7 +91,6 @@ class Store:
         self._database.migrate(create)
         self._writer = Writer(self._database)
         self._reader = Reader(self._database)
-        self._warm: set[str] = set()
         self._closed = False
 
     @property
@@ -301,22 +299,15 @@ class Store:
         """The events of a learner in order, after the one of this number."""
         return self._reader.history(name, after, limit)
 
-    # Being ready, and the end
+    # The beginning and the end
 
-    @property
-    def ready(self) -> bool:
-        """Whether `warm_up` was done for every learner there is."""
-        return set(self.names()) <= self._warm
+    def load(self, name: str | None = None) -> None:
+        """Restore a learner, or all of them, now and not when it is first asked for.
 
-    def warm_up(self, name: str | None = None) -> None:
-        """Compile what the learners need, by letting a copy of each play; wake them.
-
-        On a new machine that takes a minute the first time, a moment later on.
+        That takes long where many events were logged since its last snapshot.
         """
         for each in self.names() if name is None else (name,):
-            if each not in self._warm:
-                rehearse(self._look(each, copied))
-                self._warm.add(each)
+            self._look(each, lambda learner: learner.round)
 
     def snapshot(self) -> None:
         """Write a snapshot of each learner that has none of its present state."""
@@ -371,7 +362,6 @@ class Store:
         lock = self._database.row_lock
         row = self._writer.run(lambda connection: delete(connection, name, lock, force))
         self._writer.forget(row.id)
-        self._warm.discard(name)
         return row.info()
 
     def backup(self, path: str | os.PathLike[str]) -> None:

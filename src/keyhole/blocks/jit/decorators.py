@@ -46,3 +46,13 @@ def part(function: Function) -> Function:
     a caller that gets long takes more than its share of time, so it is no remedy for small kernels.
     """
     return function if mode() == PYTHON else cast(Function, Later(function, PART))
+
+
+def succeeds(old: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Python calls the decorated function, which is in C; kernels that are numba's call `old`."""
+
+    def decorate(new: Function) -> Function:
+        cast(Any, new).numba_form = old
+        return new
+
+    return decorate

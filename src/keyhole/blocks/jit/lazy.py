@@ -123,7 +123,7 @@ def _called(names: dict[str, Any], used: set[str]) -> list[Later]:
     """Of the names that are used, what is to be compiled."""
     found: list[Later] = []
     for name in used & names.keys():
-        value = names[name]
+        value = getattr(names[name], "numba_form", names[name])  # of what is in C already
         if isinstance(value, ModuleType):
             found += _called(vars(value), used)
         elif isinstance(value, Later):
@@ -135,7 +135,7 @@ def _looked_up(names: dict[str, Any], used: set[str]) -> dict[str, Any]:
     """What is to be compiled, as numba knows it, and modules that hold it."""
     found = {}
     for name in used & names.keys():
-        value = names[name]
+        value = getattr(names[name], "numba_form", names[name])
         if isinstance(value, Later):
             found[name] = value.compiled()
         elif isinstance(value, ModuleType) and (inside := _looked_up(vars(value), used)):

@@ -83,10 +83,7 @@ def create(request: Request, form: Form) -> Response:
         typed = {field: value for field, value in form.items() if isinstance(value, str)}
         return _admin(request, status=422, wrong=str(error), typed=typed)
     notebook(request).sent(key)
-    response = go(request, f"/learners/{quote(new.name, safe='')}")
-    if warm_up := getattr(request.app.state, "warm_up", None):
-        response.background = BackgroundTask(warm_up, new.name)
-    return response
+    return go(request, f"/learners/{quote(new.name, safe='')}")
 
 
 @router.get("/admin/learners/{name}/delete")

@@ -41,7 +41,7 @@ def dashboard(request: Request) -> Response:
         snapshots={g.info.name: kept[g.info.name] for g in glances if g.info.name in kept},
         place=store.url,
         facts=_of_the_store(store),
-        ready=store.ready,
+        ready=getattr(request.app.state, "ready", lambda: True)(),
     )
 
 

@@ -42,6 +42,6 @@ def add_pages(app: FastAPI) -> None:
 
     `app.state.store` is the store they are about. If there are, they use `app.state.guard` (who may
     do what, and its keys), `app.state.demo` (values to fill in), `app.state.open_tickets` and
-    `app.state.warm_up`.
+    `app.state.ready` (whether all learners are loaded).
     """
     app.include_router(pages_router)
