@@ -28,7 +28,6 @@ demo: .venv/running  ## play the simulated clinic: 42 tests with prices, 30 to s
 	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests but the slowest, doctests and README examples included
-	$(BIN)/keyhole warm-up --jobs 2
 	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
@@ -80,8 +79,8 @@ figures: .venv/ready  ## draw the figures of docs/ anew
 	$(BIN)/python -m tools.site.gallery
 	$(BIN)/python -m tools.site.paper_figure
 
-clean:  ## remove every cache, compiled kernels included
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean:  ## remove every cache, compiled code included
+	rm -rf src/keyhole/core/lib .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## remove .venv and what was built too

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.attack.runner import Child, Tally, attack
-from benchmarks.attack.victims import NAMES
+from keyhole.core.compiler import sanitizing
 
 FAMILIES = {
     "states": "files with the right checksum and one number that cannot be",
@@ -32,16 +32,11 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the cases, drawn (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="of that draw")
     parser.add_argument(
-        "--bounds", action="store_true", help="compile with every index checked (slow to start)"
+        "--sanitize", action="store_true", help="with C that checks every index and address"
     )
     parser.add_argument("--learners", default="", help="those whose names begin so (default all)")
     options = parser.parse_args()
-    # Machine code with checks must not be taken for machine code without.
-    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": ".attack-cache"}
-    # Calls meet tickets of all learners, so all of them must be compiled.
-    some = "" if "calls" in options.only else options.learners
-    learners = [name for name in NAMES if name.startswith(some)]
-    child = Child(checked if options.bounds else None, learners)
+    child = Child(sanitizing() if options.sanitize else None)
     total = Tally()
     print(f"{'':10}{'inputs':>9}" + "".join(f"{name:>12}" for name in COLUMNS))
     for family in options.only.split(","):

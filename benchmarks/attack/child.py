@@ -8,19 +8,12 @@ import sys
 import warnings
 
 from benchmarks.attack.outcome import ChangedError, NotFiniteError
-from benchmarks.attack.states import MOMENTS, genuine, play_on
-from keyhole.saving.api import from_bytes
-from keyhole.saving.archive import encode
 
 
 def main() -> None:
     """One line of JSON for each case, [family, case]; one line in answer."""
     for line in sys.stdin:
         family, case = json.loads(line)
-        if family == "warm up":
-            warm_up(case)
-            print("warm", flush=True)
-            continue
         module = importlib.import_module(f"benchmarks.attack.{family}")
         # Of sums that are no sums nothing is promised, of everything else silence.
         warnings.simplefilter("ignore" if family == "states" else "error")
@@ -34,14 +27,6 @@ def main() -> None:
         except Exception as error:
             outcome = f"raw: {type(error).__name__}: {error}"
         print(outcome.replace("\n", " ")[:300], flush=True)
-
-
-def warm_up(learners: list[str]) -> None:
-    """Have these learners play a little, so that nothing has to be compiled later."""
-    warnings.simplefilter("ignore")
-    for name in learners:
-        for moment in MOMENTS:
-            play_on(from_bytes(encode(genuine(name, 0, moment), "attack")))
 
 
 if __name__ == "__main__":

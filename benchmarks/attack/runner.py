@@ -9,16 +9,14 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.attack.outcome import FINE
-from benchmarks.attack.victims import NAMES
 
 PATIENCE = 20.0  # seconds for a case
-WARMING_UP = 1800.0  # for the learners' kernels to be compiled
 
 
 @dataclass
@@ -38,10 +36,7 @@ class Tally:
 class Child:
     """A process that is attacked; a new one takes its place when it dies."""
 
-    def __init__(
-        self, environment: dict[str, str] | None = None, learners: Sequence[str] = NAMES
-    ) -> None:
-        self._learners = [*learners]
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
 
@@ -49,12 +44,6 @@ class Child:
         """The outcome of one case: what the child says, "crash" or "hang"."""
         if self._process is None:
             self._start()
-            warm = self._answer("warm up", self._learners, WARMING_UP)
-            if warm != "warm":
-                raise RuntimeError(f"the child could not be warmed up: {warm}")
-        return self._answer(family, case, PATIENCE)
-
-    def _answer(self, family: str, case: Any, patience: float) -> str:
         child = self._process
         assert child is not None
         assert child.stdin is not None
@@ -65,7 +54,7 @@ class Child:
             hung.set()
             child.kill()
 
-        timer = threading.Timer(patience, end)
+        timer = threading.Timer(PATIENCE, end)
         timer.start()
         try:
             child.stdin.write(json.dumps([family, case]) + "\n")

@@ -4,8 +4,6 @@ The plain recipe AutoLearner grew out of, on arrays, compiled: no intercept, no 
 [-1, 1]. Three memories of zero-imputed raw sums select features; a quarter of the budget each goes
 to the picks of budgeted experts and to their uniform reads; what is left is filled by upper
 confidence bounds; VAWs started from the sums are combined by the aggregating algorithm.
-
-Kernels that call each other stand in this one file: numba keeps machine code by file.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from benchmarks.auto.grammix_state import (
     Sums,
     new_state,
 )
-from keyhole.blocks.jit.decorators import kernel
+from benchmarks.common.compiled import kernel
 from keyhole.problem import Floats, Indices
 
 RIDGE, LOWER = 0.3, 0.85

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel
+from benchmarks.common.compiled import kernel
 from keyhole.problem import Floats, Indices
 
 REPEATS = 7

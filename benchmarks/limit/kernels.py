@@ -1,7 +1,6 @@
 """Bayes' rule, compiled: over a list of hypotheses, or over a cloud of particles that moves.
 
-Moves are Metropolis-Hastings: they leave the posterior as it is. Kernels that call each other
-stand in this one file: numba keeps machine code by file.
+Moves are Metropolis-Hastings: they leave the posterior as it is.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ import math
 
 import numpy as np
 
+from benchmarks.common.compiled import kernel
 from benchmarks.limit.state import COIN, FIXED, PHASE, SIGNS, SIMPLEX, Cloud, Rows, Slots
-from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.problem import Floats, Indices
 
 BLUR = 0.03  # of the half-width: edges of the noise are that soft, so that particles can move
@@ -62,7 +61,7 @@ def log_label(rows: Rows, t: int, m: float, S: float, place: Indices, c: Floats)
     return math.log(total / 2**u) if total > 0.0 else best - u * math.log(2.0)
 
 
-@inner
+@kernel
 def moments(Z: Floats, V: Floats, t: int, s: int, place: Indices, c: Floats) -> Pair:
     """Mean of the label, and what unread features add to its variance."""
     m = S = 0.0
@@ -119,7 +118,7 @@ def fill(slots: Slots, p: int, cloud: Cloud) -> None:
             cloud.c[p, i, s] = cloud.sign[p, i, g] * slots.base[i, s] * size if on else 0.0
 
 
-@inner
+@kernel
 def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A: Floats) -> Floats:
     """Log odds of places for weight i, as if all were Gaussian; A: half those of its signs."""
     d, groups = A.shape
@@ -159,13 +158,13 @@ def propose(rows: Rows, slots: Slots, cloud: Cloud, p: int, i: int, now: int, A:
     return q
 
 
-@inner
+@kernel
 def log_signs(sign: Floats, A: Floats) -> float:
     """Log probability of these signs."""
     return -float(np.log1p(np.exp(-2.0 * sign * A)).sum())
 
 
-@inner
+@kernel
 def weigh(
     rows: Rows, old: Cloud, new: Cloud, p: int, now: int, power: float, cap: Floats, least: float
 ) -> bool:
@@ -199,7 +198,7 @@ def weigh(
     return total > least
 
 
-@inner
+@kernel
 def put(one: Cloud, a: int, other: Cloud, b: int, now: int) -> None:
     """Particle b of `other` becomes particle a of `one`."""
     one.place[a], one.sign[a] = other.place[b], other.sign[b]
@@ -208,7 +207,7 @@ def put(one: Cloud, a: int, other: Cloud, b: int, now: int) -> None:
         one.M[a, t], one.S[a, t], one.L[a, t] = other.M[b, t], other.S[b, t], other.L[b, t]
 
 
-@inner
+@kernel
 def move(
     rows: Rows, slots: Slots, cloud: Cloud, new: Cloud, p: int, i: int, what: int, now: int,
     power: float, cap: Floats, A: Floats,

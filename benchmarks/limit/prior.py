@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from benchmarks.common.compiled import kernel
 from benchmarks.limit.state import SIMPLEX, Cloud, Slots
-from keyhole.blocks.jit.decorators import kernel
 
 
 @kernel

@@ -1,12 +1,11 @@
-"""How soon keyhole is ready: the first `keyhole run` of a new environment, the second, and Python.
+"""How soon keyhole is ready: CPU seconds of whole processes, from a checkout and from a wheel.
 
     python -m benchmarks.speed.start [--wheel FILE.whl] [--repeats 3]
 
-Plays from this checkout, where numba compiles, and from a wheel if one is given (`pip wheel .
---no-deps` makes it), each in a folder of its own where nothing has been compiled, with the packages
-of this environment. CPU seconds of the whole process, children included: of the first run, and the
-median and the worst of the later ones. Ways are measured in order in one folder: only the first
-of them begins with nothing compiled. Nothing is asserted but that all print the same.
+Runs from a copy of this checkout, which the first process compiles, and from a wheel if one is
+given (`make wheel` leaves one in build/wheel), with the packages of this environment. CPU seconds
+of the process, children included: of the first run, and the median and the worst of the later
+ones. Nothing is asserted but that all print the same.
 """
 
 from __future__ import annotations
@@ -29,11 +28,17 @@ import keyhole as kh
 learner = kh.AutoLearner(kh.Problem(d=20, k=3, budget=6))
 print(learner.predict(learner.ask().fill([0.0] * 6)))
 """
+PLAY = """
+import keyhole as kh
+stream, truth = kh.streams.realizable(d=30, k=4, n=1000, noise_sd=0.1, seed=0)
+print(kh.play(kh.AutoLearner(kh.Problem(d=30, k=4, budget=12)), stream).loss)
+"""
 TELL = PREDICT + "ticket = learner.ask(); learner.tell(ticket.fill([1.0] * 6), 1.0)\n"
 WAYS = {
     "keyhole run": ["-c", RUN, "run"],
     "first prediction": ["-c", PREDICT],
     "a round in Python": ["-c", TELL],
+    "1,000 rounds": ["-c", PLAY],
     "import keyhole": ["-c", "import keyhole"],
     "import numpy": ["-c", "import numpy"],
     "keyhole run, prices": ["-c", RUN, "run", "--prices", "clinic", "--budget", "30"],
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     printed: dict[str, set[str]] = {way: set() for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
         places = {"source": Path(folder) / "source"}
-        ignored = shutil.ignore_patterns("__pycache__", "_ahead.*")
+        ignored = shutil.ignore_patterns("__pycache__", "lib")
         shutil.copytree(SOURCE, places["source"] / "keyhole", ignore=ignored)
         if options.wheel is not None:
             places["wheel"] = Path(folder) / "wheel"
@@ -73,8 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(command: Sequence[str], place: Path) -> tuple[float, str]:
     """CPU seconds of a process with the package at that place, and what it prints."""
-    unset = {"PYTHONDONTWRITEBYTECODE", "NUMBA_CACHE_DIR", "KEYHOLE_COMPILE"}
-    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, *command],

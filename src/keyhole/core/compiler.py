@@ -59,6 +59,18 @@ def sanitized() -> bool:
     return bool(os.environ.get(SANITIZE))
 
 
+def sanitizing() -> dict[str, str]:
+    """The environment of a process that runs code which checks itself, compiled by `cc`."""
+    found = [
+        subprocess.run(
+            ["cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        )
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    preloaded = " ".join(done.stdout.strip() for done in found)
+    return {SANITIZE: "1", "ASAN_OPTIONS": "detect_leaks=0", "LD_PRELOAD": preloaded}
+
+
 def flags() -> tuple[str, ...]:
     """What the compiler is told, for the kind of library that the environment asks for."""
     return CHECKED if sanitized() else FLAGS

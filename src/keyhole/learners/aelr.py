@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.literature.attribute_efficient import draws
-from keyhole.learners.attribute_efficient import AttributeEfficient
+from keyhole.learners.attribute_efficient import GRADIENTS, AttributeEfficient, draws
 from keyhole.learners.base import refuse_prices
-from keyhole.problem import Problem, positive_number, whole_number
+from keyhole.problem import Floats, Indices, Problem, positive_number, whole_number
 
 
 def theorem_rate(
@@ -44,7 +43,7 @@ class AELRLearner(AttributeEfficient):
     `data_dependent` q_i ~ E x_i^2. What predicts is the average iterate cut down to its k largest
     coordinates.
 
-    Sums and derived: see `keyhole.blocks.literature.attribute_efficient.Iterate`.
+    Sums and derived: see `keyhole.learners.attribute_efficient.Iterate`.
 
     Parameters
     ----------
@@ -93,4 +92,22 @@ class AELRLearner(AttributeEfficient):
     sampling, ICML.
     """
 
-    LASSO = True
+    def _odds(self) -> tuple[Floats, Floats]:
+        moments, sizes = self._iterate.moments.copy(), np.abs(self._iterate.w)
+        return moments, sizes * np.sqrt(moments) if self.data_dependent else sizes
+
+    def _step(self, features: Indices, g: Floats) -> None:
+        w, _, theta, shares, *_, tally = self._iterate
+        size = tally[GRADIENTS] + float(shares[features] @ (g * g))
+        if not 0.0 < size < np.inf:
+            return
+        tally[GRADIENTS] = size
+        eta = self.rate or math.sqrt(math.log(2.0 * len(w)) / size)
+        theta[features] += np.clip(g, -1.0 / eta, 1.0 / eta)
+        top = np.abs(theta).max()
+        # exp(-eta theta) and exp(eta theta), both divided by the largest of all: no overflow
+        up, down = np.exp(-eta * (theta + top)), np.exp(eta * (theta - top))
+        both = up + down
+        total = both.sum()
+        w[:] = (up - down) * (self.radius / total)
+        shares[:] = both / total

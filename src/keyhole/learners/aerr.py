@@ -7,10 +7,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.literature.attribute_efficient import draws
-from keyhole.learners.attribute_efficient import AttributeEfficient
+from keyhole.errors import LARGEST
+from keyhole.learners.attribute_efficient import (
+    GRADIENT,
+    GRADIENTS,
+    AttributeEfficient,
+    draws,
+)
 from keyhole.learners.base import refuse_prices
-from keyhole.problem import Problem, positive_number, whole_number
+from keyhole.problem import Floats, Indices, Problem, positive_number, whole_number
 
 
 def theorem_rate(
@@ -44,7 +49,7 @@ class AERRLearner(AttributeEfficient):
     `data_dependent` q_i ~ sqrt(E x_i^2), the least variance for draws of one feature. What predicts
     is the average iterate cut down to its k largest coordinates.
 
-    Sums and derived: see `keyhole.blocks.literature.attribute_efficient.Iterate`.
+    Sums and derived: see `keyhole.learners.attribute_efficient.Iterate`.
 
     Parameters
     ----------
@@ -102,4 +107,23 @@ class AERRLearner(AttributeEfficient):
     sampling, ICML.
     """
 
-    LASSO = False
+    def _odds(self) -> tuple[Floats, Floats]:
+        roots, w = np.sqrt(self._iterate.moments), self._iterate.w
+        return roots, np.abs(w) * roots if self.data_dependent else w * w
+
+    def _step(self, features: Indices, g: Floats) -> None:
+        """At sqrt(2) radius / sqrt(sum of |g|^2 + 8 d largest), then back to |w|_2 <= radius.
+
+        Without the largest the first steps would go right to the boundary, in directions that are
+        mostly noise, and the noise of later gradients grows with |w|.
+        """
+        w, tally, square = self._iterate.w, self._iterate.tally, float(g @ g)
+        if not 0.0 < square < LARGEST:
+            return
+        tally[GRADIENTS] += square
+        tally[GRADIENT] = max(tally[GRADIENT], square)
+        size = tally[GRADIENTS] + 8.0 * len(w) * tally[GRADIENT]
+        w[features] -= (self.rate or math.sqrt(2.0 / size) * self.radius) * g
+        norm = math.sqrt(w @ w)
+        if norm > self.radius:
+            w *= self.radius / norm

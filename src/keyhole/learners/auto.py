@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.blocks.auto import buy as buying
 from keyhole.blocks.auto import choose as choosing
-from keyhole.blocks.auto import rounds as kernels
+from keyhole.blocks.auto import rounds as playing
 from keyhole.blocks.auto import study as studying
 from keyhole.blocks.auto.advice import Advice
 from keyhole.blocks.auto.experts import (
@@ -26,6 +27,7 @@ from keyhole.blocks.auto.experts import (
 from keyhole.blocks.auto.explanation import Explanation, Line
 from keyhole.blocks.auto.layer import (
     AS_IT_IS,
+    Layer,
     begin,
     layer_words,
     noted,
@@ -37,20 +39,23 @@ from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
     ONLY,
     Batch,
-    Clock,
+    Settings,
     batch_size,
+    held_together,
+    narrowed,
+    new_auto,
     new_batch,
-    new_layer,
-    new_state,
     settings,
     tidy,
 )
+from keyhole.blocks.auto.state import State as Sums
 from keyhole.blocks.auto.telling import Played, advised, bought_lines, valued
 from keyhole.blocks.auto.till import purse_units, till
 from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.sums.running import spread
 from keyhole.blocks.sums.seats import refuse_odd_seats
+from keyhole.core.structs import hold
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
 from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
@@ -63,7 +68,7 @@ from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.memory import refuse_beyond_memory
 from keyhole.model import SparseModel
 from keyhole.prices import Money, money
-from keyhole.problem import Floats, Observation, Problem, ProblemError, StateError, Ticket
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.saving.serialize import Tree, fit, unpack
 from keyhole.saving.snapshot import State, restore
 
@@ -78,6 +83,7 @@ BESIDE = (
     "rate",
     "purse",
 )  # of the state, saved as parts of their own
+ROWS = 16  # of history in one call, so that an interrupt is heard
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
 
 
@@ -183,14 +189,24 @@ class AutoLearner(LearnerBase):
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
-        self._settings = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
-        self._state = new_state(self._settings, parts)
-        self._last = new_layer(self._settings, parts)
-        self._batches = Batches[Batch]()
-        self._till = till(problem, worth, purse, horizon)
+        s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
+        self._auto = new_auto(s, parts, till(problem, worth, purse, horizon))
+        self._batches, self._space = Batches[Batch](), None
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[ONLY] = purse_units(problem, purse)
+
+    @property
+    def _settings(self) -> Settings:
+        return self._auto.settings
+
+    @property
+    def _state(self) -> Sums:
+        return self._auto.state
+
+    @property
+    def _last(self) -> Layer:
+        return self._auto.last
 
     @property
     def weights(self) -> Floats:
@@ -230,8 +246,7 @@ class AutoLearner(LearnerBase):
             share = np.zeros(len(self._experts))
             share[expert_index(self._experts, "best", self._leader())] = 1.0
         if not self.proper and self.problem.prices is not None and batch is not None:
-            state = self._settings, self._state
-            batch = buying.reopen_bought(*state, buying.affordable(*state, self._till))
+            batch = buying.reopen_bought(self._auto, buying.affordable(self._auto))
         weights, intercept = self._linear(share, batch)
         features = np.flatnonzero(weights)
         names, long = tuple(self._name(j) for j in features.tolist()), self.model_shares
@@ -299,12 +314,8 @@ class AutoLearner(LearnerBase):
         terms = own_terms(self.problem, prices, barred, known, budget)
         if self.purse is not None:
             terms = terms.within(self._spendable())
-        S = buying.buy_once(
-            self._settings,
-            self._state,
-            self._till._replace(shop=terms.shop, horizon=0),
-            OWN_TERMS + self.round,
-        )
+        own_till = self._auto.till._replace(shop=terms.shop, horizon=0)
+        S = buying.buy_once(self._auto, own_till, OWN_TERMS + self.round)
         ordered, paid = terms.order(S)
         own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
         memo = {**self._memo(0)._asdict(), **own}
@@ -339,23 +350,22 @@ class AutoLearner(LearnerBase):
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
         known = np.array(seen.values), past_of(seen.ticket)
-        return float(kernels.predict_row(self._settings, self._state, self._last, batch, *known))
+        return playing.predict_row(self._auto, batch, *known)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
         ticket, label = self._desk.settle(seen, y)
         entry = self._entry(ticket)
-        row = np.array(seen.values)[np.newaxis]
-        columns = np.arange(len(ticket.features))
-        pasts = past_of(ticket)[np.newaxis] if self.past else np.empty((0, 0))
-        told = (row, np.array([label]), columns, np.empty(1), pasts)
-        kernels.learn_rows(self._settings, self._state, self._last, entry.content, *told)
+        past = past_of(ticket)
+        playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
         if self._batches.close(entry, 1):
             self._finish(entry.content)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
-        state, batch = (self._state, self._last), new_batch(self._settings)
-        studying.study_rows(self._settings, *state, self._till, batch, X, y, keep)
+        room = hold(new_batch(self._settings))
+        for first in range(0, len(y), ROWS):
+            rows = slice(first, first + ROWS)
+            studying.study_rows(self._auto, room, X[rows], y[rows], keep)
 
     def _study_sums(self, history: DataSums) -> None:
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
@@ -423,11 +433,12 @@ class AutoLearner(LearnerBase):
         saved, converted = by_batches(state.part("learnt"))
         saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
-        learner._last = learnt.pop("last", learner._last)
+        last = learnt.pop("last", learner._last)
         for name in BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
-        learner._state = learner._state._replace(**learnt)
+        s, sums, _, money = learner._auto
+        learner._auto = held_together(s, sums._replace(**learnt), last, money)
         if converted:
             begin(learner._last, spread(learner._state.label, ONLY))
         learner._batches.put_back(state, learner._reopened)
@@ -440,6 +451,7 @@ class AutoLearner(LearnerBase):
         if self.problem.prices is not None and isinstance(S, np.ndarray) and S.ndim == 1:
             width = min(len(S), self.problem.d)
         entry: Entry[Batch] = fit(Entry(0, 0, new_batch(self._settings, width)), tree, "batch")
+        entry.content = hold(entry.content)
         return entry
 
     def _parts(self) -> Mapping[str, object]:
@@ -507,16 +519,14 @@ class AutoLearner(LearnerBase):
 
     def _leader(self) -> int:
         """The memory whose kept features predicted best of late."""
-        return int(choosing.leader(self._settings.experts.judges, self._state.mixture.recent))
+        return choosing.leader(self._settings.experts.judges, self._state.mixture.recent)
 
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
         batch = self._current()
         if not self.proper or batch is None:
             return shares(self._state.mixture)
-        part = np.empty(len(self._experts))
-        kernels.played_shares(self._settings, self._state, batch, part)
-        return part
+        return playing.played_shares(self._settings, self._state, batch)
 
     def _linear(self, share: Floats, batch: Batch | None) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts of a batch."""
@@ -544,13 +554,19 @@ class AutoLearner(LearnerBase):
         if late is not None:
             self._finish(late.content)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
-        state = self._settings, self._state, self._last
+        batch = self._room()
         if self.problem.prices is None:
-            batch = new_batch(self._settings)
-            choosing.choose(*state, batch, number)
+            choosing.choose(self._auto, batch, number)
         else:
-            batch = buying.buy(*state, self._till, number, self.round, size)
+            batch = buying.buy(self._auto, batch, number, self.round, size)
         return self._batches.begin(size, batch)
+
+    def _room(self) -> Batch:
+        """Room for a new batch: that of the current one if nothing of it is missing any more."""
+        if self._space is None or self._batches.apart is None:
+            self._space = hold(new_batch(self._settings))
+        self._space.p[:] = 0.0  # all else is written when a batch begins
+        return self._space
 
     def _entry(self, ticket: Ticket) -> Entry[Batch]:
         """The batch of a ticket; one of its own if that batch is closed already."""
@@ -558,15 +574,15 @@ class AutoLearner(LearnerBase):
         entry = self._batches.find(number)
         if entry is not None:
             return entry
-        S, state = np.array(ticket.features), (self._settings, self._state)
+        S = np.array(ticket.features)
         if self.problem.prices is not None or number == 0:
-            return Entry(number, 1, buying.reopen_bought(*state, S))
-        batch = new_batch(self._settings)
-        choosing.reopen(*state, batch, S)
+            return Entry(number, 1, buying.reopen_bought(self._auto, S))
+        batch = hold(new_batch(self._settings))
+        choosing.reopen(self._auto, batch, S)
         return Entry(number, 1, batch)
 
     def _finish(self, batch: Batch) -> None:
-        kernels.finish(self._settings, self._state, batch)
+        playing.finish(self._auto, batch)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
@@ -574,18 +590,31 @@ class AutoLearner(LearnerBase):
         return super()._rounds_alike(t) if entry is None else entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
-        batches, t = self._batches, block.first_round - 1
-        entry = batches.asking
-        if entry is None:
-            batch, clock = new_batch(self._settings), Clock(t, batches.begun, 0, 0, 0)
-        else:
-            batch = entry.content
-            clock = Clock(t, entry.number, entry.size, entry.asked, entry.closed)
-        state = self._settings, self._state, self._last, self._till
-        played, clock, batch = kernels.play(*state, batch, clock, block)
-        if entry is None:
-            batches.resume(clock.number, clock.asked, clock.size, batch)
-        elif played:
-            entry.asked = clock.asked
+        batches, t, entry = self._batches, block.first_round - 1, self._batches.asking
+        if entry is not None:
+            clock = np.array([t, entry.number, entry.size, entry.asked, entry.closed, 0])
+            played = self._play_rows(playing.play_on, entry.content, clock, block)
+            entry.asked += played
             batches.close(entry, played)
+            return played
+        room, clock = self._room(), np.array([t, batches.begun, 0, 0, 0, 0])
+        played = self._play_rows(playing.play, room, clock, block)
+        _, number, size, asked, _, read = clock.tolist()
+        batches.resume(number, asked, size, narrowed(room, read))
         return played
+
+    def _play_rows(
+        self, play: Callable[..., int], batch: Batch, clock: Indices, block: Block
+    ) -> int:
+        """Play in calls of some milliseconds, so that an interrupt is heard."""
+        t, rows, n = 0, 64, len(block.y)
+        while t < n:
+            began, some = time.perf_counter(), slice(t, t + rows)
+            X, y = block.X[some], block.y[some]
+            played = play(self._auto, batch, clock, X, y, block.bought[some], block.predictions[some])
+            t += played
+            if played < len(y):
+                break
+            if time.perf_counter() - began < 0.005:
+                rows *= 2
+        return t

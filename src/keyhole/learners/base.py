@@ -293,7 +293,7 @@ class LearnerBase(OneAtATime, ABC):
                 try:
                     seen = Observation(ticket, X[t, features].astype(np.float64, copy=False))
                 except DataError:  # everything before the bad round stands
-                    self._desk.take_back(ticket)
+                    self._take_back(ticket)
                     refuse_round(ticket.round)
                 bought[t, : len(features)], bought[t, len(features) :] = features, -1
                 predictions[t] = self.predict(seen)
@@ -336,6 +336,10 @@ class LearnerBase(OneAtATime, ABC):
                 refuse_round(t + played)
             start = rows.stop
         return predictions
+
+    def _take_back(self, ticket: Ticket) -> None:
+        """As if `ask` had not issued this ticket, the last one; more to do if it counts rounds."""
+        self._desk.take_back(ticket)
 
     def _hear(
         self,

@@ -7,9 +7,9 @@ from typing import Annotated, Self, TypedDict, Unpack
 
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.blocks.dantzig.solve import DantzigBasis
-from keyhole.blocks.literature.weighted_dantzig import WeightedDantzig
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.weighted_dantzig import WeightedDantzig
 from keyhole.problem import Floats, Problem, Ticket
 from keyhole.saving.snapshot import State, restore
 
@@ -33,7 +33,7 @@ class Options(Program, total=False):
 class DSLearner(LearnerBase):
     """Sums what mixed draws have read, each divided by its probability, and solves for a model.
 
-    Sums and derived: see `keyhole.blocks.literature.weighted_dantzig.WeightedDantzig`. A subclass
+    Sums and derived: see `keyhole.learners.weighted_dantzig.WeightedDantzig`. A subclass
     derives from its solution, in `_derive`, what is played and how the rest is drawn.
     """
 

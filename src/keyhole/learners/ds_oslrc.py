@@ -8,15 +8,12 @@ from typing import Annotated, NamedTuple, Unpack
 import numpy as np
 
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.fit import newton as newtons
-from keyhole.blocks.fit.newton import LABEL, NewtonStep
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.literature import mixed_rounds as kernels
-from keyhole.blocks.literature.squares import is_square
 from keyhole.fields import Holds, PerFeature
 from keyhole.learners.base import at_least
 from keyhole.learners.ds_base import DSLearner, Options, Spread
+from keyhole.learners.newton import NewtonStep, predicted
+from keyhole.learners.squares import is_square
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
 from keyhole.saving.soundness import refuse_another_model
 
@@ -64,7 +61,7 @@ class DSOSLRCLearner(DSLearner):
 
     where G and b sum what was explored, every product divided by its round's exact probability of
     being read. All other rounds read S and predict by the online Newton step on it
-    (`keyhole.blocks.fit.newton`), which begins anew, from w_hat(S), when S changes.
+    (`keyhole.learners.newton`), which begins anew, from w_hat(S), when S changes.
 
     Sums: of products over probabilities, of inverse probabilities; Newton's A. Derived: w_hat, S.
 
@@ -137,23 +134,24 @@ class DSOSLRCLearner(DSLearner):
     def weights(self) -> Floats:
         """The weights of the Newton step, on the support."""
         weights = np.zeros(self.problem.d)
-        weights[self._exploit.support] = self._newton.weights
+        weights[self._support] = self._newton.weights
         return weights
 
     def ask(self) -> Ticket:
         """A ticket for a sample of everything at square rounds, for the support and more else."""
         t = self.round + 1
-        self._before_round(t)
-        scheme = self._explore if is_square(t) else self._exploit
+        self._solve_if_due(t)
+        explores = is_square(t)
+        scheme, odds = self._explore if explores else self._exploit
         features = scheme.read(self.seed, t)
-        S = scheme.support if scheme is self._exploit else features
+        drawn = (odds.marks[features], odds.spread)
+        S = features if explores else scheme.support
         past = (self._fit.means[S], self._newton.limits)
-        drawn = (scheme.marks(features), np.array(scheme.spread))
         w, number = self._newton.weights, np.array(self._number)
         memo: NamedTuple
-        if scheme is self._explore:
+        if explores:
             memo = Explored(*past, *drawn, self._fit.weights[features])
-        elif scheme.sees_all_pairs:
+        elif self._adds:
             memo = Exploited(*past, *drawn, S, w, number)
         else:  # the row adds nothing to the sums
             memo = ExploitedOnly(*past, S, w, number)
@@ -162,48 +160,32 @@ class DSOSLRCLearner(DSLearner):
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, as it was when the ticket was issued."""
         memo = seen.ticket.memo
-        if "number" in memo:
-            x = self._row(seen.ticket, seen.values)
-            return newtons.predict(memo["weights"], memo["limits"], x)
-        bound = float(memo["limits"][LABEL])
-        return kernels.predict(memo["weights"], memo["means"], bound, seen.values)
+        return predicted(memo["weights"], memo["limits"], self._row(seen.ticket, seen))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label: the Newton step if its support is still in play, and the sums."""
         ticket, label = self._desk.settle(seen, y)
         memo = ticket.memo
         if "number" in memo and memo["number"] == self._number:
-            self._newton.step(self._row(ticket, seen.values), label)
+            self._newton.step(self._row(ticket, seen), label)
         else:
             self._newton.note(label)
         if "marks" in memo:
             self._add(ticket, seen.values, label)
 
-    def _play(self, block: Block) -> int:
-        fit, newton, sums = self._fit, self._newton, self._fit.sums.arrays()
-        if not is_square(block.first_round):
-            means, scheme = fit.means[self._exploit.support], self._exploit.arrays()
-            return kernels.play_newton(block, scheme, means, newton.arrays(), sums)
-        model = kernels.Linear(fit.weights, fit.means, newton.label)
-        played = kernels.play_linear(block, self._explore.arrays(), model, sums)
-        for label in block.y[:played].tolist():
-            newton.note(label)
-        return played
+    def _row(self, ticket: Ticket, seen: Observation) -> Floats:
+        """The values of what is played, means in place of those that are absent."""
+        S = ticket.memo.get("support")
+        x = seen.values if S is None else seen.at(S)
+        return np.where(np.isnan(x), ticket.memo["means"], x)
 
-    def _row(self, ticket: Ticket, values: Floats) -> Floats:
-        """The values of the ticket's support, means in place of what is absent."""
-        S = ticket.memo["support"]
-        x = np.empty(len(S))
-        kernels.filled(ticket.features, values, S, ticket.memo["means"], x)
-        return x
-
-    def _before_round(self, t: int) -> None:
+    def _solve_if_due(self, t: int) -> None:
         """A program, if the last round explored."""
         if t == 1 or not is_square(t - 1) or not self._fit.solve(t):
             return
-        before = self._exploit.support
+        before = self._support
         self._derive()
-        S = self._exploit.support
+        S = self._support
         if np.array_equal(S, before):
             self._newton.refresh()
             return
@@ -216,18 +198,21 @@ class DSOSLRCLearner(DSLearner):
             Y = 1.0 + fit.noise_sd * math.sqrt(2.0 * math.log(1.0 / fit.failure_probability))
             self._newton.start(fit.weights[S], np.full(len(S), float(k)), worst=1.0 + Y)
 
-    def _rounds_alike(self, t: int) -> int:
-        return 1 if is_square(t) else (math.isqrt(t) + 1) ** 2 - t
-
     def _resume(self) -> None:
         super()._resume()
-        refuse_another_model(self._desk, "number", self._number, self._exploit.support)
+        refuse_another_model(self._desk, "number", self._number, self._support)
+
+    @property
+    def _support(self) -> Indices:
+        return self._exploit[0].support
 
     def _derive(self) -> None:
         w, budget = self._fit.w, self.problem.reads
-        self._explore = mixed_scheme(w, [], budget)
         S = top_k(w, self.problem.k)
-        self._exploit = mixed_scheme(w, S, budget - len(S))
-        if not self._exploit.sees_all_pairs:
-            self._exploit = mixed_scheme(w, S, 0)
+        exploit = mixed_scheme(w, S, budget - len(S))
+        if not exploit.sees_all_pairs:
+            exploit = mixed_scheme(w, S, 0)
+        explore = mixed_scheme(w, [], budget)
+        self._explore, self._exploit = (explore, explore.arrays()), (exploit, exploit.arrays())
+        self._adds = exploit.sees_all_pairs
         self._newton.v = len(S)

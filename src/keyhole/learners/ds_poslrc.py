@@ -8,9 +8,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.literature import mixed_rounds as kernels
 from keyhole.fields import PerFeature
 from keyhole.learners.base import at_least
 from keyhole.learners.ds_base import DSLearner, Options, Spread
@@ -124,36 +122,30 @@ class DSPOSLRCLearner(DSLearner):
     def ask(self) -> Ticket:
         """A ticket for the support and what is drawn outside of it."""
         t = self.round + 1
-        self._before_round(t)
+        self._solve_if_due(t)
         features = self._scheme.read(self.seed, t)
         # The label may come when another model is in play, with other probabilities.
         model = (self._played[features], self._fit.means[features])
-        memo = Memo(*model, self._scheme.marks(features), self._arrays.spread)
+        memo = Memo(*model, self._odds.marks[features], self._odds.spread)
         return self._desk.issue(features, memo._asdict())
 
+    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
-        """<x, w_t> with the w_t of the ticket."""
-        memo = seen.ticket.memo
-        return kernels.predict(memo["weights"], memo["means"], math.inf, seen.values)
+        """<x, w_t> with the w_t of the ticket; the mean stands in for a value that is absent."""
+        memo, x = seen.ticket.memo, seen.values
+        return float(memo["weights"] @ np.where(np.isnan(x), memo["means"], x))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was read to the sums, with the probabilities of its round."""
         ticket, label = self._desk.settle(seen, y)
         self._add(ticket, seen.values, label)
 
-    def _before_round(self, t: int) -> None:
-        """A new model, if one is due."""
+    def _solve_if_due(self, t: int) -> None:
+        """A new model before round t, if one is due."""
         if t >= self._next:
             self._next = max(t + 1, math.ceil(self.growth * t))
             if self._fit.solve(t):
                 self._derive()
-
-    def _rounds_alike(self, t: int) -> int:
-        return self._next - t
-
-    def _play(self, block: Block) -> int:
-        model = kernels.Linear(self._played, self._fit.means, math.inf)
-        return kernels.play_linear(block, self._arrays, model, self._fit.sums.arrays())
 
     def _derive(self) -> None:
         problem, w = self.problem, self._fit.w
@@ -161,4 +153,4 @@ class DSPOSLRCLearner(DSLearner):
         self._played: Floats = np.zeros(problem.d)
         self._played[S] = self._fit.weights[S]
         self._scheme = mixed_scheme(w, S, problem.reads - len(S))
-        self._arrays = self._scheme.arrays()
+        self._odds = self._scheme.arrays()

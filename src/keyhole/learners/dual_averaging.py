@@ -3,25 +3,60 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import workspace
+from keyhole.blocks.draw.sampling import complement_subset
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.literature import dual_averaging as kernels
-from keyhole.blocks.literature.dual_averaging import Draw, Rule, first, nothing_learnt, room_for
 from keyhole.errors import one_of
-from keyhole.learners.draw_base import DrawLearner
-from keyhole.problem import Floats, Problem, ProblemError, positive_number
+from keyhole.fields import AT_LEAST_0, Holds, PerFeature
+from keyhole.learners.base import LearnerBase
+from keyhole.learners.squares import is_square
+from keyhole.problem import (
+    Floats,
+    Indices,
+    Observation,
+    Problem,
+    ProblemError,
+    Ticket,
+    positive_number,
+)
 
 GRADIENTS = {"residual": False, "unbiased": True}  # whether at the whole iterate
 SCHEDULES = ("adaptive", "paper")
+GRADIENT, LABEL, VALUE = range(3)  # of `Dual.sizes`
+ROOMY = 1.25  # a little more than uncorrelated features need
 
 
-class DualAveragingLearner(DrawLearner):
+class Dual(NamedTuple):
+    """What has been learnt. All fields are sums, `sizes` the roots of sums of squares."""
+
+    h: Floats  # of the estimated gradients
+    # Of gradients, of labels, of values (the mean square of what a round read).
+    sizes: Annotated[Floats, AT_LEAST_0]
+    updates: Indices  # one number: how many rounds were learnt from
+    total: Floats  # of the values that arrived, feature by feature
+    arrived: Indices  # how many they were
+
+
+class Draw(NamedTuple):
+    """One round: what is read, how it is played, and how likely it was.
+
+    Features with `always` are read whatever is drawn. The others are a uniform subset of the rest:
+    `chances` are the probability to be in it, and that of two of them together.
+    """
+
+    features: Indices  # ascending
+    played: PerFeature  # their weights in the prediction
+    point: PerFeature  # their weights where the gradient is wanted
+    always: Annotated[NDArray[np.bool_], Holds(shape=("features",))]
+    means: PerFeature  # what absent values count as
+    chances: Annotated[Floats, Holds(least=0.0, shape=(2,))]
+
+
+class DualAveragingLearner(LearnerBase):
     """Dual averaging: sum estimated gradients, play the k largest coordinates of the iterate.
 
     With h the sum of the gradient estimates so far, round t has the iterate
@@ -119,26 +154,114 @@ class DualAveragingLearner(DrawLearner):
                 f"budget must be at least {min(k + 2, d)} with gradient='unbiased', got {budget}: "
                 "with one explored feature no pair is ever seen together; or use 'residual'"
             )
-        printed = math.sqrt(8.0 * d / k0) if schedule == "paper" else 0.0
-        self._rule = Rule(k, budget, self.radius or 0.0, printed, GRADIENTS[gradient])
+        self._schedule = math.sqrt(8.0 * d / k0) if schedule == "paper" else 0.0
         self._dual = nothing_learnt(d)
 
     @property
     def weights(self) -> Floats:
         """The iterate on its k largest coordinates."""
-        w, played = np.empty(self.problem.d), np.zeros(self.problem.d)
-        kernels.iterate(self._rule, self._dual, w)
-        S = top_k(w, self._rule.k)
+        w, played = self._iterate(), np.zeros(self.problem.d)
+        S = top_k(w, self.problem.k)
         played[S] = w[S]
         return played
 
-    def _choose(self, t: int) -> Draw:
-        room, space = room_for(self.problem.reads), workspace(self.problem.d)
-        n = kernels.choose(np.uint64(self.seed), t, self._rule, self._dual, room, space)
-        return first(room, n)
+    def ask(self) -> Ticket:
+        """A ticket for what is played and what is explored beside it."""
+        draw = self._draw(self.round + 1)._asdict()
+        return self._desk.issue(draw.pop("features"), draw)
 
-    def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
-        kernels.learn(self._dual, Draw(**draw), values, y)
+    @np.errstate(all="ignore")
+    def _predict(self, seen: Observation) -> float:
+        """<x, w> with the weights of the ticket."""
+        memo = seen.ticket.memo
+        return float(memo["played"] @ filled(seen.values, memo["means"]))
 
-    def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._dual, room_for(self.problem.reads))
+    @np.errstate(all="ignore")
+    def tell(self, seen: Observation, y: float) -> None:
+        """Add the gradient of the round, and the values that arrived."""
+        ticket, label = self._desk.settle(seen, y)
+        dual, draw = self._dual, Draw(ticket.features, **ticket.memo)
+        x = filled(seen.values, draw.means)
+        g = gradient(draw, x, label)
+        size = np.hypot(dual.sizes[GRADIENT], norm(g))
+        if size < np.inf:  # values near the largest allowed may overflow: nothing to learn there
+            dual.h[draw.features] += g
+            dual.sizes[GRADIENT] = size
+        i, values = seen.arrived()
+        dual.total[i] += values
+        dual.arrived[i] += 1
+        mean_square = norm(x) / math.sqrt(max(len(x), 1))
+        dual.sizes[1:] = np.hypot(dual.sizes[1:], (label, mean_square))  # LABEL and VALUE
+        dual.updates[0] += 1
+
+    def _radius(self) -> float:
+        """The given radius, or ROOMY times the root mean square label over that of the values."""
+        labels, values = self._dual.sizes[[LABEL, VALUE]].tolist()
+        return self.radius or (ROOMY * labels / values if values > 0.0 else 0.0)
+
+    def _iterate(self) -> Floats:
+        """-h / max(lambda_t, |h| / radius), the minimiser of <h, w> + lambda_t |w|^2 / 2."""
+        h, sizes, updates, *_ = self._dual
+        radius, strength = self._radius(), self._schedule * math.sqrt(updates[0] + 1.0)
+        if radius > 0.0:
+            size = norm(h) if self._schedule else max(norm(h), sizes[GRADIENT])
+            strength = max(strength, size / radius)
+            if strength > 0.0:
+                w: Floats = -h / strength
+                return w
+        return np.zeros(len(h))
+
+    def _draw(self, t: int) -> Draw:
+        """What round t reads and plays."""
+        dual, d, budget = self._dual, self.problem.d, self.problem.reads
+        w = self._iterate()
+        S = kept = top_k(w, self.problem.k)
+        if budget == len(S) < d and is_square(t):
+            kept = S[:0]  # nothing would be left to explore with: at squares, all of it explores
+        m, outside = budget - len(kept), d - len(kept)
+        drawn = complement_subset(self.seed, t, d, m, kept)
+        features = np.sort(np.concatenate([drawn, kept]))
+        always, played = np.zeros(d, dtype=np.bool_), np.zeros(d)
+        always[kept], played[S] = True, w[S]
+        point = w if GRADIENTS[self.gradient] else played
+        means = dual.total[features] / np.maximum(dual.arrived[features], 1)
+        p = m / outside if outside else 0.0
+        q = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
+        counts = (played[features], point[features], always[features], means)
+        return Draw(features, *counts, np.array([p, q]))
+
+
+def nothing_learnt(d: int) -> Dual:
+    """The sums before the first round."""
+    updates, arrived = np.zeros(1, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    return Dual(np.zeros(d), np.zeros(3), updates, np.zeros(d), arrived)
+
+
+def gradient(draw: Draw, x: Floats, y: float) -> Floats:
+    """The estimated gradient of (<x, point> - y)^2 at the features that were read.
+
+    g_i = (2 x_i / p_i) (sum_j point_j x_j p_i / p_ij - y) over the j read, p_ii = p_i; pairs that
+    are never read together (p_ij = 0) are left out, as if their features were uncorrelated.
+    """
+    p, q = draw.chances.tolist()
+    own = draw.point * x
+    sure, drawn = own[draw.always].sum() - y, own[~draw.always].sum()
+    of_sure = sure + (drawn / p if p > 0.0 else 0.0)
+    of_drawn = sure + own + (drawn - own) * (p / q if q > 0.0 else 0.0)
+    inverse = 1.0 / p if p > 0.0 else 0.0
+    g: Floats = 2.0 * x * np.where(draw.always, of_sure, inverse * of_drawn)
+    return g
+
+
+def filled(values: Floats, means: Floats) -> Floats:
+    """The values, with the means in place of those that are absent."""
+    return np.where(np.isnan(values), means, values)
+
+
+def norm(v: Floats) -> float:
+    """|v|, where squares of what is allowed here would overflow."""
+    most = float(np.abs(v).max(initial=0.0))
+    if not 0.0 < most < np.inf:
+        return most
+    scaled = v / most
+    return most * math.sqrt(scaled @ scaled)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import workspace
-from keyhole.blocks.literature import screening as kernels
-from keyhole.blocks.literature.screening import Rule
-from keyhole.learners.moment_base import MomentLearner
-from keyhole.problem import Floats, Observation, Problem, Ticket, real_number
+from keyhole.blocks.draw.sampling import uniform_subset, uniforms
+from keyhole.blocks.draw.sorting import largest
+from keyhole.blocks.fit.purchase import best_buy
+from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
+from keyhole.learners.moment_base import GATE, MomentLearner
+from keyhole.learners.seen_fit import Fit, forward, measure, natural, predicted
+from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, real_number
+
+SUBSET, COIN = range(2)  # purposes of the two draws of a round
 
 
 class EpsilonGreedyLearner(MomentLearner):
@@ -91,27 +94,59 @@ class EpsilonGreedyLearner(MomentLearner):
         super().__init__(problem, seed=seed, ridge=ridge)
         self.epsilon = real_number("epsilon", epsilon, 0.0)
         self.decay = real_number("decay", decay, 0.0, 1.0)
-        self._rule = Rule(problem.k, self.ridge, self.epsilon, self.decay)
 
     def ask(self) -> Ticket:
         """A ticket for `budget` features: those on top, or any."""
-        features = np.empty(self.problem.width, dtype=np.int64)
-        key, out = (np.uint64(self.seed), self.round + 1), (features, workspace(self.problem.d))
-        n = kernels.choose(*key, self._rule, self._arrays(), self._shop, *out)
-        return self._desk.issue(features[:n])
+        t, d, width = self.round + 1, self.problem.d, self.problem.width
+        coin = uniforms(self.seed, t, 1, purpose=COIN)[0]
+        if not (coin < self.epsilon * t**-self.decay or self._sums.totals[WEIGHT] == 0.0):
+            return self._desk.issue(self._on_top())
+        if self.problem.prices is not None:
+            return self._desk.issue(self._filled(t, np.empty(0, dtype=np.int64)))
+        return self._desk.issue(uniform_subset(self.seed, t, d, width, purpose=SUBSET))
+
+    def _on_top(self) -> Indices:
+        """The features most correlated with the label, as many as the budget buys.
+
+        With prices, a large sum of squared correlations for the money.
+        """
+        everything, width = np.arange(self.problem.d), self.problem.width
+        if self.problem.prices is None:
+            return screened(everything, width, self.ridge, self._sums)
+        out = np.empty(width, dtype=np.int64)
+        score = scores(everything, self.ridge, self._sums) ** 2
+        return out[: best_buy(score, self._shop, out)]
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the k of those read that are most correlated with the label."""
-        row = (np.array(seen.ticket.features), np.array(seen.values))
-        return float(kernels.predict(*row, self._rule, self._arrays()))
+        S, x = seen.arrived()
+        places, fit = self._screened_fit(S)
+        return predicted(x[places], fit, self._sums, self._limits)
 
-    def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._arrays(), self._shop)
+    def _screened_fit(self, S: Indices) -> tuple[Indices, Fit]:
+        """Places in S of the k most correlated features; the fit of those that are significant."""
+        k, ridge = self.problem.k, self.ridge
+        places = screened(S, k, ridge, self._sums)
+        return places, forward(S[places], k, GATE, ridge, self._sums)
 
     def _model(self) -> tuple[Floats, float]:
-        weights, S = np.zeros(self.problem.d), np.arange(self.problem.d)
-        if self.problem.prices is not None:  # of what it would buy
-            n = kernels.on_top(self._rule, self._arrays(), self._shop, S)
-            S = S[:n]
-        constant = kernels.model(S, self._rule, self._arrays(), weights)
-        return weights, float(constant)
+        # With prices, of what it would buy.
+        S = np.arange(self.problem.d) if self.problem.prices is None else self._on_top()
+        places, fit = self._screened_fit(S)
+        return natural(S[places], fit, self._sums)
+
+
+@np.errstate(all="ignore")
+def scores(S: Indices, ridge: float, sums: SeenSums) -> Floats:
+    """|correlation| of each feature with the label; from N rows it counts N / (N + ridge) of it."""
+    units = measure(S, sums)
+    score = np.abs(units.products) * units.rows / (units.rows + ridge)
+    return np.where(score >= 0.0, score, 0.0)  # 0 for sums that are no sums, from a file
+
+
+def screened(S: Indices, k: int, ridge: float, sums: SeenSums) -> Indices:
+    """The places in S of the k features with the largest score, ascending; ties: the lower."""
+    places = np.empty(min(k, len(S)), dtype=np.int64)
+    largest(scores(S, ridge, sums), places)
+    places.sort()
+    return places

@@ -9,8 +9,6 @@ import numpy as np
 from keyhole.learners.moment_base import MomentLearner, Plan
 from keyhole.problem import Problem, ProblemError, whole_number
 
-FOREVER = 1 << 62  # the last round of the only epoch
-
 
 class ExploreThenCommitLearner(MomentLearner):
     """Reads random features for a while, selects k by orthogonal matching pursuit, plays those.
@@ -119,26 +117,25 @@ class ExploreThenCommitLearner(MomentLearner):
         return min(T, math.ceil(round(root, 6)))
 
     def _plan(self, t: int) -> Plan:
-        first, last, exploration = self._epoch(t)
-        commits, budget = first + exploration, self.problem.width
+        commits, budget = self._commits(t), self.problem.width
         if t < commits:
-            return Plan(np.empty(0, dtype=np.int64), budget, commits - t)
+            return Plan(np.empty(0, dtype=np.int64), budget)
         if t == commits or not len(self._support):
             self._select()
         S = self._support
         if not len(S):  # no label yet, or nothing in them: try again next round
-            return Plan(S, budget, 1)
+            return Plan(S, budget)
         priced = self.problem.prices is not None  # then it draws until the money is spent
         others = 0 if self._single else budget if priced else budget - len(S)
-        return Plan(S, others, last + 1 - t)
+        return Plan(S, others)
 
     @property
     def _single(self) -> bool:
         return self.horizon is not None or self.exploration is not None
 
-    def _epoch(self, t: int) -> tuple[int, int, int]:
-        """First and last round of the epoch of round t, and how many of its rounds explore."""
+    def _commits(self, t: int) -> int:
+        """The round of the epoch of round t that is the first one not to explore."""
         if self._single:
-            return 1, FOREVER, self.exploration or self.explored(self.horizon or 1)
+            return 1 + (self.exploration or self.explored(self.horizon or 1))
         T = 1 << (t.bit_length() - 1)
-        return T, 2 * T - 1, self.explored(T)
+        return T + self.explored(T)

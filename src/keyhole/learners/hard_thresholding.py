@@ -3,34 +3,68 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import workspace
-from keyhole.blocks.literature import hard_thresholding_kernels as kernels
-from keyhole.blocks.literature.hard_thresholding import (
-    CURSOR,
-    SIZE,
-    STEPS,
-    Draw,
-    Rule,
-    first,
-    nothing_found,
-    room_for,
-)
+from keyhole.blocks.draw.sampling import uniform_subset, uniforms
+from keyhole.blocks.draw.sorting import largest
 from keyhole.errors import true_or_false
-from keyhole.learners.draw_base import DrawLearner
+from keyhole.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
+from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     Floats,
+    Indices,
+    Observation,
     Problem,
     StateError,
+    Ticket,
     positive_number,
     real_number,
     whole_number,
 )
+
+# Places in fields of `Search`.
+PHASE, EXPLOITING, SIZE, CURSOR, LACKING, TOLD, TURN, STEPS, LENGTH = range(9)  # of `whole`
+CURVATURE, FRESH = range(2)  # of `pace`: in units of a feature's mean square; examples for a step
+NOW, BEFORE = range(2)  # of `losses`: rounds of this phase, of the one that `before` was played in
+ORDER, ASIDE = range(2)  # purposes of what is drawn
+# Standard errors by which a step must have made things worse to be taken back: when its phase is
+# over, and before that, where there are many occasions to err.
+AT_THE_END, AT_ONCE = 2.0, 3.0
+
+
+class Search(NamedTuple):
+    """Where the search is. Sums: `gradient`, `seen`, `losses`, `total`, `square`, `arrived`."""
+
+    theta: Floats  # the model that is played, zero outside the support
+    iterate: Floats  # of the exploitation, whose average is played
+    support: Annotated[Indices, Holds(below="d")]  # ascending, the first whole[SIZE] places
+    order: Annotated[Indices, Holds(below="d")]  # the features outside, as they are read in turn
+    gradient: Floats  # of this phase: (prediction - y) x_i
+    seen: Indices  # and of how many rounds
+    before: Floats  # the model before the last step
+    slope: Floats  # its mean gradient
+    losses: Annotated[Floats, MAY_OVERFLOW]  # by phase: rounds, squared errors, their squares
+    total: Floats  # of all values that arrived, feature by feature
+    square: Floats
+    arrived: Indices
+    pace: Floats  # by the names above
+    whole: Indices  # whole numbers, by the names above
+
+
+class Draw(NamedTuple):
+    """One round: what is read and how it is played."""
+
+    features: Indices  # ascending
+    played: PerFeature  # their weights in the prediction
+    inside: Annotated[NDArray[np.bool_], Holds(shape=("features",))]  # belong to the support
+    means: PerFeature  # what absent values count as
+    # One number: of the prediction in the residual, more than 1 if some is missing.
+    scale: Annotated[Floats, Holds(shape=(1,))]
+    # One number; its sign is negative if a part of the support is not read.
+    phase: Annotated[Indices, Holds(least=-MANY, shape=(1,))]
 
 
 def default_batch_size(problem: Problem) -> int:
@@ -38,7 +72,7 @@ def default_batch_size(problem: Problem) -> int:
     return max(8, math.ceil(2 * problem.k * math.log(problem.d)))
 
 
-class HardThresholdingLearner(DrawLearner):
+class HardThresholdingLearner(LearnerBase):
     """Gradient steps on partial reads, each cut back to k features.
 
     A k-sparse model theta is played. Every round reads its support S and, in turn, a block of the
@@ -134,8 +168,6 @@ class HardThresholdingLearner(DrawLearner):
         self.step_size = (
             None if step_size is None else positive_number("step_size", step_size, hint)
         )
-        sizes = (problem.k, problem.reads)
-        self._rule = Rule(*sizes, self.hybrid, self.step_size or 0.0, self.growth)
         self._search = nothing_found(problem.d, problem.k, self.batch_size)
 
     @property
@@ -148,20 +180,120 @@ class HardThresholdingLearner(DrawLearner):
         """How many gradient steps were taken."""
         return int(self._search.whole[STEPS])
 
-    def _choose(self, t: int) -> Draw:
-        room, space = room_for(self.problem.reads), workspace(self.problem.d)
-        n = kernels.choose(np.uint64(self.seed), t, self._rule, self._search, room, space)
-        return first(room, n)
+    def ask(self) -> Ticket:
+        """A ticket for the support and for the features whose turn it is."""
+        draw = self._draw(self.round + 1)._asdict()
+        return self._desk.issue(draw.pop("features"), draw)
 
-    def _learn(self, draw: dict[str, NDArray[Any]], values: Floats, y: float) -> None:
-        told = (Draw(**draw), values, y)
-        kernels.learn(np.uint64(self.seed), self._rule, self._search, *told)
+    @np.errstate(all="ignore")
+    def _predict(self, seen: Observation) -> float:
+        """<x, theta> with the theta of the ticket."""
+        memo = seen.ticket.memo
+        return float(memo["played"] @ np.where(np.isnan(seen.values), memo["means"], seen.values))
 
-    def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._search, room_for(self.problem.reads))
+    @np.errstate(all="ignore")
+    def tell(self, seen: Observation, y: float) -> None:
+        """Take in a round; begin a new phase if it was the last one missing."""
+        ticket, label = self._desk.settle(seen, y)
+        search, whole = self._search, self._search.whole
+        draw = Draw(ticket.features, **ticket.memo)
+        i, values = seen.arrived()
+        search.total[i] += values
+        search.square[i] += values * values
+        search.arrived[i] += 1
+        if abs(draw.phase[0]) != whole[PHASE] + 1:
+            return  # a late label: the model has moved on
+        whole[TOLD] += 1
+        x = np.where(np.isnan(seen.values), draw.means, seen.values)
+        if whole[EXPLOITING]:
+            descend(search, draw.features[draw.inside], x[draw.inside], label)
+            if whole[TOLD] >= whole[LENGTH]:
+                self._begin(exploiting=False)
+            return
+        residual, complete = draw.scale[0] * (draw.played @ x) - label, draw.phase[0] > 0
+        read = slice(None) if complete else ~draw.inside
+        j = draw.features[read]
+        search.gradient[j] += residual * x[read]
+        search.seen[j] += 1
+        whole[LACKING] -= np.count_nonzero(search.seen[j] == int(search.pace[FRESH]))
+        if complete:
+            square = residual * residual
+            search.losses[NOW] += (1.0, square, square * square)
+        if whole[LACKING] == 0 or (complete and self._worse(AT_ONCE)):
+            self._step()
+
+    def _draw(self, t: int) -> Draw:
+        """What round t reads and plays; then it is the turn of others."""
+        search, whole = self._search, self._search.whole
+        size, cursor, d = int(whole[SIZE]), int(whole[CURSOR]), self.problem.d
+        S = kept = search.support[:size]
+        free, outside, scale, phase = self.problem.reads - size, d - size, 1.0, whole[PHASE] + 1
+        if free == 0 and outside > 0 and not whole[EXPLOITING] and whole[TURN] % 2 == 1:
+            # Nothing is left to explore with: every other round puts half of the support aside.
+            free = (size + 1) // 2
+            kept = S[uniform_subset(self.seed, t, size, size - free, purpose=ASIDE)]
+            scale, phase = size / len(kept) if len(kept) else 1.0, -phase
+        n = min(free, outside)
+        others = search.order[np.arange(cursor, cursor + n) % max(outside, 1)]
+        whole[CURSOR] = (cursor + n) % max(outside, 1)
+        whole[TURN] += 1
+        features = np.concatenate([kept, others])
+        order = np.argsort(features)
+        features, inside = features[order], order < len(kept)
+        played = np.where(inside, search.theta[features], 0.0)
+        means = search.total[features] / np.maximum(search.arrived[features], 1)
+        return Draw(features, played, inside, means, np.array([scale]), np.array([phase]))
+
+    def _take_back(self, ticket: Ticket) -> None:
+        super()._take_back(ticket)
+        whole = self._search.whole
+        others = len(ticket.features) - np.count_nonzero(ticket.memo["inside"])
+        whole[CURSOR] = (whole[CURSOR] - others) % max(self.problem.d - whole[SIZE], 1)
+        whole[TURN] -= 1
+
+    def _begin(self, *, exploiting: bool) -> None:
+        """A phase with the support of theta: all others in a new order, nothing seen yet."""
+        search, whole, d = self._search, self._search.whole, self.problem.d
+        S = np.flatnonzero(search.theta)[: self.problem.k]
+        whole[PHASE] += 1
+        others = np.setdiff1d(np.arange(d), S, assume_unique=True).tolist()
+        u = uniforms(self.seed, int(whole[PHASE]), len(others), purpose=ORDER).tolist()
+        for i in range(len(others) - 1, 0, -1):
+            j = int(u[i] * (i + 1))
+            others[i], others[j] = others[j], others[i]
+        search.support[: len(S)], search.order[: len(others)] = S, others
+        whole[[EXPLOITING, SIZE, LACKING]] = exploiting and len(S) > 0, len(S), d
+        whole[[CURSOR, TOLD, TURN]] = 0
+        search.gradient[:], search.seen[:], search.losses[NOW] = 0.0, 0, 0.0
+        search.iterate[:] = search.theta
+
+    def _worse(self, doubt: float) -> bool:
+        """Whether the last step should be taken back, and can be."""
+        # No correlation matrix of 2k features has an eigenvalue above 2k.
+        adaptive = self.step_size is None and self._search.pace[CURVATURE] < 2.0 * self.problem.k
+        return bool(adaptive and worse(self._search.losses, doubt))
+
+    def _step(self) -> None:
+        """All features have their fresh examples: a gradient step. Or the last again, shorter."""
+        search, whole, pace, k = self._search, self._search.whole, self._search.pace, self.problem.k
+        if self._worse(AT_THE_END):
+            pace[CURVATURE] = min(2.0 * pace[CURVATURE], 2.0 * k)
+        else:
+            search.before[:] = search.theta
+            search.losses[BEFORE] = search.losses[NOW]
+            search.slope[:] = search.gradient / np.maximum(search.seen, 1)
+            pace[FRESH] *= self.growth
+        units, step = np.ones(self.problem.d), 2.0 * (self.step_size or 0.0)
+        if self.step_size is None:
+            units, step = search.square / np.maximum(search.arrived, 1), 1.0 / pace[CURVATURE]
+        search.theta[:] = threshold(search.before, search.slope, units, step, k)
+        whole[STEPS] += 1
+        # Exploring costs nothing if the support is read beside it; else its share falls.
+        whole[LENGTH] = whole[TOLD] * (whole[STEPS] if self.problem.reads == k else 1)
+        self._begin(exploiting=self.hybrid)
 
     def _resume(self) -> None:
-        """StateError unless support and order are the features, each once: kernels trust them."""
+        """StateError unless support and order are the features, each once."""
         search, d = self._search, self.problem.d
         size, cursor = search.whole[SIZE], search.whole[CURSOR]
         S = search.support[: max(size, 0)]
@@ -173,3 +305,57 @@ class HardThresholdingLearner(DrawLearner):
             or (np.diff(S) < 1).any()
         ):
             raise StateError(f"no search of {self.problem} has the support {S.tolist()}")
+
+
+def nothing_found(d: int, k: int, fresh: int) -> Search:
+    """The state before the first round: nothing played, everything to be looked at."""
+    zeros, none = np.zeros((7, d)), np.zeros((2, d), dtype=np.int64)
+    whole = np.zeros(9, dtype=np.int64)
+    whole[LACKING] = d
+    return Search(
+        theta=zeros[0],
+        iterate=zeros[1],
+        support=np.zeros(k, dtype=np.int64),
+        order=np.arange(d),
+        gradient=zeros[2],
+        seen=none[0],
+        before=zeros[3],
+        slope=zeros[4],
+        losses=np.zeros((2, 3)),
+        total=zeros[5],
+        square=zeros[6],
+        arrived=none[1],
+        pace=np.array([1.0, float(fresh)]),
+        whole=whole,
+    )
+
+
+def threshold(theta: Floats, slope: Floats, units: Floats, step: float, k: int) -> Floats:
+    """The k largest of theta_i - step slope_i / units_i, in size times sqrt(units_i)."""
+    known = units > 0.0
+    moved = np.where(known, theta - step * slope / np.where(known, units, 1.0), 0.0)
+    best, out = np.empty(k, dtype=np.int64), np.zeros(len(theta))
+    largest(np.abs(moved) * np.sqrt(units), best)
+    out[best] = np.where(np.isfinite(moved[best]), moved[best], 0.0)
+    return out
+
+
+def worse(losses: Floats, doubt: float) -> bool:
+    """Whether the mean loss is now above that of before by `doubt` standard errors."""
+    n, errors, squares = losses.T
+    if n.min() < 8.0:
+        return False
+    mean = errors / n
+    variance = np.maximum(0.0, squares / n - mean * mean) / n
+    return bool(mean[NOW] - mean[BEFORE] > doubt * math.sqrt(variance.sum()))
+
+
+def descend(search: Search, S: Indices, x: Floats, y: float) -> None:
+    """Averaged stochastic gradient on the support, in units of the features' root mean squares."""
+    error = search.iterate[S] @ x - y
+    known = search.square[S] > 0.0
+    S, x = S[known], x[known]
+    scaled = x / (search.square[S] / search.arrived[S])
+    move = error * scaled / (2.0 * max(float(x @ scaled), float(search.whole[SIZE])))
+    search.iterate[S] -= np.where(np.isfinite(move), move, 0.0)
+    search.theta[S] += (search.iterate[S] - search.theta[S]) / (search.whole[TOLD] + 1.0)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import workspace
-from keyhole.blocks.fit.priced_selection import forward_within
-from keyhole.blocks.fit.purchase import shop_of
-from keyhole.blocks.fit.seen_fit import Sums
-from keyhole.blocks.fit.seen_fit import tell as add_row
-from keyhole.blocks.literature import commit as kernels
-from keyhole.blocks.literature.commit import Stage
+from keyhole.blocks.draw.sampling import complement_subset
+from keyhole.blocks.fit.purchase import fill, shop_of
 from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.data_sums import DataSums
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.priced_selection import forward_within
+from keyhole.learners.seen_fit import Fit, forward, natural, predicted
 from keyhole.learners.study_sums import add_to_seen_sums, widen
 from keyhole.problem import (
     Floats,
@@ -31,16 +26,17 @@ from keyhole.problem import (
 )
 from keyhole.saving.snapshot import State, restore
 
+GATE = 2.0  # standard errors: below, a feature of a round that explores is not played
+
 
 class Plan(NamedTuple):
-    """The support that rounds play, how many other features they draw, how many rounds they are.
+    """The support that a round plays, and how many other features it draws.
 
-    With prices, rounds draw others while there is money for them, or none at all if it says 0.
+    With prices, it draws others while there is money for them, or none at all if it says 0.
     """
 
     support: Indices
     explore: int
-    rounds: int
 
 
 class Memo(NamedTuple):
@@ -77,7 +73,6 @@ class MomentLearner(LearnerBase):
         self._sums = SeenSums(problem.d)
         self._limits: Floats = np.zeros(2)
         self._support = np.empty(0, dtype=np.int64)
-        self._planned = Plan(self._support, problem.width, sys.maxsize)
 
     @property
     def weights(self) -> Floats:
@@ -92,34 +87,50 @@ class MomentLearner(LearnerBase):
     def ask(self) -> Ticket:
         """A ticket for the support, if one is played, and for what was drawn."""
         t, d = self.round + 1, self.problem.d
-        self._before_round(t)
-        support, explore, _ = self._planned
-        features, stage = (
-            np.empty(self.problem.width, dtype=np.int64),
-            self._stage(support, explore),
-        )
-        key = (np.uint64(self.seed), t)
-        n = kernels.choose(*key, d, stage, self._shop, features, workspace(d))
-        return self._desk.issue(features[:n], {"played": support})
+        support, explore = self._plan(t)
+        if self.problem.prices is not None and explore > 0:
+            features = self._filled(t, support)
+        else:
+            drawn = complement_subset(self.seed, t, d, explore, support)
+            features = np.sort(np.concatenate([drawn, support]))
+        return self._desk.issue(features, {"played": support})
+
+    def _filled(self, t: int, support: Indices) -> Indices:
+        """The support and whatever else fits within the money, in a random order."""
+        out = np.empty(self.problem.width, dtype=np.int64)
+        return out[: fill(np.uint64(self.seed), t, 0, support, self._shop, out)]
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of VAW on the support of the ticket, or on the best of what was read."""
-        row = (np.array(seen.ticket.features), np.array(seen.values))
-        stage = self._stage(np.array(seen.ticket.memo["played"]))
-        return float(kernels.predict(*row, stage, self._arrays()))
+        support, (S, x) = seen.ticket.memo["played"], seen.arrived()
+        if len(support):
+            x = seen.at(support)
+            here = ~np.isnan(x)
+            S, x = support[here], x[here]
+        return predicted(x, self._fit(S, support), self._sums, self._limits)
+
+    def _fit(self, S: Indices, support: Indices) -> Fit:
+        """The fit of all of S, which is within the support if there is one, else of the best k."""
+        if len(support):
+            return forward(S, len(S), 0.0, self.ridge, self._sums)
+        return forward(S, self.problem.k, GATE, self.ridge, self._sums)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add what was read to the sums."""
         ticket, label = self._desk.settle(seen, y)
-        # Copies: kernels would be compiled anew for arrays that are read-only.
-        add_row(np.array(ticket.features), np.array(seen.values), label, self._arrays())
+        self._add(ticket.features, seen.values, label)
+
+    def _add(self, features: Indices, values: Floats, y: float) -> None:
+        """A row, NaN for what is absent, and its label."""
+        widen(self._limits, (y, y), known=bool(self._sums.totals[WEIGHT] > 0.0))
+        self._sums.add(features, values, y)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
-        everything, sums = np.arange(self.problem.d), self._arrays()
+        everything = np.arange(self.problem.d)
         for row, label in zip(X, y.tolist(), strict=True):
             if keep < 1.0:
                 self._sums.scale(keep)
-            add_row(everything, row, label, sums)
+            self._add(everything, row, label)
 
     def _study_sums(self, history: DataSums) -> None:
         widen(self._limits, history.ends, known=bool(self._sums.totals[WEIGHT] > 0.0))
@@ -130,18 +141,8 @@ class MomentLearner(LearnerBase):
         return restore(cls, state, loose=("_support",))
 
     def _plan(self, t: int) -> Plan:
-        """What round t, and as many after it as it says, read and play."""
-        return self._planned
-
-    def _before_round(self, t: int) -> None:
-        self._planned = self._plan(t)
-
-    def _rounds_alike(self, t: int) -> int:
-        return self._planned.rounds
-
-    def _play(self, block: Block) -> int:
-        support, explore, _ = self._planned
-        return kernels.play(block, self._stage(support, explore), self._arrays(), self._shop)
+        """What round t reads and plays."""
+        return Plan(self._support, self.problem.width)
 
     def _select(self) -> None:
         """Forward selection on all that was read; without a label the support stays."""
@@ -149,28 +150,22 @@ class MomentLearner(LearnerBase):
             self._support = self._selected()
 
     def _selected(self) -> Indices:
-        problem, fit = self.problem, (self.problem.k, self.ridge, self._arrays())
-        if problem.prices is None:
-            return kernels.select(problem.d, *fit)
-        return np.sort(forward_within(self._shop, *fit))
+        """The k features that forward selection takes, ascending; fewer if nothing is gained."""
+        d, k = self.problem.d, self.problem.k
+        if self.problem.prices is not None:
+            return np.sort(forward_within(self._shop, k, self.ridge, self._sums))
+        chosen = forward(np.arange(d), k, 0.0, self.ridge, self._sums).chosen
+        return np.array(sorted(chosen), dtype=np.int64)
 
     def _model(self) -> tuple[Floats, float]:
         """Weights and intercept."""
-        weights, support = np.zeros(self.problem.d), self._support
-        S = support
+        S = self._support
         if not len(S):
             priced = self.problem.prices is not None
             S = self._selected() if priced else np.arange(self.problem.d)
-        constant = kernels.model(S, self._stage(support), self._arrays(), weights)
-        return weights, float(constant)
+        return natural(S, self._fit(S, self._support), self._sums)
 
     def _resume(self) -> None:
         """StateError unless the support is affordable."""
         if not self.problem.affords(self._support):
             raise StateError(f"support: {self._support.tolist()} is more than the budget buys")
-
-    def _stage(self, support: Indices, explore: int = 0) -> Stage:
-        return Stage(support, explore, self.problem.k, self.ridge)
-
-    def _arrays(self) -> Sums:
-        return Sums(*self._sums.arrays(), self._limits)

@@ -1,18 +1,26 @@
-"""Multiplicative weights over all k-subsets: the exact competitor for few features."""
+"""Multiplicative weights over all k-subsets, each with a gradient descent of its own.
+
+The exact competitor for few features. With R a uniform m-subset of the d features, p = m/d and
+q = m(m - 1)/(d(d - 1)) the probabilities that it holds a feature, a pair, and s = sum of w_i x_i,
+o = sum of w_i^2 x_i^2 over the features of a subset S that are in R,
+
+    loss(S)     = o/p + (s^2 - o)/q - 2 y s/p              mean: <w_S, x>^2 - 2 y <w_S, x>
+    gradient_i  = 2 x_i (w_i x_i/p + (s - w_i x_i)/q - y/p)     for i in S and R, else 0
+
+are unbiased for the squared loss of w_S, up to y^2, and for its gradient: O(k) per subset.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import inclusion_uniform, workspace
-from keyhole.blocks.draw.sorting import merge
-from keyhole.blocks.fit.linear import predict_seen
-from keyhole.blocks.literature import subset_experts as kernels
-from keyhole.blocks.literature.subset_experts import MOST, Rule, Seen, all_subsets, new_weights
+from keyhole.blocks.draw.keyed import categorical, uniform
+from keyhole.blocks.draw.sampling import inclusion_uniform, uniform_subset
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase, at_least
 from keyhole.learners.registry import SLIM
@@ -26,6 +34,25 @@ from keyhole.problem import (
     positive_number,
     whole_number,
 )
+
+MOST = 100_000  # subsets
+EXPLORE, PLAY = range(2)  # purposes of the draws of a round
+VARIANCE, DEVIATION = range(2)  # of `SubsetWeights.tally`
+
+
+class SubsetWeights(NamedTuple):
+    """What changes: arrays with one row per subset, in lexicographic order.
+
+    Sums: `losses`; `squares` of the gradients; `tally`, the variance of the losses over the draw
+    of a subset, and the largest deviation from their mean. Derived: `w`, projected on the ball;
+    `chances`, proportional to the probability of each subset.
+    """
+
+    w: Floats
+    squares: Annotated[Floats, AT_LEAST_0]
+    losses: Floats
+    chances: Annotated[Floats, AT_LEAST_0]
+    tally: Annotated[Floats, AT_LEAST_0]
 
 
 class Memo(NamedTuple):
@@ -129,12 +156,13 @@ class SubsetExpertsLearner(LearnerBase):
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         super().__init__(problem, seed=seed, clip=clip)
         scheme = inclusion_uniform(d, m)
-        p, q = scheme.p, scheme.q if d > 1 else 1.0
-        rates = (0.0, 0.0)  # measured
+        self._m, self._p, self._q = m, scheme.p, scheme.q if d > 1 else 1.0
+        self._hedge_rate = self._rate = 0.0  # measured
         if self.horizon is not None:  # eta_H is 0 for d = 1, where there is nothing to choose
             T = self.horizon
-            rates = (q * math.sqrt(k * math.log(d) / T), q / math.sqrt(T))
-        self._rule = Rule(all_subsets(d, k), m, p, q, self.radius, *rates)
+            self._hedge_rate = self._q * math.sqrt(k * math.log(d) / T)
+            self._rate = self._q / math.sqrt(T)
+        self._subsets = all_subsets(d, k)
         self._weights = new_weights(n, k)
         self._counts = np.zeros(d)
         self._sums: Floats = np.zeros(d)
@@ -144,7 +172,7 @@ class SubsetExpertsLearner(LearnerBase):
         """The weights of the subset with the least loss so far, which is the likeliest to play."""
         weights = np.zeros(self.problem.d)
         best = int(np.argmin(self._weights.losses))
-        weights[self._rule.subsets[best]] = self._weights.w[best]
+        weights[self._subsets[best]] = self._weights.w[best]
         return weights
 
     def probabilities(self) -> Floats:
@@ -154,34 +182,84 @@ class SubsetExpertsLearner(LearnerBase):
 
     def ask(self) -> Ticket:
         """A ticket for the subset drawn to play and the features drawn to explore."""
-        d, R = self.problem.d, np.empty(self._rule.m, dtype=np.int64)
-        key = (np.uint64(self.seed), self.round + 1)
-        best = kernels.draw(*key, self._weights.chances, d, R, workspace(d))
-        S = self._rule.subsets[best].astype(np.int64)
-        union = np.empty(len(R) + len(S), dtype=np.int64)
+        d, t = self.problem.d, self.round + 1
+        R = uniform_subset(self.seed, t, d, self._m, purpose=EXPLORE)
+        drawn = categorical(uniform(np.uint64(self.seed), t, PLAY, 0), self._weights.chances)
+        S, w = self._subsets[drawn].astype(np.int64), self._weights.w[drawn].copy()
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
-        memo = Memo(R, S, self._weights.w[best].copy(), means)
-        return self._desk.issue(union[: merge(R, S, union)], memo._asdict())
+        return self._desk.issue(np.union1d(R, S), Memo(R, S, w, means)._asdict())
 
+    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""
-        ticket = seen.ticket
-        model = (np.array(ticket.memo[name]) for name in ("support", "weights", "means"))
-        read = (np.array(ticket.features), np.array(seen.values))
-        return float(predict_seen(*read, *model))
+        memo = seen.ticket.memo
+        x = seen.at(memo["support"])
+        return float(memo["weights"] @ np.where(np.isnan(x), memo["means"], x))
 
+    @np.errstate(all="ignore")
     def tell(self, seen: Observation, y: float) -> None:
         """Judge every subset by what was explored, and let it step."""
         ticket, label = self._desk.settle(seen, y)
-        R, features = np.array(ticket.memo["explore"]), np.array(ticket.features)
-        told = (R, features, np.array(seen.values), label)
-        kernels.learn(self._rule, told, self._weights, self._seen())
+        R, explored = ticket.memo["explore"], np.zeros(self.problem.d)
+        x = seen.at(R)
+        means = self._sums[R] / np.maximum(self._counts[R], 1.0)
+        explored[R] = np.where(np.isnan(x), means, x)
+        i, values = seen.arrived()
+        self._counts[i] += 1.0
+        self._sums[i] += values
+        self._weigh(self._judge(explored, label))
+
+    def _judge(self, x: Floats, y: float) -> Floats:
+        """The losses of all subsets, estimated from x, 0 where it was not explored; then each of
+        them steps: with the weights from before, and a rate of its own.
+        """
+        it, values, losses = self._weights, x[self._subsets], np.zeros(len(self._subsets))
+        each = np.ones(self.problem.k)  # A @ each: sums of rows, faster than A.sum(axis=1)
+        some = np.flatnonzero(np.abs(values) @ each)
+        w, values = it.w[some], values[some]
+        part = w * values
+        s, o = part @ each, (part * part) @ each
+        losses[some] = o / self._p + (s * s - o) / self._q - 2.0 * y * s / self._p
+        g = 2.0 * values * ((part - y) / self._p + (s[:, None] - part) / self._q)
+        size = it.squares[some] + (g * g) @ each
+        eta = self._rate or np.sqrt(2.0 / size[:, None]) * self.radius
+        w -= eta * g
+        norm = np.sqrt((w * w) @ each)
+        w *= (self.radius / np.maximum(norm, self.radius))[:, None]
+        usable = (size > 0.0) & (size < np.inf)
+        some = some[usable]
+        it.w[some], it.squares[some] = w[usable], size[usable]
+        return losses
+
+    def _weigh(self, losses: Floats) -> None:
+        """Add the losses; chances ~ exp(-eta sum of losses), the best one's exp(0)."""
+        it, tally, total = self._weights, self._weights.tally, self._weights.chances.sum()
+        mean, second = it.chances @ losses / total, it.chances @ (losses * losses)
+        if not second < np.inf:  # a loss too large to be squared: left out
+            return
+        tally[VARIANCE] += max(second / total - mean * mean, 0.0)
+        tally[DEVIATION] = max(tally[DEVIATION], np.abs(losses - mean).max())
+        it.losses[:] += losses
+        if tally[VARIANCE] > 0.0:
+            measured = math.sqrt(math.log(len(losses)) / tally[VARIANCE])
+            eta = self._hedge_rate or min(measured, 1.0 / tally[DEVIATION])
+            it.chances[:] = np.exp(-eta * (it.losses - it.losses.min()))
 
     def _sizes(self) -> dict[str, int]:
-        return {**super()._sizes(), "m": self._rule.m}
+        return {**super()._sizes(), "m": self._m}
 
-    def _play(self, block: Block) -> int:
-        return kernels.play(block, self._rule, self._weights, self._seen())
 
-    def _seen(self) -> Seen:
-        return Seen(self._counts, self._sums)
+def all_subsets(d: int, k: int) -> NDArray[np.int32]:
+    """Every k-subset of d features, one per row.
+
+    >>> all_subsets(3, 2).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    flat = itertools.chain.from_iterable(itertools.combinations(range(d), k))
+    n = math.comb(d, k)
+    return np.fromiter(flat, dtype=np.int32, count=n * k).reshape(n, k)
+
+
+def new_weights(n: int, k: int) -> SubsetWeights:
+    """Before the first label: all subsets alike, all weights 0."""
+    return SubsetWeights(np.zeros((n, k)), np.zeros(n), np.zeros(n), np.ones(n), np.zeros(2))

@@ -206,7 +206,7 @@ def _fit_array(like: NDArray[Any], tree: Tree, where: str, loose: bool) -> NDArr
     if not fits or (tree.ndim != like.ndim if loose else tree.shape != like.shape):
         shape = f" of {like.ndim} dimensions" if loose else str(list(like.shape))
         raise refusal(f"an array {like.dtype}{shape}", tree, where)
-    return np.array(tree)
+    return np.array(tree, order="C")  # compiled code takes no other
 
 
 def _fit_collection(like: Any, tree: Tree, where: str, loose: bool, kinds: Sequence[Kind]) -> Any:

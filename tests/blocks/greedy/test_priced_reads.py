@@ -41,16 +41,16 @@ def _mean_weights(
     left = shop.limit - _cost(shop, paid)
     chance, mean, twin = np.empty(len(p)), np.zeros(len(p)), np.zeros(len(p))
     kernels.chances(p, shop, paid, left, chance)
-    packed = kernels.pack(shop, paid, left)
+    bin_of, filled = kernels.pack(shop, paid, left)
     for j, explores in itertools.product(np.flatnonzero(chance).tolist(), (False, True)):
         probability = chance[j] * (hazard if explores else 1 - hazard)
-        after = kernels.take_turn(j, explores, shop, paid, packed)
+        after, weight = np.empty_like(paid), np.empty(len(p))
+        kernels.take_turn(j, explores, shop, paid, bin_of, filled, after)
         assert _cost(shop, after) <= shop.limit
-        weight = np.empty(len(p))
-        kernels.weigh_turn(chance, shop, paid, after, packed, hazard, weight)
+        kernels.weigh_turn(chance, shop, paid, after, bin_of, filled, hazard, weight)
         mean += probability * weight
         # Broken twin: divides by the chance of the bin, as if every turn explored.
-        share = np.array([chance[packed[0] == packed[0][e]].sum() for e in range(len(p))])
+        share = np.array([chance[bin_of == bin_of[e]].sum() for e in range(len(p))])
         twin += probability * (weight > 0) / np.maximum(share, 1e-300)
     return mean, twin
 
@@ -64,7 +64,8 @@ def test_a_turn_is_unbiased_whatever_was_paid_before(problem: Problem) -> None:
     for before, hazard in itertools.product(filter(problem.affords, befores), (0.1, 0.5, 1.0)):
         paid = nothing_paid(shop)
         for j in before:
-            paid = kernels.take_turn(j, False, shop, paid, kernels.pack(shop, paid, shop.limit))
+            for i in shop.need[shop.first[j] : shop.first[j + 1]]:
+                paid[i] = True
         left = shop.limit - _cost(shop, paid)
         able = np.array([missing(j, shop, paid) <= left for j in features])
         mean, twin = _mean_weights(shop, _law(problem.d, len(before)), paid, hazard)

@@ -1,7 +1,7 @@
 """The experts AutoLearner mixes: everything about a kind of expert stands in one row.
 
 Another kind of expert is another row, given as `AutoParts(experts=...)`. Only a new way to choose
-its features needs more: a word in `FEATURES` and a branch in `choose._start_runs`.
+its features needs more: a word in `FEATURES` and a branch in `kh_start_runs` of core/c.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,11 +169,11 @@ class ExpertTable(NamedTuple):
     expert whose loss of late says how good a memory is.
     """
 
-    features: Indices
-    memory: Indices
-    ridge: Floats
-    by_peak: NDArray[np.bool_]
-    judges: Indices
+    features: Annotated[Indices, "experts"]
+    memory: Annotated[Indices, "experts"]
+    ridge: Annotated[Floats, "experts"]
+    by_peak: Annotated[NDArray[np.bool_], "experts"]
+    judges: Annotated[Indices, "memories"]
 
 
 def table(experts: Sequence[Expert], memory_count: int) -> ExpertTable:

@@ -8,31 +8,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.auto.mixture import Mixture, mix, shares, step_rows
-from keyhole.blocks.auto.mixture import learn as charge
-from keyhole.blocks.auto.mixture import predict as judge_of
-from keyhole.blocks.fit.roots import inverse_root
-from keyhole.blocks.jit.decorators import kernel, part
-from keyhole.blocks.sums.past import (
-    INPUTS,
-    LABELS,
-    NAMES,
-    Past,
-    inputs_part,
-    no_past,
-    remember_part,
-)
+from keyhole.blocks.auto.mixture import Mixture, mix, shares
+from keyhole.blocks.sums.past import INPUTS, LABELS, NAMES, Past, no_past
+from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices
 
-ONLY = 0
-SQUARES, ROUNDS = 0, 1  # in `Layer.spread`
 AS_IT_IS, BENT, WITH_PAST = 0, 1, 2  # the guesses that are judged
 PAST = 2 * INPUTS  # inputs of the past: made of labels, then of errors
 GUESSES = ("as it is", "bent", "with the past")
 PAST_NAMES = (*NAMES, *(name.replace("label", "error") for name in NAMES))
 BOLD = 0.5  # the prior weight of the bold average among them
-CONSTANT, PREDICTION = 0, 1  # places of x; then the kinks, then the past
 
 
 class Layer(NamedTuple):
@@ -58,16 +44,16 @@ class Layer(NamedTuple):
     Without inputs there is no layer.
     """
 
-    kinks: Annotated[Floats, Holds(constant=True)]
-    A: Floats  # its lower triangle
-    b: Floats
-    spread: Annotated[Floats, AT_LEAST_0]
-    unit: Annotated[Floats, AT_LEAST_0]
+    kinks: Annotated[Floats, Holds(constant=True), "kinks"]
+    A: Annotated[Floats, "inputs inputs"]  # its lower triangle
+    b: Annotated[Floats, "inputs"]
+    spread: Annotated[Floats, AT_LEAST_0, "2"]
+    unit: Annotated[Floats, AT_LEAST_0, "1"]
     labels: Past
     errors: Past
-    root: Floats  # transposed, so that sums run along rows
-    along: Floats
-    judge: Mixture
+    root: Annotated[Floats, "inputs inputs"]  # transposed, so that sums run along rows
+    along: Annotated[Floats, "inputs"]
+    judge: Annotated[Mixture, "E=guesses"]
 
     @property
     def there(self) -> bool:
@@ -122,11 +108,10 @@ def layer_words(last: Layer) -> LayerWords:
     return LayerWords(heard, past_weights(last), saved)
 
 
-@kernel
-def know(labels: Past, errors: Past, out: Floats) -> None:
+@c_function("kh_know", f"past[{PAST}]", writes="past")
+def know(last: Layer, past: Floats) -> None:
     """Write what the past says now, in the units of the label; NaN where it says nothing yet."""
-    inputs_part(labels, out[:INPUTS])
-    inputs_part(errors, out[INPUTS:])
+    raise NotImplementedError
 
 
 def noted(last: Layer) -> tuple[Floats, Indices]:
@@ -135,10 +120,14 @@ def noted(last: Layer) -> tuple[Floats, Indices]:
     And how many labels and errors were told, as far as that decides what is known: `recalled`
     makes of both what `know` wrote.
     """
-    past = np.empty(PAST)
-    know(last.labels, last.errors, past)
-    told = np.minimum([last.labels.told[ONLY], last.errors.told[ONLY]], LABELS)
-    return np.nan_to_num(past), told
+    past, told = np.empty(PAST), np.empty(2, dtype=np.int64)
+    _note(last, past, told)
+    return past, told
+
+
+@c_function("kh_note_past", f"past[{PAST}] told[2]", writes="past told")
+def _note(last: Layer, past: Floats, told: Indices) -> None:
+    raise NotImplementedError
 
 
 def recalled(past: Floats, told: Indices) -> Floats:
@@ -148,78 +137,36 @@ def recalled(past: Floats, told: Indices) -> Floats:
     array([ 1., nan,  1.,  1.,  1., nan, nan, nan, nan, nan])
     """
     known = np.array(past)
-    for half, many in zip((known[:INPUTS], known[INPUTS:]), told.tolist(), strict=True):
-        half[many:LABELS] = np.nan
-        half[LABELS:] = half[LABELS:] if many else np.nan
+    for first, many in zip((0, INPUTS), told.tolist(), strict=True):
+        if many < LABELS:
+            known[first + many : first + LABELS] = np.nan
+        if not many:
+            known[first + LABELS : first + INPUTS] = np.nan
     return known
 
 
-@kernel
+@c_function("kh_begin_layer", room="inputs*inputs+2*inputs")
 def begin(last: Layer, variance: float) -> None:
     """Learn what the sums know by now, when labels have this variance.
 
     The ridge is one round of the constant, and one label that shows an input at the size of the
     labels' standard deviation. Before labels differ there is nothing to guess.
     """
-    A, b, spread, places = last.A, last.b, last.spread, len(last.b)
-    if places == 0:
-        return
-    last.unit[ONLY] = math.sqrt(spread[SQUARES] / max(spread[ROUNDS], 1.0))
-    ridge = np.full(places, variance)
-    ridge[CONSTANT] = 1.0
-    if not (variance > 0.0 and inverse_root(A, ridge, b, last.root, last.along)):
-        last.root[:] = 0.0
-        last.along[:] = 0.0
+    raise NotImplementedError
 
 
-@part
-def _guess(
-    kinks: Floats,
-    unit: float,
-    root: Floats,
-    along: Floats,
-    prediction: float,
-    centre: float,
-    past: Floats,
-    x: Floats,
-    z: Floats,
-    guesses: Floats,
-) -> None:
-    # It takes what it needs and no more: arrays that come along cost time.
-    h, g, places = len(kinks), prediction - centre, len(x)
-    x[CONSTANT], x[PREDICTION] = 1.0, g
-    for i in range(h):
-        x[2 + i] = abs(g - kinks[i] * unit)
-    for i in range(places - 2 - h):
-        value = past[i] - centre if i < INPUTS else past[i]
-        x[2 + h + i] = 0.0 if np.isnan(value) else value
-    z[:] = 0.0
-    for j in range(places):
-        row, value = root[j], x[j]
-        for i in range(j, places):
-            z[i] += value * row[i]
-    sum, s, first = 0.0, 1.0, 0
-    guesses[AS_IT_IS] = prediction
-    for e in range(BENT, len(guesses) - 1):
-        stop = 2 + h if e == BENT else places
-        for i in range(first, stop):
-            s += z[i] * z[i]
-            sum += z[i] * along[i]
-        first, guesses[e] = stop, prediction + sum / s
-        if not np.isfinite(guesses[e]):  # labels whose squares leave no room
-            guesses[e] = prediction
-
-
-@kernel
+@c_function("kh_foresee", "past[.]", room=f"2*inputs+guesses+{PAST}+1")
 def foresee(last: Layer, prediction: float, centre: float, past: Floats) -> float:
     """What to predict instead, given what the past said when the ticket was asked."""
-    x, z, guesses = np.empty(len(last.b)), np.empty(len(last.b)), np.empty(len(last.judge.losses))
-    unit = last.unit[ONLY]
-    _guess(last.kinks, unit, last.root, last.along, prediction, centre, past, x, z, guesses)
-    return float(judge_of(last.judge, guesses))
+    raise NotImplementedError
 
 
-@kernel
+@c_function(
+    "kh_correct",
+    "pasts[.,.] y[rows] predictions[rows]",
+    writes="predictions",
+    room=f"2*inputs+{PAST}+rows*guesses+rows",
+)
 def correct(
     last: Layer, fade: float, centre: float, pasts: Floats, y: Floats, predictions: Floats
 ) -> None:
@@ -229,32 +176,4 @@ def correct(
     Sums fade by a factor a round. A centre that is unknown (NaN) becomes the first label: that
     label tells the range, is a part of the past, and is no one's fault: all guesses count as right.
     """
-    kinks, A, b, spread, unit = last.kinks, last.A, last.b, last.spread, last.unit[ONLY]
-    root, along, labels, errors, places = last.root, last.along, last.labels, last.errors, len(b)
-    looks_back, n, first = places > 2 + len(kinks), len(y), 0
-    x, z, past = np.empty(places), np.empty(places), np.empty(PAST)
-    guesses = np.empty((n, len(last.judge.losses)))
-    if np.isnan(centre) and n > 0:
-        guesses[0] = centre = y[0]
-        charge(last.judge, guesses[0], y[0])
-        remember_part(labels, y[0])
-        first = 1
-    for t in range(first, n):
-        if len(pasts) > 0:
-            past[:] = pasts[t]
-        elif looks_back:
-            inputs_part(labels, past[:INPUTS])
-            inputs_part(errors, past[INPUTS:])
-        _guess(kinks, unit, root, along, predictions[t], centre, past, x, z, guesses[t])
-        missed = y[t] - predictions[t]
-        spread[SQUARES] += x[PREDICTION] * x[PREDICTION]
-        spread[ROUNDS] += 1.0
-        for i in range(places):
-            b[i] = fade * b[i] + x[i] * missed
-            row, xi = A[i], x[i]
-            for j in range(i + 1):
-                row[j] = fade * row[j] + xi * x[j]
-        if looks_back:
-            remember_part(labels, y[t])
-            remember_part(errors, missed)
-    step_rows(last.judge, guesses[first:], y[first:], predictions[first:])
+    raise NotImplementedError

@@ -8,14 +8,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.jit.decorators import inner, kernel, part
+from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, Holds
 from keyhole.problem import Floats, ProblemError
 
 RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
 BOLD = 0.9  # the prior weight of the bold average, as a rule
-POWER = 5  # the scatter the bold average believes in: (1 + error^2 / (FREEDOM v))^-POWER
-FREEDOM = 2.0 * POWER - 1.0  # its degrees of freedom
+FREEDOM = 9.0  # degrees of freedom of the scatter the bold average believes in
 LOW, HIGH = 0, 1  # in `Mixture.span`
 LOSS, WEIGHT, ROUNDS = 0, 1, 2  # in `Mixture.noise`
 
@@ -63,12 +62,12 @@ class Mixture(NamedTuple):
     (array([4.  , 6.  , 4.46]), array([-1.,  1.]))
     """
 
-    prior: Annotated[Floats, Holds(constant=True)]
-    losses: Annotated[Floats, AT_LEAST_0]
-    recent: Annotated[Floats, AT_LEAST_0]
-    noise: Annotated[Floats, AT_LEAST_0]
-    span: Annotated[Floats, MAY_BE_NAN]
-    belief: Annotated[Floats, AT_LEAST_0]  # rates x E
+    prior: Annotated[Floats, Holds(constant=True), "E+1"]
+    losses: Annotated[Floats, AT_LEAST_0, "E+1"]
+    recent: Annotated[Floats, AT_LEAST_0, "E"]
+    noise: Annotated[Floats, AT_LEAST_0, "3"]
+    span: Annotated[Floats, MAY_BE_NAN, "2"]
+    belief: Annotated[Floats, AT_LEAST_0, "3 E"]  # a row for each rate
 
 
 def mix(prior: ArrayLike, bold: float = BOLD) -> Mixture:
@@ -118,132 +117,17 @@ def bound(mixture: Mixture, expert: int) -> float:
     return 2.0 * Y * Y * math.log(1.0 / prior) if Y > 0.0 else 0.0
 
 
-WINDOW = 200.0  # rounds that `recent` looks back, and the bold average for its own mean loss
-SHARE = 0.25  # of all rounds, over which that mean is taken once they are more
-NOTHING = 100.0  # a lag: exp(-50) of the best is below the last bit of any sum with it
-ANEW = 1e-6  # the chance per round that the rate of change itself is drawn again
-
-
-@part
-def _aggregate(mixture: Mixture, guesses: Floats) -> float:
-    E, low, high = len(mixture.recent), mixture.span[LOW], mixture.span[HIGH]
-    if np.isnan(low):
-        guesses[:] = 0.0
-        return 0.0
-    bold, least = 0.0, np.inf
-    for e in range(E):
-        guesses[e] = min(max(guesses[e], low), high)
-        share = 0.0
-        for r in range(len(RATES)):
-            share += mixture.belief[r, e]
-        bold += share * guesses[e]
-    for e in range(E + 1):
-        if mixture.prior[e] > 0.0:
-            least = min(least, mixture.losses[e])
-    guesses[E] = min(max(bold, low), high)  # rounding must not carry it beyond
-    Y, middle = 0.5 * (high - low), low + 0.5 * (high - low)
-    if not Y > 0.0:
-        return float(middle)
-    # In units of Y, so that the largest labels do not overflow. Neither sum is 0: guesses lie in
-    # [-1, 1] and the best weight is its prior.
-    below, above = 0.0, 0.0
-    for e in range(E + 1):
-        g = (guesses[e] - middle) / Y
-        lag = (mixture.losses[e] - least) / Y / Y
-        if lag > NOTHING or mixture.prior[e] == 0.0:
-            continue
-        below += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 + g) * (1.0 + g)))
-        above += mixture.prior[e] * math.exp(-0.5 * (lag + (1.0 - g) * (1.0 - g)))
-    return float(middle + 0.5 * Y * (math.log(above) - math.log(below)))
-
-
-@inner
-def start_over(mixture: Mixture) -> None:
-    """Nobody is known to predict well or badly. Losses stay: the guarantee is about all rounds."""
-    belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
-    mixture.recent[:] = 0.0
-    mixture.noise[:] = 0.0
-    for r in range(len(RATES)):
-        for e in range(E):
-            belief[r, e] = prior[e] / (1.0 - prior[E]) / len(RATES)
-
-
-@part
-def _believe(mixture: Mixture, guesses: Floats, y: float) -> None:
-    # Bayes' rule, then the chance of a change: from every expert to one drawn from the prior.
-    belief, prior, E = mixture.belief, mixture.prior, len(mixture.recent)
-    scale = FREEDOM * mixture.noise[LOSS] / mixture.noise[WEIGHT]
-    if not scale > 0.0:  # nobody has lost anything
-        return
-    least, total = np.inf, 0.0
-    for e in range(E):
-        if prior[e] > 0.0:
-            least = min(least, (y - guesses[e]) * (y - guesses[e]))
-    for e in range(E):
-        if prior[e] > 0.0:
-            loss = (y - guesses[e]) * (y - guesses[e])
-            ratio, likely = (scale + least) / (scale + loss), 1.0
-            for _ in range(POWER):  # faster than **
-                likely *= ratio
-            for r in range(len(RATES)):
-                belief[r, e] *= likely
-                total += belief[r, e]
-    for r in range(len(RATES)):
-        mass = 0.0
-        for e in range(E):
-            belief[r, e] /= total
-            mass += belief[r, e]
-        change = max(RATES[r], 1.0 / (mixture.noise[ROUNDS] + 1.0))
-        stay, move = (1.0 - ANEW) * (1.0 - change), (1.0 - ANEW) * change * mass
-        fresh = (move + ANEW / len(RATES)) / (1.0 - prior[E])
-        for e in range(E):
-            belief[r, e] = stay * belief[r, e] + fresh * prior[e]
-
-
-@part
-def _charge(mixture: Mixture, guesses: Floats, y: float) -> None:
-    if np.isnan(mixture.span[LOW]):  # the first label tells the units, and is no one's fault
-        mixture.span[:] = y
-        return
-    E, fade = len(mixture.recent), 1.0 - 1.0 / WINDOW
-    for e in range(E):
-        loss = (y - guesses[e]) * (y - guesses[e])
-        mixture.losses[e] += loss
-        mixture.recent[e] = fade * mixture.recent[e] + loss
-    loss = (y - guesses[E]) * (y - guesses[E])
-    mixture.losses[E] += loss
-    mixture.span[LOW] = min(mixture.span[LOW], y)
-    mixture.span[HIGH] = max(mixture.span[HIGH], y)
-    # A window that grows with time: after it is full, the old rounds are weighted down a little.
-    noise = mixture.noise
-    noise[WEIGHT] += 1.0
-    noise[LOSS] += loss
-    most = max(WINDOW, SHARE * noise[ROUNDS])
-    noise[ROUNDS] += 1.0
-    if noise[WEIGHT] > most:
-        noise[LOSS] *= most / noise[WEIGHT]
-        noise[WEIGHT] = most
-    _believe(mixture, guesses, y)
-
-
-@kernel
+@c_function("kh_mix", "guesses[E+1]", writes="guesses")
 def predict(mixture: Mixture, guesses: Floats) -> float:
     """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""
-    return _aggregate(mixture, guesses)
+    raise NotImplementedError
 
 
-@kernel
+@c_function("kh_charge", "guesses[E+1]")
 def learn(mixture: Mixture, guesses: Floats, y: float) -> None:
-    """Charge every expert for its guess (as `predict` left it), and widen the range."""
-    _charge(mixture, guesses, y)
+    """Charge every expert for its guess (as `predict` left it), and widen the range.
 
-
-@kernel
-def step_rows(mixture: Mixture, guesses: Floats, y: Floats, predictions: Floats) -> None:
-    """Predict from each row of guesses, which has room for the bold one, then learn its label.
-
-    A call for many rows: the arrays of a mixture take as long to hand over as a round of it.
+    `recent` looks back 200 rounds, and so does the bold average for its own mean loss, or over a
+    quarter of all rounds once that is more.
     """
-    for t in range(len(y)):
-        predictions[t] = _aggregate(mixture, guesses[t])
-        _charge(mixture, guesses[t], y[t])
+    raise NotImplementedError

@@ -1,27 +1,28 @@
 """What AutoLearner is made of: its settings, its state, and the batch it is playing.
 
-All three are tuples of numbers and arrays, so that compiled code takes them as they are. A number
-that compiled code changes is an array of length 1.
+All are tuples of numbers and arrays, which compiled code knows as structs of the same fields. A
+number that compiled code changes is an array of length 1.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.auto.experts import ExpertTable, list_experts, table
-from keyhole.blocks.auto.layer import Layer, layer
+from keyhole.blocks.auto.layer import PAST, Layer, layer
 from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
+from keyhole.blocks.auto.till import Till
 from keyhole.blocks.draw.keyed import uniform
 from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.greedy.odds import Odds, odds
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
+from keyhole.core.structs import hold, hold_within
 from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, MAY_OVERFLOW, Features, Holds
 from keyhole.problem import Floats, Indices, Problem
 
@@ -43,7 +44,8 @@ class Settings(NamedTuple):
     the standard errors that make a feature significant, by memory; `past`: whether the last layer
     looks at it; `fade`: what its sums keep per round. `seats`: features whose pairs are kept; where
     those are not all, `drawn` are looked at beside them, and the order in which features are first
-    read is first, first + stride, first + 2 stride, ..., modulo d. The rest is as in `AutoParts`.
+    read is first, first + stride, first + 2 stride, ..., modulo d. `room`: how many numbers compiled
+    code needs to work in, at most. The rest is as in `AutoParts`.
     """
 
     d: int
@@ -52,7 +54,7 @@ class Settings(NamedTuple):
     pool: int
     slots: int
     net: int
-    thresholds: Floats
+    thresholds: Annotated[Floats, "memories"]
     optimism: float
     far: float
     shortest: int
@@ -67,6 +69,7 @@ class Settings(NamedTuple):
     drawn: int
     first: int
     stride: int
+    room: int
 
 
 def settings(
@@ -86,7 +89,8 @@ def settings(
     thresholds = [
         threshold if cautious or tau == math.inf else threshold - parts.bolder for tau in parts.taus
     ]
-    return Settings(
+    experts = table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus))
+    s = Settings(
         problem.d,
         problem.k,
         problem.width,
@@ -101,14 +105,27 @@ def settings(
         min(growth, 1 << 62),  # no game gets there, and compiled code takes no more
         proper,
         np.uint64(seed),
-        table(list_experts(parts.experts, parts.taus, proper=proper), len(parts.taus)),
+        experts,
         past,
         math.exp(-1.0 / parts.layer_memory),
         seats,
         max(DRAWN, math.isqrt(d)) if seats < d else 0,
         int(uniform(np.uint64(seed), 0, FIRST_READS, 0) * d),
         _stride(d),
+        0,
     )
+    return s._replace(room=_room(s, parts))
+
+
+def _room(s: Settings, parts: AutoParts) -> int:
+    """What choosing, buying, rounds, the last layer and studying need at most, all together."""
+    experts, memories = len(s.experts.features), len(parts.taus)
+    inputs, width = len(parts.kinks or ()) + 2 + PAST, s.width
+    looking = 8 * s.d + 4 * s.seats + 4 * memories
+    net = 3 * s.net**2 + 8 * s.net + 4 * s.slots * (s.net + width + 1) + 32
+    fitting = 6 * width**2 + 40 * (width + 1)
+    rows = s.longest * (width + 2 * experts + 8) + 8 * experts + 16
+    return looking + net + fitting + rows + inputs**2 + 8 * inputs
 
 
 def _stride(d: int) -> int:
@@ -124,9 +141,9 @@ def _stride(d: int) -> int:
 class Net(NamedTuple):
     """The sums of the safety net's budgeted experts (see `greedy/experts.py`), a row per slot."""
 
-    L: Floats
-    squares: Annotated[Floats, MAY_OVERFLOW]
-    largest: Annotated[Floats, AT_LEAST_0]
+    L: Annotated[Floats, "slots d"]
+    squares: Annotated[Floats, MAY_OVERFLOW, "slots"]
+    largest: Annotated[Floats, AT_LEAST_0, "slots"]
 
 
 class Space(NamedTuple):
@@ -139,21 +156,20 @@ class Space(NamedTuple):
     each of them promises, or with prices each feature.
     """
 
-    L: Floats  # width + 3 x seats
-    r: Floats  # memory x seats
-    D: Floats
-    noise: Floats
-    chosen: Indices  # memory x width
-    gains: Floats
-    picked: Indices
-    ready: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    why: np.ndarray[tuple[int, ...], np.dtype[np.int8]]
-    marked: Indices
-    many: Indices
-    candidates: Indices
-    score: Floats
+    L: Annotated[Floats, "width+3 seats"]
+    r: Annotated[Floats, "memories seats"]
+    D: Annotated[Floats, "memories seats"]
+    noise: Annotated[Floats, "memories"]
+    chosen: Annotated[Indices, "memories width"]
+    gains: Annotated[Floats, "memories width"]
+    picked: Annotated[Indices, "memories"]
+    ready: Annotated[NDArray[np.bool_], "seats"]
+    why: Annotated[NDArray[np.int8], "d"]
+    marked: Annotated[Indices, "2*width"]
+    many: Annotated[Indices, "1"]
+    candidates: Annotated[Indices, "looked"]
+    score: Annotated[Floats, "looked"]
     odds: Odds  # of the net
-    square: Floats  # places x places
 
 
 class State(NamedTuple):
@@ -165,29 +181,27 @@ class State(NamedTuple):
     see `mistrust.py`.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
-    `walk`: how far features have come up to be read for the first time, see `explore.py`.
-    `evidence`: what the reads of each feature say about it, see `evidence.py`; room for none where
-    all have a seat. With prices, `rate`: the gain in mean squared error that one unit of money must
+    `walk`: how far features have come up to be read for the first time.
+    `evidence`: what the reads of each feature say about it (`core/c/auto_evidence.c`); room for
+    none where all have a seat. With prices, `rate`: the gain in mean squared error that one unit of money must
     bring, and `purse`: the units that are left.
-
-    The last layer stands beside it, because arrays that come along cost time in every call.
     """
 
     kept: Memories
-    values: Running
-    label: Running
-    peaks: Annotated[Floats, AT_LEAST_0]
-    mixture: Mixture
+    values: Annotated[Running, "n=d"]
+    label: Annotated[Running, "n=1"]
+    peaks: Annotated[Floats, AT_LEAST_0, "d"]
+    mixture: Annotated[Mixture, "E=experts"]
     net: Net
-    studied: Indices
-    trial: Annotated[Floats, Holds(least=(0.0, 0.0, 0.0, -math.inf, 0.0))]
-    aside: Annotated[Indices, Holds(shape=(2,))]
-    lead: Annotated[Indices, Holds(shape=(2,))]
-    played: Indices
-    walk: Annotated[Indices, Holds(below="d")]
-    evidence: Floats  # d x 2
-    rate: Annotated[Floats, AT_LEAST_0]
-    purse: Indices
+    studied: Annotated[Indices, "1"]
+    trial: Annotated[Floats, Holds(least=(0.0, 0.0, 0.0, -math.inf, 0.0)), "5"]
+    aside: Annotated[Indices, Holds(shape=(2,)), "2"]
+    lead: Annotated[Indices, Holds(shape=(2,)), "2"]
+    played: Annotated[Indices, "d+1"]
+    walk: Annotated[Indices, Holds(below="d"), "1"]
+    evidence: Annotated[Floats, "weighed 2"]
+    rate: Annotated[Floats, AT_LEAST_0, "1"]
+    purse: Annotated[Indices, "1"]
     space: Space
 
 
@@ -201,36 +215,42 @@ class Batch(NamedTuple):
     play each place, and what its loss counts.
     """
 
-    S: Features
-    why: Annotated[NDArray[np.int8], Holds(most=EXPLORED)]
-    runs: Ensemble
-    centre: Annotated[Floats, MAY_BE_NAN]
-    peak: Annotated[Floats, AT_LEAST_0]
-    label: Annotated[Floats, MAY_BE_NAN]
-    values: Annotated[Floats, MAY_BE_NAN]
-    labels: Floats
-    rows: Annotated[Indices, Holds(most="closed")]
-    slots: Annotated[Indices, Holds(below="S")]
-    p: Annotated[Floats, AT_LEAST_0]
-    weight: Floats
+    S: Annotated[Features, "read"]
+    why: Annotated[NDArray[np.int8], Holds(most=EXPLORED), "read"]
+    runs: Annotated[Ensemble, "runs=experts places=read+1"]
+    centre: Annotated[Floats, MAY_BE_NAN, "read"]
+    peak: Annotated[Floats, AT_LEAST_0, "read"]
+    label: Annotated[Floats, MAY_BE_NAN, "1"]
+    values: Annotated[Floats, MAY_BE_NAN, "longest read"]
+    labels: Annotated[Floats, "longest"]
+    rows: Annotated[Indices, Holds(most="closed"), "1"]
+    slots: Annotated[Indices, Holds(below="S"), "slots"]
+    p: Annotated[Floats, AT_LEAST_0, "slots read"]
+    weight: Annotated[Floats, "slots read"]
 
 
-class Clock(NamedTuple):
-    """Where the game stands: rounds asked in all, and the current batch.
+class Auto(NamedTuple):
+    """All of a learner but its batches, as compiled code takes it."""
 
-    Of the batch: its number, how many rounds it has, how many of them were asked and are closed.
-    """
+    settings: Settings
+    state: State
+    last: Layer
+    till: Till
 
-    round: int
-    number: int
-    size: int
-    asked: int
-    closed: int
+
+def new_auto(s: Settings, parts: AutoParts, till: Till) -> Auto:
+    """A learner that knows nothing yet."""
+    return held_together(s, new_state(s, parts), new_layer(s, parts), till)
+
+
+def held_together(s: Settings, state: State, last: Layer, till: Till) -> Auto:
+    """The parts of a learner, their structs filled: from here on, arrays are filled, not replaced."""
+    return hold(Auto(s, state, hold(last), till))
 
 
 def new_state(s: Settings, parts: AutoParts) -> State:
     """Nothing learnt yet."""
-    m, d, room = len(parts.taus), s.d, s.width + 1
+    m, d = len(parts.taus), s.d
     space = Space(
         np.empty((s.width + 3, s.seats)),
         np.zeros((m, s.seats)),
@@ -246,7 +266,6 @@ def new_state(s: Settings, parts: AutoParts) -> State:
         np.empty(s.seats + s.drawn, dtype=np.int64),
         np.empty(s.seats + s.drawn),
         odds(s.slots, d),
-        np.empty((room, room)),
     )
     net = Net(np.zeros((s.slots, d)), np.zeros(s.slots), np.zeros(s.slots))
     experts = list_experts(parts.experts, parts.taus, proper=s.proper)
@@ -270,28 +289,66 @@ def new_layer(s: Settings, parts: AutoParts) -> Layer:
 
 def new_batch(s: Settings, width: int | None = None) -> Batch:
     """An empty batch, to be filled: of as many features as are read at most, or of `width`."""
-    return room_for(
-        s.width if width is None else width, len(s.experts.features), s.slots, s.longest
-    )
-
-
-@kernel
-def room_for(b: int, experts: int, slots: int, longest: int) -> Batch:
-    """An empty batch of b features."""
+    b = s.width if width is None else width
     return Batch(
         np.zeros(b, dtype=np.int64),
         np.zeros(b, dtype=np.int8),
-        ensemble(experts, b + 1),
+        ensemble(len(s.experts.features), b + 1),
         np.zeros(b),
         np.zeros(b),
         np.zeros(1),
-        np.zeros((longest, b)),
-        np.zeros(longest),
+        np.zeros((s.longest, b)),
+        np.zeros(s.longest),
         np.zeros(1, dtype=np.int64),
-        np.zeros(slots, dtype=np.int64),
-        np.zeros((slots, b)),
-        np.zeros((slots, b)),
+        np.zeros(s.slots, dtype=np.int64),
+        np.zeros((s.slots, b)),
+        np.zeros((s.slots, b)),
     )
+
+
+def narrowed(room: Batch, read: int) -> Batch:
+    """The batch of so many features that compiled code has laid out in this room for more.
+
+    Its arrays begin where those of the room do, and so does its struct: while it is in use, the
+    room is.
+    """
+    if read == len(room.S):
+        return room
+    runs, (experts, _), (longest, _), (slots, _) = (
+        room.runs,
+        room.runs.place.shape,
+        room.values.shape,
+        room.p.shape,
+    )
+    wide = (experts, read + 1)
+    narrow = Batch(
+        room.S[:read],
+        room.why[:read],
+        Ensemble(
+            _front(runs.place, *wide),
+            runs.size,
+            _front(runs.P, *wide, read + 1),
+            _front(runs.theta, *wide),
+            _front(runs.Px, *wide),
+            runs.along,
+            runs.s,
+        ),
+        room.centre[:read],
+        room.peak[:read],
+        room.label,
+        _front(room.values, longest, read),
+        room.labels,
+        room.rows,
+        room.slots,
+        _front(room.p, slots, read),
+        _front(room.weight, slots, read),
+    )
+    return hold_within(narrow, room, read=read)
+
+
+def _front(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """The numbers that an array begins with, as one of this shape."""
+    return array.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def tidy(batch: Batch) -> Batch:

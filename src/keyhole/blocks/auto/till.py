@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from keyhole.blocks.auto.state import ONLY, State
 from keyhole.blocks.fit.market import Market, market
-from keyhole.blocks.jit.decorators import inner
 from keyhole.errors import shortened
 from keyhole.prices import MOST, Money, exchange_rate, money
 from keyhole.problem import Problem, ProblemError, whole_number
@@ -22,6 +20,10 @@ class Till(NamedTuple):
     `rate`: the gain in mean squared error that one unit must bring, 0 if that is learnt; `horizon`:
     the rounds that the purse must last, 0 without a purse; `complete`: the rounds at the beginning
     that read everything; `cheapest`: what the cheapest feature costs that is not free.
+
+    On each example of a batch that begins after t rounds the market's limit may be spent, and of a
+    purse no more than what is left of it over the rounds that are left; over those of the batch
+    alone while rows are complete.
     """
 
     shop: Market
@@ -77,16 +79,3 @@ def purse_units(problem: Problem, purse: Money | None) -> int:
             "less, or prices of fewer decimals"
         )
     return problem.prices.limit(purse, "purse")
-
-
-@inner
-def limit_of(till: Till, state: State, round: int, size: int) -> int:
-    """What may be spent on each example of a batch of `size` that begins after `round` rounds."""
-    limit = till.shop.limit
-    if till.horizon > 0:
-        left = state.purse[ONLY]
-        rounds = max(till.horizon - round, size)
-        if round < till.complete:
-            rounds = size
-        limit = min(limit, left // rounds)
-    return int(limit)

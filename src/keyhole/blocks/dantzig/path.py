@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keyhole.blocks.dantzig.basis import DONE, LIMIT, RAY
 from keyhole.blocks.dantzig.certificate import TOLERANCE, Status, proven
-from keyhole.blocks.dantzig.kernels.engine import certify
-from keyhole.blocks.dantzig.kernels.homotopy import DONE, LIMIT, RAY
-from keyhole.blocks.dantzig.kernels.walk import Point, cold_start, point_at, step, stuck_ray
+from keyhole.blocks.dantzig.engine import certify
+from keyhole.blocks.dantzig.walk import Point, cold_start, point_at, step, stuck_ray
 from keyhole.problem import Floats, Indices, ProblemError
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.blocks.dantzig import engine as homotopy
 from keyhole.blocks.dantzig import highs
+from keyhole.blocks.dantzig.basis import WIDE
 from keyhole.blocks.dantzig.certificate import (
     HUGE,
     TOLERANCE,
@@ -21,9 +23,6 @@ from keyhole.blocks.dantzig.certificate import (
     proven,
     refuse,
 )
-from keyhole.blocks.dantzig.kernels import engine as kernels
-from keyhole.blocks.dantzig.kernels.grow import WIDE
-from keyhole.blocks.dantzig.kernels.program import PlainGuess
 from keyhole.blocks.dantzig.path import DantzigPath, Points, breakpoints
 from keyhole.problem import Floats, ProblemError, nearest, whole_number
 
@@ -41,7 +40,7 @@ ENGINES = ("auto", "homotopy", "highs")
 CLAIMS = ("optimal", "infeasible")  # by the code of the homotopy; all others: "limit"
 
 NONE = np.zeros(0)
-NOWHERE: PlainGuess = (np.zeros(0, np.int64), NONE, np.zeros(0, np.int64), NONE, NONE)
+NOWHERE: homotopy.Guess = (np.zeros(0, np.int64), NONE, np.zeros(0, np.int64), NONE, NONE)
 
 
 def solve(
@@ -163,24 +162,27 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
     d, pivots, guess = len(b), 1000 + 50 * len(b), NOWHERE
     if start is not None:
         weights = NONE if start.weights is None else start.weights
-        guess = start.columns, start.column_signs, start.rows, start.row_signs, weights
+        columns, rows = (np.ascontiguousarray(x, np.int64) for x in (start.columns, start.rows))
+        given = (start.column_signs, start.row_signs, weights)
+        signs = [np.ascontiguousarray(x, np.float64) for x in given]
+        guess = columns, signs[0], rows, signs[1], signs[2]
     single = G.dtype.char == "f"
-    sparse = single and d > kernels.SMALL
+    sparse = single and d > homotopy.SMALL
     if sparse:
-        outcome = kernels.solve_sparse(G, b, lam, guess, pivots)
+        outcome = homotopy.solve_sparse(G, b, lam, guess, pivots)
     if not sparse or outcome[0] == WIDE:
-        # Compiling the dense part for float32 too would double the compile time, for little.
+        # All coordinates, straight on G: in double precision alone.
         G = G.astype(np.float64) if single else G
-        outcome = kernels.solve(G, b, lam, guess, pivots, False)
+        outcome = homotopy.solve(G, b, lam, guess, pivots, False)
     code = outcome[0]
-    if code == kernels.REFUSED:
+    if code == homotopy.REFUSED:
         refuse(b, lam)
         raise ProblemError(f"start must be the basis of an answer with d = {d}")
     claim = CLAIMS[code] if code < len(CLAIMS) else "limit"
     if claim == "infeasible":
         # Once more, straight down from lam = infinity: the path ends at the smallest multiple.
         G = G.astype(np.float64, copy=False)
-        outcome = kernels.solve(G, b, lam, NOWHERE, pivots, True)
+        outcome = homotopy.solve(G, b, lam, NOWHERE, pivots, True)
     _, made, w, u, basis, proof = outcome
     status, primal, dual, gap, scale = proven(claim, proof, lam)
     known = DantzigBasis(*basis)
@@ -194,7 +196,7 @@ def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:
     for engine in (highs.solve, highs.infeasible):
         claim, w, u, basis, pivots = engine(G, b, lam)
         A, E = np.flatnonzero(w), np.flatnonzero(u)
-        proof = kernels.certify(G, b, lam, A, w[A], E, u[E])
+        proof = homotopy.certify(G, b, lam, A, w[A], E, u[E])
         status, primal, dual, gap, scale = proven(claim, proof, lam)
         if status != "limit":
             break

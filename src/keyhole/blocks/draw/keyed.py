@@ -8,14 +8,19 @@ checks them is `blocks/draw/sampling.py`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.draw.sorting import sort
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
-Seed = int | np.uint64
+if TYPE_CHECKING:
+    Seed = int | np.uint64
+else:
+    Seed = np.uint64  # what C takes
 Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 # 32-bit words are kept in uint64: the cipher needs 64-bit products, and numba turns a mix of
@@ -27,6 +32,7 @@ _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _FIVE, _SIX, _SPAN = np.uint64(5), np.uint64(6), np.uint64(1 << 32)
 
 
+@c_function("kh_philox")
 @kernel
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
@@ -41,6 +47,7 @@ def philox(
     return c0, c1, c2, c3
 
 
+@c_function("kh_words")
 @kernel
 def words(seed: Seed, round: int, purpose: int, block: int) -> Words:
     """Four random 32-bit words: number 4 block, ..., 4 block + 3 of (seed, round, purpose)."""
@@ -50,6 +57,7 @@ def words(seed: Seed, round: int, purpose: int, block: int) -> Words:
     )
 
 
+@c_function("kh_uniform")
 @kernel
 def uniform(seed: Seed, round: int, purpose: int, index: int) -> float:
     """Uniform number `index` of (seed, round, purpose): a multiple of 2^-53 in [0, 1)."""
@@ -59,6 +67,7 @@ def uniform(seed: Seed, round: int, purpose: int, index: int) -> float:
     return (float(w0 >> _FIVE) * 67108864.0 + float(w1 >> _SIX)) / 9007199254740992.0
 
 
+@c_function("kh_uniforms", "out[n]", writes="out")
 @kernel
 def uniforms(seed: Seed, round: int, purpose: int, out: Floats) -> None:
     """The first len(out) uniform numbers of (seed, round, purpose)."""
@@ -66,6 +75,7 @@ def uniforms(seed: Seed, round: int, purpose: int, out: Floats) -> None:
         out[i] = uniform(seed, round, purpose, i)
 
 
+@c_function("kh_categorical", "weights[n]")
 @kernel
 def categorical(u: float, weights: Floats) -> int:
     """The index that the uniform number u falls on when [0, 1) is divided like the weights."""
@@ -84,11 +94,18 @@ def categorical(u: float, weights: Floats) -> int:
 
 
 @kernel
-def scratch(d: int) -> Indices:
-    """Working space for subsets of d features: the identity in row 0, anything in rows 1 and 2."""
+def _scratch(d: int) -> Indices:
     space = np.zeros((3, d + 4), dtype=np.int64)  # words are drawn by fours
     for i in range(d + 4):
         space[0, i] = i
+    return space
+
+
+@succeeds(_scratch)
+def scratch(d: int) -> Indices:
+    """Working space for subsets of d features: the identity in row 0, anything in rows 1 and 2."""
+    space = np.zeros((3, d + 4), dtype=np.int64)  # words are drawn by fours
+    space[0] = np.arange(d + 4)
     return space
 
 
@@ -114,10 +131,9 @@ def _below(word: np.uint64, left: np.uint64) -> int:
     return int(np.int64(product >> _HALF))
 
 
+@c_function("kh_subset", "out[m] space[3,d+4]", writes="out space")
 @kernel
-def subset(
-    seed: Seed, round: int, purpose: int, n: int, out: NDArray[np.signedinteger], space: Indices
-) -> None:
+def subset(seed: Seed, round: int, purpose: int, n: int, out: Indices, space: Indices) -> None:
     """A uniform subset of {0, ..., n - 1} of size len(out), ascending; n < 2^32.
 
     Partial Fisher-Yates on the identity kept in `space` (from `scratch`, for n or more), which is
@@ -148,15 +164,10 @@ def subset(
     sort(out, n, space[1], space[2])
 
 
+@c_function("kh_complement", "support[n] out[m] space[3,wide+4]", writes="out space")
 @kernel
 def complement(
-    seed: Seed,
-    round: int,
-    purpose: int,
-    d: int,
-    support: NDArray[np.signedinteger],
-    out: NDArray[np.signedinteger],
-    space: Indices,
+    seed: Seed, round: int, purpose: int, d: int, support: Indices, out: Indices, space: Indices
 ) -> None:
     """A uniform subset of the features outside `support` (ascending), ascending.
 
@@ -167,6 +178,7 @@ def complement(
     _step_over(support, out)
 
 
+@c_function("kh_few_outside", "support[n] out[m]", writes="out", room="3*m*m+2*m+20")
 @kernel
 def few_outside(
     seed: Seed, round: int, purpose: int, d: int, support: Indices, out: Indices
@@ -178,7 +190,7 @@ def few_outside(
     """
     m, n, i, word = len(out), d - len(support), 0, 0
     if m * m > d:
-        complement(seed, round, purpose, d, support, out, scratch(d))
+        complement(seed, round, purpose, d, support, out, _scratch(d))
         return
     written, held = np.empty(m + 1, dtype=np.int64), np.empty(m + 1, dtype=np.int64)
     four = np.empty(4, dtype=np.int64)
@@ -206,7 +218,7 @@ def _held(written: Indices, held: Indices, steps: int, place: int) -> int:
 
 
 @inner
-def _step_over(support: NDArray[np.signedinteger], out: NDArray[np.signedinteger]) -> None:
+def _step_over(support: Indices, out: Indices) -> None:
     # From places in the list of the features outside the support to these features.
     skipped = 0
     for i in range(len(out)):

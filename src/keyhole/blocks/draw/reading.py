@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import inner
+from keyhole.core.functions import c_function
 from keyhole.errors import LARGEST, SMALLEST
 from keyhole.problem import Floats, Indices
 
@@ -24,11 +25,11 @@ class Block(NamedTuple):
 
     seed: np.uint64
     first_round: int
-    X: NDArray[np.floating]
-    y: Floats
-    bought: NDArray[np.int32]
-    predictions: Floats
-    space: Indices
+    X: Annotated[NDArray[np.floating], "rows d"]
+    y: Annotated[Floats, "rows"]
+    bought: Annotated[NDArray[np.int32], "rows width"]
+    predictions: Annotated[Floats, "rows"]
+    space: Annotated[Indices, "3 d+4"]
 
 
 @inner
@@ -37,6 +38,7 @@ def taken(value: float) -> float:
     return 0.0 if abs(value) < SMALLEST else value
 
 
+@c_function("kh_read", "row[d] features[m] values[n] bought[width]", writes="values bought")
 @inner
 def read(
     row: NDArray[np.floating], features: Indices, values: Floats, bought: NDArray[np.int32]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 _SHORT = 16  # up to here counting who is smaller is fastest, although quadratic
@@ -74,8 +74,9 @@ def _by_buckets(out: Indices, n: int, counts: Indices, placed: Indices) -> None:
         out[j + 1] = v
 
 
+@c_function("kh_sort", "out[m] space[a] more_space[b]", writes="out space more_space")
 @kernel
-def sort(out: NDArray[np.signedinteger], n: int, space: Indices, more_space: Indices) -> None:
+def sort(out: Indices, n: int, space: Indices, more_space: Indices) -> None:
     """Put `out`, different numbers below n, in ascending order, in O(len(out)) whatever n is.
 
     Each space has room for len(out) + 1 numbers.
@@ -88,8 +89,9 @@ def sort(out: NDArray[np.signedinteger], n: int, space: Indices, more_space: Ind
         _by_buckets(out, n, space, more_space)
 
 
+@c_function("kh_merge", "S[n] support[m] out[size]", writes="out")
 @kernel
-def merge(S: Indices, support: Indices, out: NDArray[np.signedinteger]) -> int:
+def merge(S: Indices, support: Indices, out: Indices) -> int:
     """Write the union of two ascending lists, ascending and each feature once; its size."""
     a = b = n = 0
     while a < len(S) or b < len(support):
@@ -105,6 +107,7 @@ def merge(S: Indices, support: Indices, out: NDArray[np.signedinteger]) -> int:
     return n
 
 
+@c_function("kh_largest", "score[n] out[m]", writes="out")
 @kernel
 def largest(score: Floats, out: Indices) -> None:
     """Write the indices of the len(out) largest entries, the largest first; ties: lower index.

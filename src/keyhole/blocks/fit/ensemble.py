@@ -7,8 +7,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import inner, kernel, part
+from keyhole.blocks.jit.decorators import inner, kernel, part, succeeds
 from keyhole.blocks.sums.memories import LEVEL, PRODUCT, SQUARE, Memories
+from keyhole.core.functions import c_function
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
 
@@ -22,16 +23,29 @@ class Ensemble(NamedTuple):
     the last guess leaves for learning.
     """
 
-    place: Annotated[Indices, Holds(below="place")]  # E x v
-    size: Annotated[Indices, Holds(most="place")]
-    P: Floats  # E x v x v
-    theta: Floats  # E x v
-    Px: Floats  # E x v
-    along: Floats
-    s: Floats
+    place: Annotated[Indices, Holds(below="place"), "runs places"]
+    size: Annotated[Indices, Holds(most="place"), "runs"]
+    P: Annotated[Floats, "runs places places"]
+    theta: Annotated[Floats, "runs places"]
+    Px: Annotated[Floats, "runs places"]
+    along: Annotated[Floats, "runs"]
+    s: Annotated[Floats, "runs"]
 
 
 @kernel
+def _ensemble(runs: int, places: int) -> Ensemble:
+    return Ensemble(
+        np.zeros((runs, places), dtype=np.int64),
+        np.zeros(runs, dtype=np.int64),
+        np.zeros((runs, places, places)),
+        np.zeros((runs, places)),
+        np.zeros((runs, places)),
+        np.zeros(runs),
+        np.ones(runs),
+    )
+
+
+@succeeds(_ensemble)
 def ensemble(runs: int, places: int) -> Ensemble:
     """Room for `runs` VAWs on at most `places` places each; all empty, which guesses 0."""
     return Ensemble(
@@ -48,6 +62,7 @@ def ensemble(runs: int, places: int) -> Ensemble:
 _TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding make it less
 
 
+@c_function("kh_invert", "A[v,v]", writes="A")
 @kernel
 def invert(A: Floats) -> None:
     """A^-1 in place of a positive definite A with a diagonal near 1, by Gauss and Jordan.
@@ -80,18 +95,14 @@ class Start(NamedTuple):
     """
 
     memory: int
-    sizes: Floats
+    sizes: Annotated[Floats, "sized"]
     ridge: float
 
 
 @kernel
-def start(
+def _start(
     runs: Ensemble, e: int, features: Indices, kept: Memories, origin: Start, room: Floats
 ) -> None:
-    """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
-
-    What rests has no products in pairs: they count as 0. room: v x v.
-    """
     memory, sizes, ridge = origin
     v, d = runs.size[e], len(kept.seat)
     A, unit, b, seats = room[:v, :v], np.empty(v), np.zeros(v), np.empty(v, dtype=np.int64)
@@ -114,6 +125,16 @@ def start(
     for i in range(v):
         A[i, i] += 1.0 if seats[i] == len(kept.who) else ridge
     start_from(runs, e, A, b, unit)
+
+
+@succeeds(_start)
+@c_function("kh_start_run", "features[n]", room="places*places+5*places")
+def start(runs: Ensemble, e: int, features: Indices, kept: Memories, origin: Start) -> None:
+    """Start run e on the places it has. `features[a]` is the feature at place a of x, d for the 1.
+
+    What rests has no products in pairs: they count as 0.
+    """
+    raise NotImplementedError
 
 
 @inner
@@ -139,6 +160,7 @@ def _start_resting(
                 A[max(i, j), min(i, j)] = sums[LEVEL] * scale * unit[i] * unit[j]
 
 
+@c_function("kh_start_from", "A[v,v] b[v] unit[v]", writes="A b unit", room="v")
 @kernel
 def start_from(runs: Ensemble, e: int, A: Floats, b: Floats, unit: Floats) -> None:
     """Start run e from sums A and b, ridge included, of its places times `unit`; A is used up.
@@ -186,6 +208,7 @@ def guess_part(runs: Ensemble, x: Floats, guesses: Floats) -> None:
         guesses[e] = along / s
 
 
+@c_function("kh_guess_runs", "x[n] guesses[m]", writes="guesses")
 @kernel
 def guess(runs: Ensemble, x: Floats, guesses: Floats) -> None:
     """VAW's prediction of every run: theta.x / (1 + x'Px).
@@ -210,6 +233,7 @@ def learn_part(runs: Ensemble, y: float) -> None:
                 P[i, j] -= part * Px[j]
 
 
+@c_function("kh_learn_runs")
 @kernel
 def learn(runs: Ensemble, y: float) -> None:
     """The rank-1 update of every run with the label of the x it guessed last."""

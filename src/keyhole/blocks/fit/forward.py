@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.blocks.sums.memories import Memories
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 READS = 3.99  # a feature read fewer times than 4 (rounding aside) is never significant
@@ -27,23 +28,26 @@ class Selection(NamedTuple):
     time they were chosen.
     """
 
-    chosen: Indices
-    gains: Floats
-    r: Floats
-    D: Floats
+    chosen: Annotated[Indices, "picks"]
+    gains: Annotated[Floats, "picks"]
+    r: Annotated[Floats, "seats"]
+    D: Annotated[Floats, "seats"]
     noise: float
-    counts: Floats
+    counts: Annotated[Floats, "seats"]
 
 
-class Room(NamedTuple):
-    """Where forward selection writes: see `Selection`. L (most + 3 x seats), `ready`: workspace."""
+class Selecting(NamedTuple):
+    """Where forward selection writes: see `Selection`. `L` and `ready` are to work in."""
 
-    chosen: Indices
-    gains: Floats
-    r: Floats
-    D: Floats
-    L: Floats
-    ready: NDArray[np.bool_]
+    chosen: Annotated[Indices, "picks"]
+    gains: Annotated[Floats, "picks"]
+    r: Annotated[Floats, "seats"]
+    D: Annotated[Floats, "seats"]
+    L: Annotated[Floats, "picks+3 seats"]
+    ready: Annotated[NDArray[np.bool_], "seats"]
+
+
+Room = Selecting
 
 
 def select(kept: Memories, memory: int, most: int, threshold: float) -> Selection:
@@ -64,7 +68,7 @@ def select(kept: Memories, memory: int, most: int, threshold: float) -> Selectio
     array([3, 1])
     """
     d = kept.c.shape[1] - 1
-    room = Room(
+    room = Selecting(
         np.empty(most, dtype=np.int64),
         np.empty(most),
         np.empty(d),
@@ -77,9 +81,10 @@ def select(kept: Memories, memory: int, most: int, threshold: float) -> Selectio
     return Selection(room.chosen[:size], room.gains[:size], room.r, room.D, noise, counts)
 
 
+@c_function("kh_select_into")
 @kernel
 def select_into(
-    kept: Memories, memory: int, most: int, threshold: float, room: Room
+    kept: Memories, memory: int, most: int, threshold: float, room: Selecting
 ) -> tuple[int, float]:
     """Fill chosen, gains, r and D; returns how many were chosen and what is left of the label.
 
@@ -112,7 +117,7 @@ def select_into(
 
 
 @part
-def prepare(kept: Memories, memory: int, most: int, room: Room) -> tuple[float, float]:
+def prepare(kept: Memories, memory: int, most: int, room: Selecting) -> tuple[float, float]:
     """r and D before anything is chosen, the constant aside; the label's variance, mean square."""
     r, D, L, ready = room.r, room.D, room.L, room.ready
     G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
@@ -140,7 +145,7 @@ def project(
     kept: Memories,
     memory: int,
     most: int,
-    room: Room,
+    room: Selecting,
     size: int,
     v: int,
     noise: float,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.problem import Indices
 
 Flags = NDArray[np.bool_]
@@ -22,12 +23,12 @@ class Market(NamedTuple):
     on one example. Without items there are no prices.
     """
 
-    units: Indices
-    first: Indices
-    need: Indices
-    start: Indices
-    holder: Indices
-    barred: Flags
+    units: Annotated[Indices, "items"]
+    first: Annotated[Indices, "listed+1"]
+    need: Annotated[Indices, "needs"]
+    start: Annotated[Indices, "items+1"]
+    holder: Annotated[Indices, "needs"]
+    barred: Annotated[Flags, "listed"]
     limit: int
 
 
@@ -61,13 +62,12 @@ def _flat(lists: Sequence[Sequence[int]]) -> Indices:
 class Basket(NamedTuple):
     """What was bought so far: items that are paid for, and what each feature costs on top."""
 
-    paid: Flags
-    more: Indices
+    paid: Annotated[Flags, "items"]
+    more: Annotated[Indices, "listed"]
 
 
 @kernel
-def basket(shop: Market) -> Basket:
-    """An empty basket."""
+def _basket(shop: Market) -> Basket:
     held = Basket(
         np.empty(len(shop.units), dtype=np.bool_), np.empty(len(shop.barred), dtype=np.int64)
     )
@@ -75,6 +75,16 @@ def basket(shop: Market) -> Basket:
     return held
 
 
+@succeeds(_basket)
+def basket(shop: Market) -> Basket:
+    """An empty basket."""
+    paid, more = np.empty(len(shop.units), dtype=np.bool_), np.empty(len(shop.barred), np.int64)
+    held = Basket(paid, more)
+    empty(shop, held)
+    return held
+
+
+@c_function("kh_empty_basket")
 @kernel
 def empty(shop: Market, held: Basket) -> None:
     """Take everything out of a basket."""
@@ -86,6 +96,7 @@ def empty(shop: Market, held: Basket) -> None:
         held.more[j] = cost
 
 
+@c_function("kh_take_feature")
 @kernel
 def take(shop: Market, held: Basket, j: int) -> int:
     """Buy the items that feature j still needs; what they cost."""
@@ -103,7 +114,7 @@ def take(shop: Market, held: Basket, j: int) -> int:
 @inner
 def cost_of(shop: Market, S: Indices) -> int:
     """What features cost together."""
-    held, cost = basket(shop), 0
+    held, cost = _basket(shop), 0
     for j in S:
         cost += take(shop, held, j)
     return cost

@@ -6,7 +6,8 @@ import math
 
 from keyhole.blocks.draw.keyed import Seed, words
 from keyhole.blocks.fit.forward import NEW, Selection
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats
 
 PURPOSE = 1 << 20  # keeps these draws apart from those of experts (2 i, 2 i + 1)
@@ -27,14 +28,9 @@ def _gain(r: float, D: float, noise: float, count: float, optimism: float, norma
 
 
 @kernel
-def sampled_gain(
+def _sampled_gain(
     seed: Seed, round: int, j: int, sums: tuple[float, float, float], noise: float, optimism: float
 ) -> float:
-    """What `sampled_gains` writes for feature j with the sums r, D and count, if it was ever read.
-
-    >>> sampled_gain(0, 1, 5, (0.5, 1.0, 9.0), 0.1, 0.0)
-    0.25
-    """
     w0, w1, w2, w3 = words(seed, round, PURPOSE, j // 4)
     if j % 4 >= 2:
         w0, w1 = w2, w3
@@ -44,6 +40,26 @@ def sampled_gain(
     return _gain(sums[0], sums[1], noise, sums[2], optimism, normal)
 
 
+@succeeds(_sampled_gain)
+def sampled_gain(
+    seed: Seed, round: int, j: int, sums: tuple[float, float, float], noise: float, optimism: float
+) -> float:
+    """What `sampled_gains` writes for feature j with the sums r, D and count, if it was ever read.
+
+    >>> sampled_gain(0, 1, 5, (0.5, 1.0, 9.0), 0.1, 0.0)
+    0.25
+    """
+    return _one_gain(seed, round, j, *sums, noise, optimism)
+
+
+@c_function("kh_sampled_gain")
+def _one_gain(
+    seed: Seed, round: int, j: int, r: float, D: float, count: float, noise: float, optimism: float
+) -> float:
+    raise NotImplementedError
+
+
+@c_function("kh_sampled_gains", "reads[seats] score[seats]", writes="score")
 @kernel
 def sampled_gains(
     seed: Seed, round: int, selection: Selection, reads: Floats, optimism: float, score: Floats

@@ -6,19 +6,21 @@ import math
 
 import numpy as np
 
-from keyhole.blocks.fit.forward import NEW, Room, prepare, project
+from keyhole.blocks.fit.forward import NEW, Selecting, prepare, project
 from keyhole.blocks.fit.market import Basket, Market, take
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import Memories
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 
+@c_function("kh_select_priced_into", room="2*d")
 @kernel
 def select_priced_into(
     kept: Memories,
     memory: int,
     threshold: float,
-    room: Room,
+    room: Selecting,
     shop: Market,
     held: Basket,
     money: int,

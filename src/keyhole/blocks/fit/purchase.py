@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.keyed import Seed, uniforms
 from keyhole.blocks.fit.market import Market, market
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, Problem
 
 Paid = NDArray[np.bool_]  # item by item
@@ -31,17 +32,28 @@ def shop_of(problem: Problem) -> Market:
 
 
 @kernel
+def _priced(shop: Market) -> bool:
+    return len(shop.first) > 1
+
+
+@succeeds(_priced)
 def priced(shop: Market) -> bool:
     """Whether there are prices."""
     return len(shop.first) > 1
 
 
 @kernel
+def _nothing_paid(shop: Market) -> Paid:
+    return np.zeros(len(shop.units), dtype=np.bool_)
+
+
+@succeeds(_nothing_paid)
 def nothing_paid(shop: Market) -> Paid:
     """No item is paid yet."""
     return np.zeros(len(shop.units), dtype=np.bool_)
 
 
+@c_function("kh_missing", "paid[items]")
 @kernel
 def missing(j: int, shop: Market, paid: Paid) -> int:
     """What feature j costs when some items are paid already; 0 if and only if all of its are."""
@@ -52,6 +64,7 @@ def missing(j: int, shop: Market, paid: Paid) -> int:
     return price
 
 
+@c_function("kh_pay", "paid[items]", writes="paid")
 @inner
 def pay(j: int, shop: Market, paid: Paid) -> None:
     """Pay what feature j needs."""
@@ -59,6 +72,7 @@ def pay(j: int, shop: Market, paid: Paid) -> None:
         paid[shop.need[a]] = True
 
 
+@c_function("kh_buy_all", "order[n] paid[items]", writes="paid")
 @kernel
 def buy(order: Indices, shop: Market, paid: Paid, left: int) -> int:
     """Buy features one after the other, leaving out what the money left does not buy; what is
@@ -72,6 +86,7 @@ def buy(order: Indices, shop: Market, paid: Paid, left: int) -> int:
     return left
 
 
+@c_function("kh_paid_for", "paid[items] out[n]", writes="out")
 @kernel
 def paid_for(shop: Market, paid: Paid, out: Indices) -> int:
     """All features whose items are paid, ascending, free ones included; how many."""
@@ -84,13 +99,21 @@ def paid_for(shop: Market, paid: Paid, out: Indices) -> int:
 
 
 @kernel
-def any_order(seed: Seed, t: int, purpose: int, d: int) -> Indices:
-    """The features in a random order, all orders alike."""
+def _any_order(seed: Seed, t: int, purpose: int, d: int) -> Indices:
     u = np.empty(d)
     uniforms(seed, t, purpose, u)
     return np.argsort(u, kind="mergesort")
 
 
+@succeeds(_any_order)
+def any_order(seed: Seed, t: int, purpose: int, d: int) -> Indices:
+    """The features in a random order, all orders alike."""
+    u = np.empty(d)
+    uniforms(seed, t, purpose, u)
+    return np.argsort(u, kind="stable")
+
+
+@c_function("kh_fill_up", "support[m] out[n]", writes="out", room="3*listed+items+3")
 @kernel
 def fill(seed: Seed, t: int, purpose: int, support: Indices, shop: Market, out: Indices) -> int:
     """The support, what fits beside it in a random order, and whatever that pays for, ascending.
@@ -104,8 +127,7 @@ def fill(seed: Seed, t: int, purpose: int, support: Indices, shop: Market, out: 
 
 
 @kernel
-def split_prices(shop: Market) -> Floats:
-    """What each feature costs if the price of an item is split among all who need it."""
+def _split_prices(shop: Market) -> Floats:
     sharing, parts = np.zeros(len(shop.units)), np.zeros(len(shop.first) - 1)
     for i in shop.need:
         sharing[i] += 1.0
@@ -113,6 +135,19 @@ def split_prices(shop: Market) -> Floats:
         for a in range(shop.first[j], shop.first[j + 1]):
             parts[j] += shop.units[shop.need[a]] / sharing[shop.need[a]]
     return parts
+
+
+@succeeds(_split_prices)
+def split_prices(shop: Market) -> Floats:
+    """What each feature costs if the price of an item is split among all who need it."""
+    parts = np.empty(len(shop.first) - 1)
+    _split_into(shop, parts)
+    return parts
+
+
+@c_function("kh_split_prices", "parts[listed]", writes="parts", room="items")
+def _split_into(shop: Market, parts: Floats) -> None:
+    raise NotImplementedError
 
 
 @inner
@@ -124,6 +159,7 @@ def _worth(shop: Market, paid: Paid, score: Floats) -> float:
     return total
 
 
+@c_function("kh_best_buy", "score[listed] out[n]", writes="out", room="4*listed+4*items")
 @kernel
 def best_buy(score: Floats, shop: Market, out: Indices) -> int:
     """Features of a large total score for the money, ascending; how many.
@@ -134,7 +170,7 @@ def best_buy(score: Floats, shop: Market, out: Indices) -> int:
     as the fractional knapsack but for one feature.
     """
     d, nobody = len(score), nothing_paid(shop)
-    split, best, found = split_prices(shop), nobody, -1.0
+    split, best, found = _split_prices(shop), nobody, -1.0
     for rule in range(3):
         key = np.empty(d)
         for j in range(d):

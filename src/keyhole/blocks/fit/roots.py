@@ -7,11 +7,18 @@ import math
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats
 
 _TINY = 1e-12  # of a diagonal of 1: what a pivot is at least, should rounding make it less
 
 
+@c_function(
+    "kh_inverse_root",
+    "A[v,v] ridge[v] b[v] root[v,v] along[v]",
+    writes="root along",
+    room="v*v+v",
+)
 @kernel
 def inverse_root(A: Floats, ridge: Floats, b: Floats, root: Floats, along: Floats) -> bool:
     """Write (L^-1)' into root and L^-1 b into along, where L L' = A + diag(ridge).

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, ProblemError, whole_number
 
 
@@ -47,6 +48,7 @@ def slot_gains(G: Floats, c: Floats, yy: float, n: int, chosen: ArrayLike) -> tu
         raise ProblemError(f"g is a mean over rows: n must be at least 1, got {n}")
     order = np.array(chosen, dtype=np.int64)
     levels, gains = np.empty(len(order)), np.empty((len(order), len(c)))
+    G, c = (np.ascontiguousarray(sums, dtype=np.float64) for sums in (G, c))
     sweep(G, c, float(yy), order, levels, gains)
     return levels / n, gains / n
 
@@ -91,6 +93,12 @@ def greedy(G: Floats, c: Floats, yy: float, n: int, k: int) -> tuple[Indices, fl
 NEW = 1e-10
 
 
+@c_function(
+    "kh_sweep",
+    "G[m,m] c[m] chosen[n] levels[n] gains[n,m]",
+    writes="levels gains",
+    room="n*m+2*m",
+)
 @kernel
 def sweep(G: Floats, c: Floats, yy: float, chosen: Indices, levels: Floats, gains: Floats) -> None:
     """levels[i] = h(V_i), gains[i, a] = h(V_i) - h(V_i + a), V_i the features chosen before i.

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats, Indices
 
 
-@kernel
 def top_k(w: Floats, k: int) -> Indices:
     """The k coordinates of w largest in absolute value, ascending; zeros are never among them.
 
@@ -26,9 +24,6 @@ def top_k(w: Floats, k: int) -> Indices:
     """
     S = np.empty(min(k, len(w)), dtype=np.int64)
     largest(np.abs(w), S)
-    n = 0
-    for i in S:
-        if w[i] != 0.0:
-            S[n] = i
-            n += 1
-    return np.sort(S[:n])
+    S.sort()
+    kept: Indices = S[w[S] != 0.0]
+    return kept

@@ -160,6 +160,7 @@ class BEXP:
 
         A loss whose weight is 0 is not looked at.
         """
+        told = np.ascontiguousarray(losses, dtype=np.float64)
         sums = (self.L, self.squares, self.largest)
-        kernels.feed(draw.S, draw.p, draw.weight, np.asarray(losses, dtype=np.float64), *sums)
+        kernels.feed(draw.S, draw.p, draw.weight, told, *sums)
         self.fed += 1

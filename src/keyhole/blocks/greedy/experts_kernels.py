@@ -11,12 +11,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.keyed import Seed, categorical, complement, few_outside, uniform
+from keyhole.blocks.draw.keyed import Seed, categorical, few_outside, uniform
 from keyhole.blocks.draw.sorting import merge
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 
+@c_function("kh_probabilities", "L[n,d] eta[n] p[n,d]", writes="p")
 @kernel
 def probabilities(L: Floats, eta: Floats, p: Floats) -> None:
     """p_ij proportional to exp(-eta_i L_ij); the best expert's weight is exp(0), whatever L is."""
@@ -34,6 +36,7 @@ def probabilities(L: Floats, eta: Floats, p: Floats) -> None:
             p[i, j] /= total
 
 
+@c_function("kh_draw_experts", "p[n,d] j[n]", writes="j")
 @kernel
 def draw_experts(seed: Seed, round: int, p: Floats, j: Indices) -> None:
     """j_i ~ p_i, run i from the purpose 2 i."""
@@ -41,7 +44,12 @@ def draw_experts(seed: Seed, round: int, p: Floats, j: Indices) -> None:
         j[i] = categorical(uniform(seed, round, 2 * i, 0), p[i])
 
 
-@kernel
+@c_function(
+    "kh_draw_own_subsets",
+    "j[n] sizes[n] member[n,d] space[3,d+4]",
+    writes="member space",
+    room="d",
+)
 def draw_own_subsets(
     seed: Seed,
     round: int,
@@ -52,14 +60,7 @@ def draw_own_subsets(
     space: Indices,
 ) -> None:
     """member[i, e] for run i's set: j_i and a uniform subset of the others (purpose 2 i + 1)."""
-    alone = np.empty(1, dtype=np.int64)
-    for i in range(len(j)):
-        alone[0] = j[i]
-        rest = np.empty(sizes[i] - 1, dtype=np.int64)
-        complement(seed, round, 2 * i + 1, d, alone, rest, space)
-        member[i, j[i]] = True
-        for e in rest:
-            member[i, e] = True
+    raise NotImplementedError
 
 
 @inner
@@ -79,7 +80,9 @@ def _different(j: Indices) -> Indices:
 
 
 @kernel
-def draw_shared(seed: Seed, round: int, d: int, j: Indices, budget: int) -> tuple[Indices, int]:
+def _draw_shared_in_numba(
+    seed: Seed, round: int, d: int, j: Indices, budget: int
+) -> tuple[Indices, int]:
     """All that is read, ascending: the distinct j_i, filled to the budget uniformly (purpose 2 n).
 
     Returns it with the number of distinct j_i.
@@ -91,18 +94,30 @@ def draw_shared(seed: Seed, round: int, d: int, j: Indices, budget: int) -> tupl
     return S, len(V)
 
 
-@kernel
+@succeeds(_draw_shared_in_numba)
+def draw_shared(seed: Seed, round: int, d: int, j: Indices, budget: int) -> tuple[Indices, int]:
+    """All that is read, ascending: the distinct j_i, filled to the budget uniformly (purpose 2 n).
+
+    Returns it with the number of distinct j_i.
+    """
+    S = np.empty(budget, dtype=np.int64)
+    return S, _draw_shared_into(seed, round, d, j, budget, S)
+
+
+@c_function("kh_draw_shared", "j[n] S[budget]", writes="S", room="n + 3*budget + 3*d + 20")
+def _draw_shared_into(seed: Seed, round: int, d: int, j: Indices, budget: int, S: Indices) -> int:
+    raise NotImplementedError
+
+
+@c_function("kh_own_weights", "p[n,m] sizes[n] member[n,m] weight[n,m]", writes="weight")
 def own_weights(
     p: Floats, sizes: Indices, d: int, member: NDArray[np.bool_], weight: Floats
 ) -> None:
     """1 / q where run i read expert e itself, q = p + (1 - p)(M - 1)/(d - 1), else 0."""
-    n, m = p.shape
-    for i in range(n):
-        rest = (sizes[i] - 1) / max(d - 1, 1)
-        for e in range(m):
-            weight[i, e] = 1.0 / (p[i, e] + (1.0 - p[i, e]) * rest) if member[i, e] else 0.0
+    raise NotImplementedError
 
 
+@c_function("kh_shared_weights", "p[n,m] place[n] weight[n,m]", writes="weight")
 @kernel
 def shared_weights(p: Floats, place: Indices, f0: float, f: float, weight: Floats) -> None:
     """What the losses of everything read count in every run; place[i] is where j_i stands in S.
@@ -128,6 +143,11 @@ def shared_weights(p: Floats, place: Indices, f0: float, f: float, weight: Float
                 weight[i, e] = 1.0 / (Q + (1.0 - Q) * f0)
 
 
+@c_function(
+    "kh_feed",
+    "S[m] p[n,m] weight[n,m] losses[n,m] L[n,d] squares[n] largest[n]",
+    writes="L squares largest",
+)
 @kernel
 def feed(
     S: Indices,

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import taken
 from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.fit.vaw import forward, learn
 from keyhole.blocks.jit.decorators import kernel
+from keyhole.core.functions import c_function
 from keyhole.errors import LARGEST
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices
-
-
-class Vaws(NamedTuple):
-    """Several VAWs and what they need of the past: P[e], theta[e] and losses[e] of VAW e, the reach
-    of the labels, and `total` and `arrived` of the values that arrived, feature by feature.
-    """
-
-    P: Floats
-    theta: Floats
-    losses: Floats
-    reach: float
-    total: Floats
-    arrived: Indices
-
-
-class Guesses(NamedTuple):
-    """What the VAWs say about a row, and what learning its label needs: see `fit.vaw.forward`."""
-
-    Px: Floats
-    along: Floats
-    s: Floats
-    guesses: Floats
-
-
-Where = tuple[Indices, Indices]  # the columns of X, and the features they hold
-Sums = tuple[int, Floats, Floats, float]  # features with all their products kept; G, c, yy
 
 
 class History:
@@ -121,41 +93,32 @@ class MiniBatch:
 
     def predict(self, values: Floats, history: History) -> float:
         """The prediction for the values of S; changes nothing."""
-        X, where = np.array(values)[np.newaxis], (self.in_S, self.features)
-        return predict_row(X, where, self._vaws(history))
+        return predict_row(values, self.in_S, self.features, *self._vaws(history))
 
     def add(self, values: Floats, y: float, history: History) -> None:
         """Learn one row: the values of S (ascending), NaN where absent, and the label."""
-        X = np.array(values)[np.newaxis]
-        self._play(X, np.array([y]), self.in_S, history, np.empty(1))
+        self._play(values[np.newaxis], np.array([y]), self.in_S, history, np.empty(1))
 
-    def play(
-        self, X: NDArray[np.floating], y: Floats, history: History, predictions: Floats
-    ) -> int:
+    def play(self, X: Floats, y: Floats, history: History, predictions: Floats) -> int:
         """Predict and learn the rows of X, which have all d features, one after the other.
 
         Returns how many: all of them, or those before the first one that is too large to square.
         """
-        fault = int(first_oversized(X, y, self.features))
-        n = len(y) if fault < 0 else fault
-        self._play(X[:n], y[:n], self.features, history, predictions[:n])
-        return n
+        return self._play(X, y, self.features, history, predictions)
 
     def _play(
-        self,
-        X: NDArray[np.floating],
-        y: Floats,
-        columns: Indices,
-        history: History,
-        predictions: Floats,
-    ) -> None:
-        where, sums = (columns, self.features), (self._rows, self.G, self.c, self.yy)
-        self.yy, history.reach = play_rows(X, y, where, self._vaws(history), sums, predictions)
-        self.n += len(y)
+        self, X: Floats, y: Floats, columns: Indices, history: History, predictions: Floats
+    ) -> int:
+        sums = (self._rows, self.G, self.c, self.yy)
+        played, self.yy, history.reach = play_rows(
+            X, y, columns, self.features, *self._vaws(history), *sums, predictions
+        )
+        self.n += played
+        return played
 
-    def _vaws(self, history: History) -> Vaws:
-        past = (history.total, history.count)
-        return Vaws(self.P, self.theta, history.losses, history.reach, *past)
+    def _vaws(self, history: History) -> tuple[Floats, Floats, Floats, Floats, Indices, float]:
+        past = (history.losses, history.total, history.count, history.reach)
+        return self.P, self.theta, *past
 
     def by_feature(self, columns: Floats) -> Floats:
         """An array whose columns are in batch order, with its columns in the order of S."""
@@ -164,6 +127,7 @@ class MiniBatch:
         return result
 
 
+@c_function("kh_first_oversized", "X[n,d] y[n] columns[m]")
 @kernel
 def first_oversized(X: NDArray[np.floating], y: Floats, columns: Indices) -> int:
     """The first row with a label, or a value in the columns, too large to be squared; or -1."""
@@ -176,108 +140,76 @@ def first_oversized(X: NDArray[np.floating], y: Floats, columns: Indices) -> int
     return -1
 
 
-@kernel
-def _gather(X: NDArray[np.floating], t: int, where: Where, vaws: Vaws, x: Floats) -> None:
-    (columns, features), total, count = where, vaws.total, vaws.arrived
-    for a in range(len(x)):
-        j = features[a]
-        x[a] = taken(np.float64(X[t, columns[a]]))
-        if np.isnan(x[a]):
-            x[a] = total[j] / count[j] if count[j] > 0 else 0.0
-
-
-@kernel
+@c_function("kh_aggregate", "guesses[experts] losses[experts]")
 def aggregate(guesses: Floats, losses: Floats, reach: float) -> float:
     """Vovk's aggregating algorithm for square loss and labels in [-reach, reach].
 
     g(v) = -2 reach^2 log sum_e exp(-(losses_e + (v - guess_e)^2) / (2 reach^2)), up to a constant;
     the prediction is (g(-reach) - g(reach)) / (4 reach).
     """
-    if len(guesses) == 1:
-        return float(guesses[0])
-    if not reach > 0.0:
-        return 0.0
-    scale, low = 2.0 * reach * reach, losses.min()
-    below, above = 0.0, 0.0
-    for e in range(len(guesses)):
-        weight = math.exp((low - losses[e]) / scale)
-        down, up = reach + guesses[e], reach - guesses[e]
-        below += weight * math.exp(-(down * down) / scale)
-        above += weight * math.exp(-(up * up) / scale)
-    # Of the two sums, neither is 0: guesses lie within the reach and the best weight is 1.
-    return 0.5 * reach * (math.log(above) - math.log(below))
+    raise NotImplementedError
 
 
-@kernel
-def _room(vaws: Vaws) -> Guesses:
-    E, v = vaws.theta.shape
-    return Guesses(np.empty((E, v)), np.empty(E), np.empty(E), np.empty(E))
+_VAWS = "P[experts,v,v] theta[experts,v] losses[experts] total[d] arrived[d]"
 
 
-@kernel
-def _guess(vaws: Vaws, x: Floats, reach: float, out: Guesses) -> None:
-    # Each expert's prediction, within the reach of the labels so far if there are several.
-    P, theta, (Px, along, s, guesses) = vaws.P, vaws.theta, out
-    for e in range(len(theta)):
-        along[e], s[e] = forward(P[e], theta[e], x, Px[e])
-        guesses[e] = along[e] / s[e]
-        if len(theta) > 1:
-            guesses[e] = min(max(guesses[e], -reach), reach)
+@c_function(
+    "kh_predict_row",
+    f"values[m] columns[m] features[m] {_VAWS}",
+    room="v + experts*v + 3*experts",
+)
+def predict_row(
+    values: Floats,
+    columns: Indices,
+    features: Indices,
+    P: Floats,
+    theta: Floats,
+    losses: Floats,
+    total: Floats,
+    arrived: Indices,
+    reach: float,
+) -> float:
+    """The prediction for a row that has features[a] in columns[a]; nothing changes.
+
+    P[e], theta[e] and losses[e] are those of VAW e, `total` and `arrived` the sums and numbers of
+    the values that arrived so far, feature by feature.
+    """
+    raise NotImplementedError
 
 
-@kernel
-def predict_row(X: NDArray[np.floating], where: Where, vaws: Vaws) -> float:
-    """The prediction for the first row of X; nothing changes."""
-    x, room = np.empty(vaws.theta.shape[1]), _room(vaws)
-    _gather(X, 0, where, vaws, x)
-    _guess(vaws, x, vaws.reach, room)
-    return aggregate(room.guesses, vaws.losses, vaws.reach)
-
-
-@kernel
+@c_function(
+    "kh_play_rows",
+    f"X[n,width] y[n] columns[m] features[m] {_VAWS} G[m,m] c[m] predictions[n]",
+    writes="P theta losses total arrived G c predictions",
+    room="m + experts*v + 3*experts",
+    long=True,
+)
 def play_rows(
-    X: NDArray[np.floating], y: Floats, where: Where, vaws: Vaws, sums: Sums, predictions: Floats
-) -> tuple[float, float]:
-    """Predict and learn the rows one after the other; returns the new sum of y^2 and the new reach.
+    X: Floats,
+    y: Floats,
+    columns: Indices,
+    features: Indices,
+    P: Floats,
+    theta: Floats,
+    losses: Floats,
+    total: Floats,
+    arrived: Indices,
+    reach: float,
+    rows: int,
+    G: Floats,
+    c: Floats,
+    yy: float,
+    predictions: Floats,
+) -> tuple[int, float, float]:
+    """Predict and learn rows up to the first that is too large to square; how many, yy, reach.
 
     G receives the products of the first `rows` features with all later ones and all squares, c
-    those with the label; `total`, `count` the values that arrived.
+    those with the label; `total`, `arrived` the values that arrived.
     """
-    (columns, features), (rows, G, c, yy) = where, sums
-    P, theta, losses, reach, total, count = vaws
-    m, E = len(features), len(theta)
-    x, room = np.empty(m), _room(vaws)
-    Px, along, s, guesses = room
-    for t in range(len(y)):
-        _gather(X, t, where, vaws, x)
-        _guess(vaws, x, reach, room)
-        predictions[t] = aggregate(guesses, losses, reach)
-        for e in range(E):
-            error = y[t] - guesses[e]
-            losses[e] += error * error
-            learn(P[e], theta[e], Px[e], along[e], s[e], y[t])
-        for a in range(m):
-            c[a] += x[a] * y[t]
-            last = m if a < rows else a + 1
-            for b in range(a, last):
-                G[a, b] += x[a] * x[b]
-        yy += y[t] * y[t]
-        reach = max(reach, abs(y[t]))
-        for a in range(m):
-            value, j = taken(np.float64(X[t, columns[a]])), features[a]
-            if not np.isnan(value):
-                total[j] += value
-                count[j] += 1
-    return yy, reach
+    raise NotImplementedError
 
 
-@kernel
+@c_function("kh_pool", "features[m] G[m,m] c[m] all_G[d,d] all_c[d]", writes="all_G all_c")
 def pool(features: Indices, G: Floats, c: Floats, all_G: Floats, all_c: Floats) -> None:
     """Add the sums of a batch to those of all features; upper triangles on both sides."""
-    m = len(features)
-    for a in range(m):
-        i = features[a]
-        all_c[i] += c[a]
-        for b in range(a, m):
-            j = features[b]
-            all_G[min(i, j), max(i, j)] += G[a, b]
+    raise NotImplementedError

@@ -16,13 +16,14 @@ whether it was renewed a thousand times or built from a file.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.blocks.draw.keyed import Seed, uniform
 from keyhole.blocks.greedy.experts_kernels import draw_experts, probabilities
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 WIDE = 1024  # experts, up to which p is worked out in full
@@ -40,11 +41,11 @@ class Odds(NamedTuple):
     and `low`, the least L, are what they were built with, NaN before that.
     """
 
-    p: Floats
-    sums: Floats
-    rate: Floats
-    shift: Floats
-    low: Floats
+    p: Annotated[Floats, "slots outright"]
+    sums: Annotated[Floats, "slots nodes"]
+    rate: Annotated[Floats, "slots"]
+    shift: Annotated[Floats, "slots"]
+    low: Annotated[Floats, "slots"]
 
 
 def odds(n: int, d: int) -> Odds:
@@ -59,6 +60,7 @@ def odds(n: int, d: int) -> Odds:
     return Odds(np.empty((n, 0 if wide else d)), np.zeros((n, 2 * leaves)), *unknown)
 
 
+@c_function("kh_even_rate")
 @kernel
 def even_rate(eta: float) -> float:
     """eta rounded to a power of 2^(1/4); 0 if it is none to go by."""
@@ -100,9 +102,10 @@ def _prepare(known: Odds, i: int, L: Floats, eta: float) -> None:
         _build(known, i, L)
 
 
-@inner
-def _follow(known: Odds, i: int, L: Floats, u: float) -> int:
-    # The expert that the uniform number u falls on; down the tree, then along a block.
+@c_function("kh_follow", "L[d]")
+@kernel
+def follow(known: Odds, i: int, L: Floats, u: float) -> int:
+    """The expert that the uniform number u falls on; down the tree, then along a block."""
     sums, leaves = known.sums[i], known.sums.shape[1] // 2
     v, left = 1, u * known.sums[i, 1]
     while v < leaves:
@@ -122,6 +125,7 @@ def _follow(known: Odds, i: int, L: Floats, u: float) -> int:
     return int(last)
 
 
+@c_function("kh_draw_by", "L[slots,d] eta[slots] j[slots]", writes="j")
 @kernel
 def draw_by(seed: Seed, round: int, L: Floats, eta: Floats, known: Odds, j: Indices) -> None:
     """j_i ~ p_i, run i by the first uniform number of the purpose 2 i."""
@@ -131,9 +135,10 @@ def draw_by(seed: Seed, round: int, L: Floats, eta: Floats, known: Odds, j: Indi
         return
     for i in range(len(j)):
         _prepare(known, i, L[i], eta[i])
-        j[i] = _follow(known, i, L[i], uniform(seed, round, 2 * i, 0))
+        j[i] = follow(known, i, L[i], uniform(seed, round, 2 * i, 0))
 
 
+@c_function("kh_chance", "L[slots,d]")
 @kernel
 def chance(known: Odds, L: Floats, i: int, j: int) -> float:
     """p_ij, the one that the last draw went by: before anything more is told."""
@@ -142,6 +147,7 @@ def chance(known: Odds, L: Floats, i: int, j: int) -> float:
     return float(math.exp(-known.rate[i] * L[i, j] - known.shift[i]) / known.sums[i, 1])
 
 
+@c_function("kh_renew", "L[slots,d] S[m] weight[slots,m]")
 @kernel
 def renew(known: Odds, L: Floats, S: Indices, weight: Floats) -> None:
     """Take note that run i was told about the experts S[a] with weight[i, a] > 0: L has fallen."""

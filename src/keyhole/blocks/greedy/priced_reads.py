@@ -86,6 +86,9 @@ class PricedReads:
 
     def draw(self, seed: int, round: int, p: Floats) -> Draw:
         """The draw of a round."""
-        how = (self.shop, SHARE, self.width)
-        j, chance, weight, S = kernels.draw_in_turn(np.uint64(seed), round, p, *how)
-        return Draw(j, S, chance.take(S, axis=1), weight.take(S, axis=1))
+        shape = (self.n, self.d)
+        j, S = np.empty(self.n, dtype=np.int64), np.empty(self.width, dtype=np.int64)
+        chance, weight, bins = np.empty(shape), np.empty(shape), kernels.no_bins(self.shop)
+        many = kernels.draw_in_turn(seed, round, p, self.shop, SHARE, j, chance, weight, S, bins)
+        read = S[:many].copy()
+        return Draw(j, read, chance.take(read, axis=1), weight.take(read, axis=1))

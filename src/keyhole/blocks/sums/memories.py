@@ -12,7 +12,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.jit.decorators import inner, kernel, succeeds
+from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
 
@@ -36,15 +37,15 @@ class Memories(NamedTuple):
     All fields but `tau`, `who` and `seat` are sums (times a common factor).
     """
 
-    G: Floats  # memory x (seats + 1) x (seats + 1), symmetric
-    c: Floats  # memory x (seats + 1)
-    n: Annotated[Floats, AT_LEAST_0]  # memory x (seats + 1)
-    yy: Annotated[Floats, AT_LEAST_0]
-    scale: Annotated[Floats, AT_LEAST_0]
-    tau: Annotated[Floats, Holds(infinite=True, constant=True)]  # rounds, inf for ever
-    who: Annotated[Indices, Holds(least=-1, below="seat")]
-    seat: Annotated[Indices, Holds(least=-1, below="who")]
-    rest: Annotated[Floats, Holds(least=(0.0, -math.inf, -math.inf, 0.0))]  # memory x d x 4
+    G: Annotated[Floats, "memories seats+1 seats+1"]  # symmetric
+    c: Annotated[Floats, "memories seats+1"]
+    n: Annotated[Floats, AT_LEAST_0, "memories seats+1"]
+    yy: Annotated[Floats, AT_LEAST_0, "memories"]
+    scale: Annotated[Floats, AT_LEAST_0, "memories"]
+    tau: Annotated[Floats, Holds(infinite=True, constant=True), "memories"]  # rounds, inf for ever
+    who: Annotated[Indices, Holds(least=-1, below="seat"), "seats"]
+    seat: Annotated[Indices, Holds(least=-1, below="who"), "d"]
+    rest: Annotated[Floats, Holds(least=(0.0, -math.inf, -math.inf, 0.0)), "memories resting 4"]
 
 
 def memories(d: int, taus: Sequence[float], seats: int | None = None) -> Memories:
@@ -84,7 +85,8 @@ def remember(kept: Memories, features: Indices, values: Floats, labels: Floats) 
     >>> kept.n[0] * kept.scale[0]
     array([1., 0., 2., 2.])
     """
-    G, c, count, yy = products(np.asarray(values), np.asarray(labels), len(labels))
+    values, labels = np.ascontiguousarray(values), np.ascontiguousarray(labels)
+    G, c, count, yy = products(values, labels, len(labels))
     fold(kept, features, G, c, count, yy, len(labels))
 
 
@@ -92,11 +94,7 @@ _SMALL = 1e-60  # a scale below this is multiplied out, once in 138 tau rounds
 
 
 @kernel
-def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
-    """G, c, counts and y'y of the first `rows` rows, with the constant in the last place.
-
-    Of G the upper triangle. Features that are absent (NaN) count as 0.
-    """
+def _products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
     m = values.shape[1]
     G, c, count, yy = np.zeros((m + 1, m + 1)), np.zeros(m + 1), np.zeros(m + 1), 0.0
     x = np.ones(m + 1)
@@ -114,6 +112,29 @@ def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats,
         yy += labels[t] * labels[t]
     count[m] = rows
     return G, c, count, yy
+
+
+@succeeds(_products)
+def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
+    """G, c, counts and y'y of the first `rows` rows, with the constant in the last place.
+
+    Of G the upper triangle. Features that are absent (NaN) count as 0.
+    """
+    wide = values.shape[1] + 1
+    G, c, count = np.empty((wide, wide)), np.empty(wide), np.empty(wide)
+    return G, c, count, _products_into(values, labels, rows, G, c, count)
+
+
+@c_function(
+    "kh_products",
+    "values[n,m] labels[n] G[m+1,m+1] c[m+1] count[m+1]",
+    writes="G c count",
+    room="m+1",
+)
+def _products_into(
+    values: Floats, labels: Floats, rows: int, G: Floats, c: Floats, count: Floats
+) -> float:
+    raise NotImplementedError
 
 
 @inner
@@ -165,6 +186,7 @@ def shift_labels(kept: Memories, i: int, more: float) -> None:
         rest[i, j, PRODUCT] += more * rest[i, j, LEVEL]
 
 
+@c_function("kh_fold_row", "z[d+1] seen[d+1]", room="seats+1")
 @kernel
 def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: float) -> None:
     """Let memory i keep a share of all it has, and add one round that read everything.
@@ -194,6 +216,7 @@ def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: f
             rest[j, COUNT] += seen[j] * more
 
 
+@c_function("kh_fold", "features[m] G[m+1,m+1] c[m+1] count[m+1]")
 @kernel
 def fold(
     kept: Memories, features: Indices, G: Floats, c: Floats, count: Floats, yy: float, rows: int

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from keyhole.blocks.jit.decorators import kernel, part
+from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
@@ -37,10 +38,10 @@ class Past(NamedTuple):
     array([8.  , 3.  , 4.54, 4.08, 4.02])
     """
 
-    last: Floats
-    faded: Floats
-    weight: Annotated[Floats, AT_LEAST_0]
-    told: Indices
+    last: Annotated[Floats, "2"]
+    faded: Annotated[Floats, "3"]
+    weight: Annotated[Floats, AT_LEAST_0, "3"]
+    told: Annotated[Indices, "1"]
 
 
 def no_past() -> Past:
@@ -71,12 +72,14 @@ def remember_part(past: Past, y: float) -> None:
         past.weight[i] = FADES[i] * past.weight[i] + 1.0
 
 
+@c_function("kh_past_inputs", "out[5]", writes="out")
 @kernel
 def inputs(past: Past, out: Floats) -> None:
     """Write the last labels and the faded means, in the units of the label; NaN where unknown."""
     inputs_part(past, out)
 
 
+@c_function("kh_remember_label")
 @kernel
 def remember(past: Past, y: float) -> None:
     """Take in a label."""

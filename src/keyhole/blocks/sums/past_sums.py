@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.blocks.sums.gram import LeastSquares
-from keyhole.blocks.sums.past import INPUTS, NAMES, Past, inputs, no_past, remember
+from keyhole.blocks.sums.past import INPUTS, NAMES, Past, no_past
+from keyhole.core.functions import c_function
 from keyhole.problem import DataError, Floats, Indices
 
 DEPENDENT = 1e-10  # what has less than this share of its square left can be computed from the rest
@@ -152,12 +152,10 @@ class PastSums:
         return products, np.where(count > 0.0, origin + mean, 0.0)
 
 
-@kernel
+@c_function("kh_past_rows", "y[rows] out[rows,5]", writes="out")
 def _past_rows(past: Past, y: Floats, out: Floats) -> None:
     """The inputs of the past before each of these labels, which are told one after the other."""
-    for t in range(len(y)):
-        inputs(past, out[t])
-        remember(past, y[t])
+    raise NotImplementedError
 
 
 def _refuse_overflow(*arrays: Floats) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats
 
@@ -26,10 +27,10 @@ class Running(NamedTuple):
     [1000000002.0, 4.0, 0.0]
     """
 
-    reference: Floats
-    reads: Annotated[Floats, AT_LEAST_0]
-    total: Floats
-    square: Annotated[Floats, AT_LEAST_0]
+    reference: Annotated[Floats, "n"]
+    reads: Annotated[Floats, AT_LEAST_0, "n"]
+    total: Annotated[Floats, "n"]
+    square: Annotated[Floats, AT_LEAST_0, "n"]
 
 
 def running(size: int) -> Running:
@@ -69,9 +70,17 @@ def centres(seen: Running) -> Floats:
     >>> centres(seen).round(3)
     array([  0.   , 100.324])
     """
-    return np.array([centre(seen, j) for j in range(len(seen.reads))])
+    out = np.empty(len(seen.reads))
+    _centres(seen, out)
+    return out
 
 
+@c_function("kh_centres", "out[n]", writes="out")
+def _centres(seen: Running, out: Floats) -> None:
+    raise NotImplementedError
+
+
+@c_function("kh_add_value")
 @kernel
 def add(seen: Running, j: int, value: float) -> None:
     """Take in a value of quantity j; NaN is absent and changes nothing."""
@@ -98,6 +107,7 @@ def restate(seen: Running, j: int, mean: float, variance: float) -> None:
     seen.square[j] = variance * seen.reads[j]
 
 
+@c_function("kh_spread")
 @kernel
 def spread(seen: Running, j: int) -> float:
     """The sample variance of quantity j."""
@@ -107,6 +117,7 @@ def spread(seen: Running, j: int) -> float:
     return float(max(seen.square[j] - seen.reads[j] * shift * shift, 0.0) / (seen.reads[j] - 1.0))
 
 
+@c_function("kh_centre")
 @kernel
 def centre(seen: Running, j: int) -> float:
     """The mean of quantity j, shrunk to 0 where it may well be 0."""

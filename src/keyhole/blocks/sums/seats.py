@@ -8,7 +8,7 @@ G stays positive semidefinite.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.draw.sorting import largest
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import COUNT, LEVEL, PRODUCT, SQUARE, Memories
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, StateError
 
 READ_NOW, CHOSEN = math.inf, 1e300  # strengths: such features stay
@@ -24,10 +25,11 @@ READ_NOW, CHOSEN = math.inf, 1e300  # strengths: such features stay
 class Known(NamedTuple):
     """What the features are known for: r by memory and seat, and how strong each seat is."""
 
-    r: Floats
-    strength: Floats
+    r: Annotated[Floats, "memories seats"]
+    strength: Annotated[Floats, "seats"]
 
 
+@c_function("kh_all_seated", "S[m]")
 @kernel
 def all_seated(kept: Memories, S: Indices) -> bool:
     """Whether all of these features have a seat."""
@@ -37,6 +39,7 @@ def all_seated(kept: Memories, S: Indices) -> bool:
     return resting == 0
 
 
+@c_function("kh_admit", "S[m]", room="seats+m")
 @kernel
 def admit(kept: Memories, S: Indices, known: Known) -> None:
     """Give the features S seats: empty ones first, then those of the least strength; ties: lower.

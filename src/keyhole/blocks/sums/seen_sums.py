@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import kernel
-from keyhole.blocks.sums.rows import Gathered, Rows, gather
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices, whole_number
 
 PRODUCT, COUNT, FIRST, SECOND = range(4)  # of `pairs`, i <= j: sums of x_i x_j, 1, x_i, x_j
 LABELLED, LABEL = range(2)  # of `singles`: sums of x_i y and of y
 WEIGHT, TOTAL, SQUARE = range(3)  # of `totals`: sums of 1, y and y^2
+
+WIDE = 512  # features: rows of more are added entry by entry, without an array of all their pairs
 
 
 class SeenSums:
@@ -60,10 +60,24 @@ class SeenSums:
 
     def add(self, features: Indices, values: Floats, y: float) -> None:
         """Add a row: ascending features, their values (NaN where one did not arrive), the label."""
-        kept, x = np.empty(len(features), dtype=np.int64), np.empty(len(features))
-        n = arrived(features, values, kept, x)
-        offsets, label = np.array([0, n]), np.array([y], dtype=np.float64)
-        add_rows(offsets, kept, x, label, *self.arrays())
+        here = ~np.isnan(values)
+        i, x = features[here], values[here]
+        if len(i) > WIDE:
+            for e in range(len(i)):
+                self._add_pairs(i[e], x[e], i[e:], x[e:])
+        else:
+            a, b = upper(len(i))
+            self._add_pairs(i[a], x[a], i[b], x[b])
+        self.singles[LABELLED, i] += x * y
+        self.singles[LABEL, i] += y
+        self.totals += (1.0, y, y * y)
+
+    def _add_pairs(
+        self, i: Indices | np.int64, x_i: Floats | np.float64, j: Indices, x_j: Floats
+    ) -> None:
+        records = np.ones((len(j), 4))
+        records[:, PRODUCT], records[:, FIRST], records[:, SECOND] = x_i * x_j, x_i, x_j
+        self.pairs[place(i, j, self.d)] += records
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every row so far."""
@@ -78,14 +92,14 @@ class SeenSums:
         return result
 
     def arrays(self) -> tuple[Floats, Floats, Floats]:
-        """Where a kernel adds: pairs, singles, totals."""
+        """All there is: pairs, singles, totals."""
         return self.pairs, self.singles, self.totals
 
     @property
     def diagonal(self) -> Floats:
         """Of each feature, over the rows where it was seen: the sums of x^2, 1, x and x again."""
         j = np.arange(self.d)
-        records: Floats = self.pairs[j * self.d - j * (j + 1) // 2 + j]
+        records: Floats = self.pairs[place(j, j, self.d)]
         return records
 
     @property
@@ -95,93 +109,28 @@ class SeenSums:
         return counts
 
 
-@kernel
-def place(i: int | np.int64, j: int | np.int64, d: int) -> int | np.int64:
-    """Where the record of i <= j stands."""
-    return i * d - i * (i + 1) // 2 + j
+def place(i: Indices | np.int64, j: Indices, d: int) -> Indices:
+    """Where the records of i <= j stand."""
+    places: Indices = i * d - i * (i + 1) // 2 + j
+    return places
 
 
-@kernel
+def upper(v: int) -> tuple[Indices, Indices]:
+    """The pairs a <= b of v places, row after row.
+
+    >>> upper(2)
+    (array([0, 0, 1]), array([0, 1, 1]))
+    """
+    return _upper(v) if v <= WIDE else np.triu_indices(v)
+
+
+@functools.lru_cache(maxsize=16)
+def _upper(v: int) -> tuple[Indices, Indices]:
+    return np.triu_indices(v)
+
+
 def fewest(pairs: Floats, counts: Floats, S: Indices) -> float:
     """The least weight of rows in which a feature of S (ascending), or two of them, were seen."""
-    least = np.inf
-    for a in range(len(S)):
-        least = min(least, counts[S[a]])
-        for b in range(a):
-            least = min(least, pairs[place(S[b], S[a], len(counts)), COUNT])
-    return least
-
-
-@kernel
-def _add_products(
-    e: int | np.int64, stop: int | np.int64, features: Indices, x: Floats, d: int, pairs: Floats
-) -> None:
-    # Entry e of a row that ends before `stop`, with itself and the later entries of the row.
-    # Unsigned places: numba tests a signed one for being negative.
-    x_i, base = x[e], np.uint64(place(features[e], 0, d))
-    for f in range(np.uint64(e), np.uint64(stop)):
-        record = base + np.uint64(features[f])
-        pairs[record, PRODUCT] += x_i * x[f]
-        pairs[record, COUNT] += 1.0
-        pairs[record, FIRST] += x_i
-        pairs[record, SECOND] += x[f]
-
-
-@kernel
-def add_rows(
-    offsets: Indices,
-    features: Indices,
-    x: Floats,
-    y: Floats,
-    pairs: Floats,
-    singles: Floats,
-    totals: Floats,
-) -> None:
-    """Add len(y) rows; entries offsets[t] to offsets[t + 1] are row t, features ascending.
-
-    Every sum gets its terms in the order of the rows, whichever way is taken below: rows that come
-    one by one and rows that come in blocks give the same sums bit for bit.
-    """
-    n, d, entries = len(y), singles.shape[1], offsets[len(y)]
-    for t in range(n):
-        totals[WEIGHT] += 1.0
-        totals[TOTAL] += y[t]
-        totals[SQUARE] += y[t] * y[t]
-        for e in range(offsets[t], offsets[t + 1]):
-            singles[LABELLED, features[e]] += x[e] * y[t]
-            singles[LABEL, features[e]] += y[t]
-    if entries < d:
-        for t in range(n):
-            for e in range(offsets[t], offsets[t + 1]):
-                _add_products(e, offsets[t + 1], features, x, d, pairs)
-        return
-    room = Gathered(np.empty(d + 1, dtype=np.int64), np.empty((2, entries), dtype=np.int64))
-    order = room.order
-    for q in range(gather(Rows(offsets, features, x, y), 0, n, room)):
-        _add_products(order[0, q], order[1, q], features, x, d, pairs)
-
-
-@kernel
-def add_row(
-    features: Indices, x: Floats, y: float, pairs: Floats, singles: Floats, totals: Floats
-) -> None:
-    """`add_rows` for one row without absent values: the same sums, bit for bit."""
-    totals[WEIGHT] += 1.0
-    totals[TOTAL] += y
-    totals[SQUARE] += y * y
-    for e in range(len(features)):
-        singles[LABELLED, features[e]] += x[e] * y
-        singles[LABEL, features[e]] += y
-        _add_products(e, len(features), features, x, singles.shape[1], pairs)
-
-
-@kernel
-def arrived(features: NDArray[np.signedinteger], values: Floats, kept: Indices, x: Floats) -> int:
-    """Write the features whose values are not NaN to `kept`, the values to `x`; how many."""
-    n = 0
-    for a in range(len(values)):
-        if not np.isnan(values[a]):
-            kept[n] = features[a]
-            x[n] = values[a]
-            n += 1
-    return n
+    a, b = upper(len(S))
+    least = pairs[place(S[a], S[b], len(counts)), COUNT][a != b].min(initial=np.inf)
+    return float(min(least, counts[S].min(initial=np.inf)))

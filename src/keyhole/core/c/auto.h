@@ -1,0 +1,132 @@
+/* AutoLearner: what it is made of, how a batch is chosen or bought, its rounds. See blocks/auto. */
+#ifndef KH_AUTO_H
+#define KH_AUTO_H
+#include "draw.h"
+#include "fit.h"
+#include "greedy.h"
+#include "sums.h"
+
+enum { KH_UNREAD = -1, KH_KEPT, KH_NET, KH_EXPLORED };    /* why a feature is read */
+enum { KH_ALL = -1 };                                     /* space.many: marks are not listed */
+enum { KH_LONGEST_MEMORY = 0 };
+enum { KH_LEADING = -2, KH_NO_MEMORY = -1 };              /* in place of a memory's number */
+enum { KH_ON_KEPT, KH_ON_BEST, KH_ON_NET, KH_ON_EVERYTHING, KH_ON_NOTHING };
+enum { KH_LOW, KH_HIGH };                                 /* mixture.span */
+enum { KH_LOSS, KH_WEIGHT, KH_ROUNDS, KH_NOISE_SUMS };    /* mixture.noise */
+enum { KH_PASTS = 2 * KH_INPUTS };                        /* inputs of the past: of labels, of errors */
+enum { KH_LOOK_OUT = 16 };                                /* batches, after history: see choose.py */
+#define KH_WINDOW 200.0                                   /* rounds that mixture.recent looks back */
+
+/* A mixture of experts; the bold average is the last. */
+#define KH_MIXTURE(F) \
+    F(floats, prior) F(floats, losses) F(floats, recent) F(floats, noise) F(floats, span) F(floats, belief)
+KH_STRUCT(kh_mixture, KH_MIXTURE)
+/* The guesses of all experts, cut off, and that of the bold average last. */
+KH_API f64 kh_mix(kh_mixture *mixture, floats *guesses);
+KH_API void kh_charge(kh_mixture *mixture, floats *guesses, f64 y);
+void kh_mix_rows(kh_mixture *mixture, floats *guesses, floats *y, floats *predictions);
+void kh_start_over(kh_mixture *mixture);
+
+/* The last layer. */
+#define KH_LAYER(F) \
+    F(floats, kinks) F(floats, A) F(floats, b) F(floats, spread) F(floats, unit) F(kh_past, labels) \
+    F(kh_past, errors) F(floats, root) F(floats, along) F(kh_mixture, judge)
+KH_STRUCT(kh_layer, KH_LAYER)
+KH_API void kh_know(kh_layer *last, floats *past);
+KH_API void kh_note_past(kh_layer *last, floats *past, ints *told);
+/* With n inputs and g guesses: n n + 2 n; 2 n + g; for each row of y 1 + g, and 2 n + 10. */
+KH_API void kh_begin_layer(kh_layer *last, f64 variance, kh_room *room);
+KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, kh_room *room);
+KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floats *y, floats *predictions,
+                       kh_room *room);
+
+#define KH_EXPERT_TABLE(F) \
+    F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
+KH_STRUCT(kh_expert_table, KH_EXPERT_TABLE)
+#define KH_SETTINGS(F) \
+    F(i64, d) F(i64, k) F(i64, width) F(i64, pool) F(i64, slots) F(i64, net) F(floats, thresholds) \
+    F(f64, optimism) F(f64, far) F(i64, shortest) F(i64, longest) F(i64, growth) F(i64, proper) F(u64, seed) \
+    F(kh_expert_table, experts) F(i64, past) F(f64, fade) F(i64, seats) F(i64, drawn) F(i64, first) \
+    F(i64, stride) F(i64, room)
+KH_STRUCT(kh_settings, KH_SETTINGS)
+#define KH_NET_SUMS(F) F(floats, L) F(floats, squares) F(floats, largest)
+KH_STRUCT(kh_net, KH_NET_SUMS)
+#define KH_SPACE(F) \
+    F(floats, L) F(floats, r) F(floats, D) F(floats, noise) F(ints, chosen) F(floats, gains) F(ints, picked) \
+    F(bools, ready) F(bytes, why) F(ints, marked) F(ints, many) F(ints, candidates) F(floats, score) \
+    F(kh_odds, odds)
+KH_STRUCT(kh_space, KH_SPACE)
+#define KH_STATE(F) \
+    F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
+    F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
+    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_space, space)
+KH_STRUCT(kh_state, KH_STATE)
+#define KH_TILL(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
+KH_STRUCT(kh_till, KH_TILL)
+#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_till, till)
+KH_STRUCT(kh_auto, KH_AUTO)
+#define KH_BATCH(F) \
+    F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
+    F(floats, values) F(floats, labels) F(ints, rows) F(ints, slots) F(floats, p) F(floats, weight)
+KH_STRUCT(kh_batch, KH_BATCH)
+
+/* auto_mistrust.c */
+bool kh_trusts_history(kh_state *state);
+void kh_begin_trial(kh_settings *s, kh_state *state);
+void kh_note_labels(kh_state *state, floats *y);
+void kh_set_aside_if_misled(kh_auto *a);
+
+/* auto_selecting.c: what memories find significant, and marks. */
+i64 kh_leader(kh_settings *s, kh_state *state);
+i64 kh_note_leader(kh_settings *s, kh_state *state);
+void kh_rank_memories(kh_settings *s, kh_state *state, ints *order, kh_room *room); /* the leader first */
+kh_selecting kh_writing(kh_space *space, i64 m);
+void kh_select_all(kh_settings *s, kh_state *state, i64 most);
+void kh_name_chosen(kh_state *state, i64 m);
+void kh_seat(kh_state *state, ints *S, kh_room *room);
+void kh_clear_marks(kh_space *space);
+void kh_clear_all_marks(kh_space *space);
+bool kh_mark(kh_space *space, i64 j, i64 why);
+
+/* auto_batch.c: how a batch begins whose features are marked. */
+i64 kh_place_of(ints *S, i64 j); /* where j stands in S, ascending, or would */
+void kh_begin_batch(kh_state *state, kh_batch *batch);
+void kh_leave_net(kh_batch *batch);
+void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i64 pool, kh_room *room);
+void kh_typical_sizes(kh_memories *kept, ints *S, floats *sizes);
+void kh_lay_out(kh_batch *batch, i64 width); /* the views of so many features, in room for more */
+
+/* auto_explore.c */
+void kh_explore(kh_auto *a, i64 number, i64 lead, kh_room *room);
+void kh_judge_all(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score, kh_room *room);
+void kh_judge_candidates(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score);
+i64 kh_draw_candidates(kh_auto *a, i64 number);
+i64 kh_unread_at(kh_auto *a, i64 i);
+
+/* auto_shop.c: one purchase, what it is made with and for which batch, and what is in the basket. */
+typedef struct {
+    kh_auto *a;
+    kh_till *till;
+    kh_market *shop;
+    kh_basket held;
+    i64 number, limit;
+    kh_room *room;
+} kh_purchase;
+/* What memory m would keep for this money; what is left of it, and whether there was too little. */
+i64 kh_select_for(kh_purchase *p, i64 m, i64 money, f64 rate, bool *was_short);
+f64 kh_gain_for(kh_purchase *p, i64 m, i64 money, f64 rate); /* what those promise together */
+i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn);    /* marks what is read; how many that is */
+#define KH_MORE 1.01 /* times the gain: choosing by gain alone is then better than by gain and price */
+static inline i64 kh_floor(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+void kh_weigh_reads(kh_auto *a, kh_batch *batch, ints *features, floats *values, kh_room *room);
+
+/* auto_choose.c, auto_buy.c: a batch of `size` rounds, which begins after `round`, in room for the widest. */
+KH_API void kh_choose(kh_auto *a, kh_batch *batch, i64 number, kh_room *room);
+KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
+
+/* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
+void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+                   floats *pasts, kh_room *room);
+
+#endif

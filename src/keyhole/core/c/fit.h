@@ -1,0 +1,82 @@
+/* Fitting: VAWs side by side, forward selection with and without prices, what to buy, gains. */
+#ifndef KH_FIT_H
+#define KH_FIT_H
+#include "kh.h"
+#include "sums.h"
+
+/* Several VAWs side by side; see blocks/fit/ensemble.py. */
+#define KH_ENSEMBLE(F) \
+    F(ints, place) F(ints, size) F(floats, P) F(floats, theta) F(floats, Px) F(floats, along) F(floats, s)
+KH_STRUCT(kh_ensemble, KH_ENSEMBLE)
+#define KH_START(F) F(i64, memory) F(floats, sizes) F(f64, ridge)
+KH_STRUCT(kh_start, KH_START)
+void kh_empty_runs(kh_ensemble *runs);                                      /* what ensemble() returns */
+KH_API void kh_invert(floats *A);
+/* ensemble.start without its `room`. Room: v v + 5 v, v = places of the runs. */
+KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
+                         kh_room *room);
+/* A: v x v, used up, as b and unit are. Room: v. */
+KH_API void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room);
+KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses);   /* ensemble.guess(_part) */
+KH_API void kh_learn_runs(kh_ensemble *runs, f64 y);                        /* ensemble.learn(_part) */
+
+/* One VAW (vaw.forward, vaw.learn): theta.x and 1 + x'Px, then the update with the label. */
+KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s);
+KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y);
+
+/* A price list and a basket; see blocks/fit/market.py. Without prices `first` has one entry. */
+#define KH_MARKET(F) \
+    F(ints, units) F(ints, first) F(ints, need) F(ints, start) F(ints, holder) F(bools, barred) F(i64, limit)
+KH_STRUCT(kh_market, KH_MARKET)
+#define KH_BASKET(F) F(bools, paid) F(ints, more)
+KH_STRUCT(kh_basket, KH_BASKET)
+KH_API void kh_empty_basket(kh_market *shop, kh_basket *held);              /* market.empty */
+KH_API i64 kh_take_feature(kh_market *shop, kh_basket *held, i64 j);        /* market.take */
+i64 kh_cost_of(kh_market *shop, ints *S, kh_room *room);                    /* room: items + features */
+/* market.basket: an empty basket. Room: items + features. */
+kh_basket kh_take_basket(kh_market *shop, kh_room *room);
+
+/* What to buy; see blocks/fit/purchase.py. `paid`: a bool for each item. */
+static inline bool kh_priced(kh_market *shop) { return shop->first.n > 1; }
+KH_API i64 kh_missing(i64 j, kh_market *shop, bools *paid);
+KH_API void kh_pay(i64 j, kh_market *shop, bools *paid);
+KH_API i64 kh_buy_all(ints *order, kh_market *shop, bools *paid, i64 left); /* purchase.buy */
+KH_API i64 kh_paid_for(kh_market *shop, bools *paid, ints *out);
+/* purchase.any_order of out->n features. Room: 2 n. */
+KH_API void kh_any_order(u64 seed, i64 t, i64 purpose, ints *out, kh_room *room);
+/* purchase.fill. Room: 3 d + items. */
+KH_API i64 kh_fill_up(u64 seed, i64 t, i64 purpose, ints *support, kh_market *shop, ints *out, kh_room *room);
+KH_API void kh_split_prices(kh_market *shop, floats *parts, kh_room *room); /* room: items */
+KH_API i64 kh_best_buy(floats *score, kh_market *shop, ints *out, kh_room *room);
+
+/* Forward selection; see blocks/fit/forward.py and priced_forward.py. */
+#define KH_READS 3.99 /* a feature read fewer times than 4 (rounding aside) is never significant */
+#define KH_NEW 0.05   /* one of which less than this share is new, given those chosen, adds nothing */
+#define KH_SELECTION(F) \
+    F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(f64, noise) F(floats, counts)
+KH_STRUCT(kh_selection, KH_SELECTION)
+/* Where it writes (forward.Room). L: at least most + 3 x seats; ready: seats. */
+#define KH_SELECTING(F) \
+    F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
+KH_STRUCT(kh_selecting, KH_SELECTING)
+KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
+                           i64 *size, f64 *noise);
+/* Room: 2 d. */
+KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
+                                  kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size,
+                                  f64 *noise, i64 *money_left, i64 *was_short, kh_room *room);
+
+/* Random optimism; see blocks/fit/optimism.py. */
+#define KH_PURPOSE (1 << 20)
+#define KH_NEVER 1e300
+KH_API f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism);
+KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, floats *reads, f64 optimism,
+                             floats *score);
+
+/* set_function.sweep. Room: (n + 2) m for gains of shape n x m. */
+KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains,
+                     kh_room *room);
+/* roots.inverse_root. Room: v v + v. */
+KH_API bool kh_inverse_root(floats *A, floats *ridge, floats *b, floats *root, floats *along, kh_room *room);
+
+#endif

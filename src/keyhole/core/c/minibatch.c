@@ -1,0 +1,162 @@
+/* A mini-batch of Algorithm 2: the same features every round, VAW on some, sums over all. */
+#include "draw.h"
+#include "fit.h"
+#include "greedy.h"
+
+/* Several VAWs, and what they need of the past: values that arrived, feature by feature. */
+typedef struct {
+    floats P, theta, losses, total;
+    ints arrived;
+} vaws_of;
+
+static bool oversized(floats *row, f64 y, ints *columns)
+{
+    if (fabs(y) > KH_LARGEST) return true;
+    for (i64 a = 0; a < columns->n; a++)
+        if (fabs(AT(*row, columns->at[a])) > KH_LARGEST) return true; /* NaN is absent and passes */
+    return false;
+}
+
+KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns)
+{
+    for (i64 t = 0; t < X->n; t++) {
+        floats row = floats_at(*X, t);
+        if (oversized(&row, AT(*y, t), columns)) return t;
+    }
+    return -1;
+}
+
+/* The first x->n features as they count; where one is absent, its mean so far. */
+static void gather(floats *row, ints *columns, ints *features, const vaws_of *vaws, floats *x)
+{
+    for (i64 a = 0; a < x->n; a++) {
+        i64 j = AT(*features, a);
+        x->at[a] = kh_taken(AT(*row, AT(*columns, a)));
+        if (isnan(x->at[a]))
+            x->at[a] = AT(vaws->arrived, j) > 0 ? AT(vaws->total, j) / (f64)vaws->arrived.at[j] : 0.0;
+    }
+}
+
+KH_API f64 kh_aggregate(floats *guesses, floats *losses, f64 reach)
+{
+    if (guesses->n == 1) return guesses->at[0];
+    if (!(reach > 0.0)) return 0.0;
+    f64 scale = 2.0 * reach * reach, low = losses->at[0], below = 0.0, above = 0.0;
+    for (i64 e = 1; e < losses->n; e++) low = f_min(low, losses->at[e]);
+    for (i64 e = 0; e < guesses->n; e++) {
+        f64 weight = kh_exp((low - AT(*losses, e)) / scale);
+        f64 down = reach + guesses->at[e], up = reach - guesses->at[e];
+        below += weight * kh_exp(-(down * down) / scale);
+        above += weight * kh_exp(-(up * up) / scale);
+    }
+    /* Of the two sums, neither is 0: guesses lie within the reach and the best weight is 1. */
+    return 0.5 * reach * (kh_log(above) - kh_log(below));
+}
+
+/* What the VAWs say about a row, and what learning its label needs. */
+typedef struct {
+    floats Px, along, s, guesses;
+} said;
+
+static said take_said(const vaws_of *vaws, kh_room *room)
+{
+    i64 E = vaws->theta.n, v = vaws->theta.m;
+    floats Px = {TAKE(room, f64, E * v), E, v, 1};
+    return (said){Px, take_floats(room, E), take_floats(room, E), take_floats(room, E)};
+}
+
+/* Each VAW's prediction, within the reach of the labels so far if there are several. */
+static void guess(const vaws_of *vaws, floats x, f64 reach, said *out)
+{
+    x.n = vaws->theta.m;
+    for (i64 e = 0; e < vaws->theta.n; e++) {
+        floats P = floats_at(vaws->P, e), theta = floats_at(vaws->theta, e), Px = floats_at(out->Px, e);
+        kh_vaw_forward(&P, &theta, &x, &Px, &out->along.at[e], &out->s.at[e]);
+        f64 value = out->along.at[e] / out->s.at[e];
+        out->guesses.at[e] = vaws->theta.n > 1 ? f_min(f_max(value, -reach), reach) : value;
+    }
+}
+
+KH_API f64 kh_predict_row(floats *values, ints *columns, ints *features, floats *P, floats *theta, floats *losses,
+                          floats *total, ints *arrived, f64 reach, kh_room *room)
+{
+    i64 mark = room->used;
+    vaws_of vaws = {*P, *theta, *losses, *total, *arrived};
+    floats x = take_floats(room, theta->m);
+    said out = take_said(&vaws, room);
+    gather(values, columns, features, &vaws, &x);
+    guess(&vaws, x, reach, &out);
+    room->used = mark;
+    return kh_aggregate(&out.guesses, losses, reach);
+}
+
+static void learn(const vaws_of *vaws, f64 y, const said *out)
+{
+    for (i64 e = 0; e < vaws->theta.n; e++) {
+        floats P = floats_at(vaws->P, e), theta = floats_at(vaws->theta, e), Px = floats_at(out->Px, e);
+        f64 error = y - out->guesses.at[e];
+        AT(vaws->losses, e) += error * error;
+        kh_vaw_learn(&P, &theta, &Px, out->along.at[e], out->s.at[e], y);
+    }
+}
+
+/* The products of the first `rows` features with all later ones, and all squares. */
+static void add_products(floats *G, floats *c, floats *x, f64 y, i64 rows)
+{
+    const f64 *restrict row = x->at;
+    for (i64 a = 0; a < x->n; a++) {
+        f64 *restrict sums = ROW(*G, a), value = row[a];
+        c->at[a] += value * y;
+        i64 last = a < rows ? x->n : a + 1;
+        for (i64 b = a; b < last; b++) sums[b] += value * row[b];
+    }
+}
+
+static void note_arrived(floats *row, ints *columns, ints *features, const vaws_of *vaws)
+{
+    for (i64 a = 0; a < features->n; a++) {
+        f64 value = kh_taken(AT(*row, AT(*columns, a)));
+        if (isnan(value)) continue;
+        AT(vaws->total, features->at[a]) += value;
+        AT(vaws->arrived, features->at[a])++;
+    }
+}
+
+KH_API void kh_play_rows(floats *X, floats *y, ints *columns, ints *features, floats *P, floats *theta,
+                         floats *losses, floats *total, ints *arrived, f64 reach, i64 rows, floats *G, floats *c,
+                         f64 yy, floats *predictions, i64 *played, f64 *new_yy, f64 *new_reach, kh_room *room)
+{
+    i64 mark = room->used, t = 0;
+    vaws_of vaws = {*P, *theta, *losses, *total, *arrived};
+    floats x = take_floats(room, features->n);
+    said out = take_said(&vaws, room);
+    for (; t < y->n; t++) {
+        f64 label = y->at[t];
+        floats row = floats_at(*X, t);
+        if (oversized(&row, label, columns)) break;
+        gather(&row, columns, features, &vaws, &x);
+        guess(&vaws, x, reach, &out);
+        AT(*predictions, t) = kh_aggregate(&out.guesses, losses, reach);
+        learn(&vaws, label, &out);
+        add_products(G, c, &x, label, rows);
+        yy += label * label;
+        reach = f_max(reach, fabs(label));
+        note_arrived(&row, columns, features, &vaws);
+    }
+    *played = t;
+    *new_yy = yy;
+    *new_reach = reach;
+    room->used = mark;
+}
+
+KH_API void kh_pool(ints *features, floats *G, floats *c, floats *all_G, floats *all_c)
+{
+    for (i64 a = 0; a < features->n; a++) {
+        i64 i = features->at[a];
+        AT(*all_c, i) += AT(*c, a);
+        for (i64 b = a; b < features->n; b++) {
+            i64 j = features->at[b];
+            AT2(*all_G, i_min(i, j), i_max(i, j)) += AT2(*G, a, b);
+        }
+    }
+}

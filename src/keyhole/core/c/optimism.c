@@ -1,0 +1,46 @@
+/* Which features to read in order to learn: gains under a random optimism; steps of a greedy choice. */
+#include "fit.h"
+#include "philox.h"
+
+#define UNIT (1.0 / 4294967296.0)
+
+/* The gain of a feature some values of which arrived. */
+static inline f64 gain_of(f64 r, f64 D, f64 noise, f64 count, f64 optimism, f64 normal)
+{
+    f64 g = optimism * normal;
+    bool constant = D <= 0.0 && r == 0.0 && count > 0.0; /* so far */
+    if (constant) return noise * (normal * normal + g * g) / count;
+    if (D <= KH_NEW || count <= 0.0) return 0.0;
+    f64 optimistic = r + sqrt(noise * D / count) * g;
+    return optimistic * optimistic / D;
+}
+
+/* Box and Muller: two normal numbers from two words; 1 - u is never 0. */
+static inline f64 size_of(u64 word) { return sqrt(-2.0 * kh_log(1.0 - (f64)(i64)word * UNIT)); }
+static inline f64 angle_of(u64 word) { return 2.0 * 3.141592653589793 * (f64)(i64)word * UNIT; }
+
+KH_API f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism)
+{
+    kh_four four = kh_four_words(seed, round, KH_PURPOSE, j / 4);
+    const u64 *w = four.w + (j % 4 >= 2 ? 2 : 0);
+    f64 size = size_of(w[0]), angle = angle_of(w[1]);
+    return gain_of(r, D, noise, count, optimism, j % 2 ? size * sin(angle) : size * cos(angle));
+}
+
+KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, floats *reads, f64 optimism,
+                             floats *score)
+{
+    i64 d = selection->r.n;
+    const f64 *r = selection->r.at, *D = selection->D.at, *counts = selection->counts.at;
+    KH_CHECK(reads->n >= d && score->n >= d && selection->counts.n >= d);
+    for (i64 block = 0; block < (d + 3) / 4; block++) {
+        kh_four four = kh_four_words(seed, round, KH_PURPOSE, block);
+        const u64 *w = four.w;
+        f64 size = size_of(w[0]), angle = angle_of(w[1]), more = size_of(w[2]), turn = angle_of(w[3]);
+        const f64 normals[4] = {size * cos(angle), size * sin(angle), more * cos(turn), more * sin(turn)};
+        for (i64 i = 0, j = 4 * block; i < 4 && j < d; i++, j++)
+            score->at[j] = reads->at[j] == 0.0
+                               ? KH_NEVER * (1.0 + (f64)(i64)w[i] * UNIT)
+                               : gain_of(r[j], D[j], selection->noise, counts[j], optimism, normals[i]);
+    }
+}
