@@ -552,7 +552,7 @@ def test_a_run_from_a_memory_that_forgets_has_seen_its_rows_with_their_weights()
     runs, sizes = ensembles.ensemble(1, 3), np.array([0.5, 1.0, 2.0])
     runs.place[0], runs.size[0] = [2, 0, 3], 3
     origin = ensembles.Start(1, sizes, 0.7)
-    ensembles.start(runs, 0, np.arange(4), kept, origin, np.empty((3, 3)))
+    ensembles.start(runs, 0, np.arange(4), kept, origin)
     Z = np.column_stack([X[:, [2, 0]], np.ones(9)])
     A = np.diag([0.7 * 4.0, 0.7 * 0.25, 1.0]) + (Z.T * weight) @ Z
     np.testing.assert_allclose(runs.P[0], np.linalg.inv(A), rtol=1e-9)
