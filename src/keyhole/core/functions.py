@@ -42,6 +42,7 @@ _RESULTS: dict[Any, Any] = {
 }
 _SPARE = 1 << 14  # bytes of room for gaps between its pieces
 _PIECE = 64
+_EXACT = compiler.sanitized()  # no more room than was asked for, anew in every call
 
 
 def c_function(
