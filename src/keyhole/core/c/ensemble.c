@@ -1,6 +1,7 @@
 /* Several VAWs side by side on parts of the same features, each started from a memory; and one alone. */
 #include "draw.h"
 #include "fit.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_ensemble, KH_ENSEMBLE)
 KH_LAYOUT(kh_start, KH_START)
@@ -114,11 +115,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
         const f64 *theta = ROW(runs->theta, e), *P = ROW(runs->P, e);
         f64 *restrict Px = ROW(runs->Px, e), along = 0.0, s = 1.0;
         for (i64 i = 0; i < v; i++) Px[i] = 0.0;
-        for (i64 j = 0; j < v; j++) { /* P is symmetric: sums of its rows run along memory */
-            f64 xj = AT(*x, place[j]);
-            const f64 *restrict row = P + j * w;
-            for (i64 i = 0; i < v; i++) Px[i] += xj * row[i];
-        }
+        kh_add_up(Px, P, v, w, x, place); /* P is symmetric: sums of its rows run along memory */
         for (i64 i = 0; i < v; i++) {
             s += x->at[place[i]] * Px[i];
             along += theta[i] * x->at[place[i]];

@@ -1,4 +1,5 @@
 /* Memories: zero-imputed second moments of what was read, each forgetting at its own pace. */
+#include "lanes.h"
 #include "sums.h"
 
 KH_LAYOUT(kh_memories, KH_MEMORIES)
@@ -96,11 +97,8 @@ KH_API void kh_fold_row(kh_memories *kept, i64 i, f64 share, floats *z, floats *
         c[a] += z->at[j] * y * more;
         n[a] += AT(*seen, j) * more;
     }
-    for (i64 a = 0; a <= seats; a++) {
-        f64 *restrict row = G + a * (seats + 1), own = there[a];
-        if (own == 0.0) continue;
-        for (i64 b = 0; b <= seats; b++) row[b] += own * there[b] * more; /* symmetric to the bit */
-    }
+    for (i64 a = 0; a <= seats; a++) /* G stays symmetric to the bit */
+        if (there[a] != 0.0) kh_add_outer(G + a * (seats + 1), there[a], there, more, seats + 1);
     for (i64 j = 0; j < kept->rest.m; j++) {
         if (kept->seat.at[j] >= 0) continue;
         f64 *sums = rest + j * KH_REST_SUMS, value = z->at[j];
