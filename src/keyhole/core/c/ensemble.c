@@ -37,7 +37,7 @@ KH_API void kh_invert(floats *A)
         for (i64 j = 0; j < i; j++) A->at[j * v + i] = A->at[i * v + j];
 }
 
-KH_API void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
+void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
 {
     i64 mark = room->used, v = b->n, places = runs->place.m;
     f64 *root = TAKE(room, f64, v), *theta = ROW(runs->theta, e);
@@ -146,7 +146,7 @@ KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
     }
 }
 
-KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
+void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
 {
     i64 v = theta->n;
     f64 product = 0.0, whole = 1.0, size = 0.0;
@@ -168,7 +168,7 @@ KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 
     *s = whole;
 }
 
-KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
+void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
 {
     i64 v = theta->n;
     f64 step = (y - along) / s;

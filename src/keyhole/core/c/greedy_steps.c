@@ -2,7 +2,8 @@
 #include "fit.h"
 #include "lanes.h"
 
-/* Of its square less than this share is new, given those chosen before: it adds nothing. */
+/* A feature of which less than this share is new, given those chosen before, adds nothing: what the
+   pseudo-inverse does with a singular design. Sums in float64 resolve about 1e-13. */
 #define NEW 1e-10
 
 KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains, kh_room *room)

@@ -40,7 +40,7 @@ KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floa
     return yy;
 }
 
-KH_API f64 kh_forget(kh_memories *kept, i64 i, f64 share)
+f64 kh_forget(kh_memories *kept, i64 i, f64 share)
 {
     f64 scale = AT(kept->scale, i) * share;
     if (scale < SMALL) {
@@ -60,7 +60,7 @@ static void copy_row(floats *from, i64 i, i64 m)
     memmove(ROW(*from, i), ROW(*from, m), (size_t)(from->m * from->l) * sizeof(f64));
 }
 
-KH_API void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
+void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
 {
     if (m >= kept->tau.n) {
         kh_forget(kept, i, 0.0);
@@ -74,7 +74,7 @@ KH_API void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
     kept->scale.at[i] = kept->scale.at[m];
 }
 
-KH_API void kh_shift_labels(kh_memories *kept, i64 i, f64 more)
+void kh_shift_labels(kh_memories *kept, i64 i, f64 more)
 {
     i64 last = kept->who.n;
     f64 *c = ROW(kept->c, i), *rest = ROW(kept->rest, i), yy = AT(kept->yy, i);
