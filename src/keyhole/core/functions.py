@@ -184,15 +184,15 @@ class _Arena(threading.local):
     """Room to work in, one per thread: as large as any call needed so far."""
 
     def __init__(self) -> None:
-        self.bytes = 0
+        self.bytes, self.checked = 0, compiler.sanitized()
         self.memory = np.empty(0, dtype=np.uint8)
         self.struct = (ctypes.c_int64 * 3)()
 
     def room(self, numbers: int) -> int:
         """The address of the room, empty, with space for so many numbers."""
         wanted = 8 * numbers
-        wanted = (wanted if compiler.sanitized() else 2 * wanted) + _SPARE
-        if wanted > self.bytes or compiler.sanitized():
+        wanted = (wanted if self.checked else 2 * wanted) + _SPARE
+        if wanted > self.bytes or self.checked:
             self.memory = np.empty(wanted + _PIECE, dtype=np.uint8)
             start = -(-address(self.memory) // _PIECE) * _PIECE
             self.struct[0], self.struct[1], self.bytes = start, wanted, wanted
