@@ -89,6 +89,11 @@ class Residuals:
         """Those that are tracked, lowest first."""
         return tuple(sorted(self._coverages.tolist()))
 
+    @property
+    def tracking(self) -> bool:
+        """Whether some coverage is tracked."""
+        return len(self._coverages) > 0
+
     def track(self, coverage: float) -> int:
         """Track a coverage from now on; its place among all of them."""
         share = a_coverage(coverage)
@@ -144,6 +149,10 @@ class Residuals:
     def hear(self, round: int, prediction: float, y: float, bought: Bought | None = None) -> None:
         """Learn the label of a ticket, of which this was the prediction."""
         issued = self._issued.pop(round, None)
+        if issued is None and not self.tracking:  # as `_keep` does for many
+            place, self.told = self.told % RECENT, self.told + 1
+            self._recent[place], self._factors[place] = y - prediction, 1.0
+            return None
         if issued is None:
             return self.hear_block(np.array([prediction]), np.array([y]), bought)
         self.longest = max(self.longest, self.told - issued.told)

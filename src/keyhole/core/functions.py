@@ -187,17 +187,17 @@ class _Arena(threading.local):
         self.bytes = 0
         self.memory = np.empty(0, dtype=np.uint8)
         self.struct = (ctypes.c_int64 * 3)()
+        self.place, self.exactly = ctypes.addressof(self.struct), compiler.sanitized()
 
     def room(self, numbers: int) -> int:
         """The address of the room, empty, with space for so many numbers."""
-        wanted = 8 * numbers
-        wanted = (wanted if compiler.sanitized() else 2 * wanted) + _SPARE
-        if wanted > self.bytes or compiler.sanitized():
+        wanted = (8 if self.exactly else 16) * numbers + _SPARE
+        if wanted > self.bytes or self.exactly:
             self.memory = np.empty(wanted + _PIECE, dtype=np.uint8)
             start = -(-address(self.memory) // _PIECE) * _PIECE
             self.struct[0], self.struct[1], self.bytes = start, wanted, wanted
         self.struct[2] = 0
-        return ctypes.addressof(self.struct)
+        return self.place
 
 
 _ARENA = _Arena()
