@@ -19,7 +19,7 @@ void kh_empty_runs(kh_ensemble *runs)
     for (i64 e = 0; e < many; e++) runs->along.at[e] = 0.0, runs->s.at[e] = 1.0;
 }
 
-KH_API void kh_invert(floats *A)
+KH_WIDE KH_API void kh_invert(floats *A)
 {
     i64 v = A->n;
     for (i64 k = 0; k < v; k++) {
@@ -77,7 +77,7 @@ static void start_resting(kh_memories *kept, i64 source, ints *seats, i64 i, i64
             A->at[i_max(i, j) * v + i_min(i, j)] = sums[KH_LEVEL] * scale * units[i] * units[j];
 }
 
-KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
+KH_WIDE KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
                          kh_room *room)
 {
     i64 mark = room->used, v = AT(runs->size, e), d = kept->seat.n, many = kept->who.n, w = many + 1;
@@ -106,7 +106,7 @@ KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *
     room->used = mark;
 }
 
-KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
+KH_WIDE KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
 {
     i64 w = runs->place.m;
     for (i64 e = 0; e < runs->size.n; e++) {
@@ -130,7 +130,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
     }
 }
 
-KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
+KH_WIDE KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
 {
     i64 w = runs->place.m;
     for (i64 e = 0; e < runs->size.n; e++) {

@@ -14,7 +14,7 @@ typedef struct {
 } steps;
 
 /* r and D before anything is chosen, the constant aside; whether there is anything to explain. */
-static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
+KH_WIDE static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
 {
     i64 d = into->r.n, w = d + 1;
     const f64 *G = ROW(kept->G, memory), *c = ROW(kept->c, memory), *n = ROW(kept->n, memory);
@@ -54,7 +54,7 @@ static inline f64 excess_of(const steps *s, i64 j, f64 error)
 }
 
 /* Choose feature v after those before: take it out of r and D. */
-static void project(steps *s, i64 v, kh_selecting *into)
+KH_WIDE static void project(steps *s, i64 v, kh_selecting *into)
 {
     i64 d = s->d;
     f64 *restrict r = s->r, *restrict D = s->D, *restrict row = s->L + (s->size + 1) * d, root = sqrt(D[v]);
@@ -74,7 +74,7 @@ static void project(steps *s, i64 v, kh_selecting *into)
     s->size++;
 }
 
-KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
+KH_WIDE KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
                            i64 *size, f64 *noise)
 {
     steps s;

@@ -10,7 +10,7 @@ static void times(f64 *restrict at, i64 n, f64 factor)
     for (i64 p = 0; p < n; p++) at[p] *= factor;
 }
 
-KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
+KH_WIDE KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
                        kh_room *room)
 {
     i64 mark = room->used, m = values->m, w = m + 1;
@@ -110,7 +110,7 @@ KH_API void kh_fold_row(kh_memories *kept, i64 i, f64 share, floats *z, floats *
     room->used = mark;
 }
 
-KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, floats *count, f64 yy, i64 rows)
+KH_WIDE KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, floats *count, f64 yy, i64 rows)
 {
     i64 m = features->n, last = kept->who.n, w = last + 1;
     for (i64 i = 0; i < kept->tau.n; i++) {
