@@ -51,6 +51,7 @@ REFUSED = -1  # b is not finite, lam is negative or NaN, or the start is no basi
 _PAUSED, _NO_ROOM = 7, 8
 _ANYHOW, _STRAIGHT, _SPARSE, _GO_ON = 0, 1, 2, 3
 WORK = 1 << 28  # multiply-adds between two looks at Python, for whoever wants to interrupt
+_LEAST = 1 << 19  # bytes of memory that a program begins with, and more if it is large
 _KEPT = 1 << 25  # bytes: more than this is not kept for the next program
 
 Guess = tuple[Indices, Floats, Indices, Floats, Floats]
@@ -122,7 +123,7 @@ class _Rooms:
 
     def take(self, d: int, n: int) -> DantzigRoom:
         """Enough for many programs of d coordinates, from a start with n of them."""
-        wanted = (1 << 18) + 8 * (50 * d + 8 * (n + 64) ** 2)
+        wanted = max(_LEAST, 8 * (50 * d + 8 * (n + 16) ** 2))
         if d >= self._largest[0] and self._largest[1] > wanted:
             wanted = self._largest[1]
         try:

@@ -190,6 +190,8 @@ bool dz_equal_sides(dz_matrix M, kh_basis *z, floats L);
 void dz_unfold(floats L, i64 n, f64 *share, f64 *x);
 
 /* dantzig_repair.c, with the table of dantzig_table.c */
+bool dz_fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size);
+bool dz_tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size);
 i64 dz_repair_bytes(i64 n, i64 m, i64 pivots);
 i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_lines lines, dz_scratch scratch,
               i64 pivots, kh_room *room, bool *looked, bool *solved);
@@ -202,6 +204,7 @@ void dz_adopt(kh_basis *z, const dz_guess *guess, const i64 *W, i64 *local);
 bool dz_first_basis(dz_solve *s);
 i64 dz_grow(dz_solve *s);
 i64 dz_follow_to_end(dz_solve *s, dz_matrix M);
+void dz_over_all_coordinates(dz_solve *s);
 static inline dz_matrix working_matrix(const dz_solve *s) { return (dz_matrix){s->M.at, s->M.m}; }
 
 #endif

@@ -115,7 +115,7 @@ static void write_answer(dz_solve *s, i64 code, bool known, kh_dantzig_room *roo
 }
 
 /* The basis of the working set becomes one of all coordinates in their own order. */
-static void over_all_coordinates(dz_solve *s)
+void dz_over_all_coordinates(dz_solve *s)
 {
     static const i64 carried[] = {VALUE, RATE, BOUND_RATE, SIGN};
     kh_basis old = s->z, *z = &s->z;
@@ -174,7 +174,7 @@ static i64 go_on(dz_solve *s)
     if (on_set && !s->over_all) {
         i64 code = dz_grow(s);
         if (code != TOO_WIDE || s->mode == SPARSE) return code;
-        over_all_coordinates(s);
+        dz_over_all_coordinates(s);
         s->how = (dz_loosening){SPREAD, false};
         dz_recompute_lines(G, &s->z);
         dz_loosen(&s->z, s->s, s->program.size, s->how);

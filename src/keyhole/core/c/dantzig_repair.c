@@ -98,7 +98,7 @@ static bool make_pivots(dz_matrix M, const kh_basis *z, const kh_table *t, dz_ro
 }
 
 /* Whether the weights have their signs and all rows of the working set hold. */
-static bool fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
+bool dz_fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
 {
     f64 slack = FEASIBLE * size;
     bool good = true;
@@ -109,7 +109,7 @@ static bool fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
 }
 
 /* Whether r = b - G w and q = G u are at their bounds where the basis says so. */
-static bool tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size)
+bool dz_tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size)
 {
     f64 wrong = 0.0;
     for (i64 i = 0; i < size_of(z); i++) {
@@ -132,7 +132,7 @@ i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_li
 {
     i64 n = size_of(z), m = coordinates(z), mark = room->used, made, flips;
     *looked = true, *solved = false;
-    if (!fits(z, W, lines.r, p->size)) return 0;
+    if (!dz_fits(z, W, lines.r, p->size)) return 0;
     f64 top_w = dz_largest(basic_of(z, VALUE + COLUMNS), n), top_u = dz_largest(basic_of(z, VALUE + ROWS), n);
     dz_rounding rounding = {FEASIBLE * p->size, FEASIBLE * top_w, FEASIBLE * top_u};
     kh_table t = dz_tabulate(W, M, z, lines, rounding, pivots, room);
@@ -142,7 +142,7 @@ i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_li
     *looked = false;
     if (done) {
         dz_products(p, W, z, 0.0, lines, scratch);
-        *looked = tight(z, W, lines, p->size);
+        *looked = dz_tight(z, W, lines, p->size);
         *solved = *looked && dz_holds(p, lines);
     }
     if (!*solved) dz_take_inverse(z, &t, made, rows, columns);
