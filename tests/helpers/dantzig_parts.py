@@ -27,15 +27,16 @@ DOORS = Path(__file__).with_suffix(".c")
 @functools.cache
 def _library() -> ctypes.PyDLL:
     """The sources of the engine and the doors, as one library."""
-    sources = sorted(compiler.SOURCES.glob("dantzig_*.c")) + [compiler.SOURCES / "room.c", DOORS]
+    sources = [*sorted(compiler.SOURCES.glob("dantzig_*.c")), compiler.SOURCES / "room.c", DOORS]
     sources = [source for source in sources if source.stem != "dantzig_explore"]
     digest = hashlib.sha256((compiler.name() + DOORS.read_text()).encode()).hexdigest()[:16]
     made = Path(tempfile.gettempdir()) / f"keyhole-parts-{digest}{compiler.suffix()}"
     if not made.exists():
         with tempfile.TemporaryDirectory(dir=made.parent) as folder:
             new = Path(folder) / made.name
-            options = [*compiler.flags(), "-fPIC", "-shared", f"-I{compiler.SOURCES}", "-o", new]
-            subprocess.run([*compiler.compiler(), *options, *sources, "-lm"], check=True)
+            options = [*compiler.flags(), "-fPIC", "-shared", f"-I{compiler.SOURCES}", "-o"]
+            files = map(str, (new, *sources))
+            subprocess.run([*compiler.compiler(), *options, *files, "-lm"], check=True)
             os.replace(new, made)
     return ctypes.PyDLL(str(made))
 
@@ -44,7 +45,9 @@ def part(shapes: str = "", *, writes: str = "", room: str = "") -> Callable[[Fun
     """The decorated function is the part of that name, behind its door."""
 
     def decorate(function: Function) -> Function:
-        made = c_function(f"part_{function.__name__.strip('_')}", shapes, writes=writes, room=room)(function)
+        made = c_function(f"part_{function.__name__.strip('_')}", shapes, writes=writes, room=room)(
+            function
+        )
 
         @functools.wraps(function)
         def call(*given: Any) -> Any:
@@ -273,9 +276,7 @@ def gather(G: Floats, W: Indices, old: int, m: int, M: Floats) -> None:
 
 
 @part("G[d,d] b[d] lam[d] W[d]")
-def fill(
-    z: Basis, G: Floats, b: Floats, lam: Floats, size: float, W: Indices, old: int
-) -> None:
+def fill(z: Basis, G: Floats, b: Floats, lam: Floats, size: float, W: Indices, old: int) -> None:
     raise NotImplementedError
 
 
@@ -313,9 +314,7 @@ def newcomers(
 
 
 @part("G[d,d] W[d] member[d] found[d]", writes="found", room="6*d+20")
-def stopping(
-    G: Floats, W: Indices, member: Bools, z: Basis, quota: int, found: Indices
-) -> int:
+def stopping(G: Floats, W: Indices, member: Bools, z: Basis, quota: int, found: Indices) -> int:
     raise NotImplementedError
 
 
@@ -394,9 +393,7 @@ def tight(z: Basis, W: Indices, r: Floats, q: Floats, size: float) -> bool:
     raise NotImplementedError
 
 
-@part(
-    "G[d,d] b[d] lam[d] W[d] M[.,.] r[d] q[d]", writes="r q", room="99*d+99*d*d+99*d*pivots+9999"
-)
+@part("G[d,d] b[d] lam[d] W[d] M[.,.] r[d] q[d]", writes="r q", room="99*d+99*d*d+99*d*pivots+9999")
 def repair(
     G: Floats, b: Floats, lam: Floats, size: float, W: Indices, M: Floats, z: Basis, r: Floats,
     q: Floats, pivots: int,
@@ -404,9 +401,7 @@ def repair(
     raise NotImplementedError
 
 
-def tabulate(
-    working: WorkingSet, z: Basis, lines: Lines, rounding: Rounding, pivots: int
-) -> Table:
+def tabulate(working: WorkingSet, z: Basis, lines: Lines, rounding: Rounding, pivots: int) -> Table:
     """The table of a basis with equal rows and columns."""
     m, n = z.place.shape[1], int(z.active[2, 0])
     k, wide, whole = m - n, -(-m // 16) * 16, np.int64

@@ -317,9 +317,7 @@ def started(M: Floats, E: list[int], A: list[int], seed: int, how: tuple[float, 
     return z
 
 
-@pytest.mark.parametrize(
-    "how", [(1e-4, False), (0.1, True), (0.0, False)]
-)
+@pytest.mark.parametrize("how", [(1e-4, False), (0.1, True), (0.0, False)])
 @pytest.mark.parametrize(("E", "A"), BASES)
 def test_a_path_starts_optimal(E: list[int], A: list[int], how: tuple[float, bool]) -> None:
     M = symmetric(6, 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import Any
 
@@ -79,12 +80,12 @@ def loaded(program: Program, lines: Lines, wider_r: float, wider_q: float) -> Fl
     return load
 
 
-def newcomers(load: Floats, member: parts.Bools, quota: int, near: float, eager: bool) -> list[int]:
+def newcomers(load: Floats, member: parts.Bools, quota: int, near: float, eager: bool) -> Any:
     found = np.empty(len(load), np.int64)
     return found[: parts.newcomers(load.copy(), member, quota, near, eager, found)].tolist()
 
 
-def stopping(G: Floats, held: WorkingSet, z: Basis, quota: int) -> list[int]:
+def stopping(G: Floats, held: WorkingSet, z: Basis, quota: int) -> Any:
     found = np.empty(len(G), np.int64)
     return found[: parts.stopping(G, held.W, held.member, z, quota, found)].tolist()
 
@@ -110,7 +111,7 @@ def on(
 
 
 def copied(z: Basis) -> Basis:
-    return Basis(*(array.copy() for array in z))
+    return copy.deepcopy(z)
 
 
 # --- The working set
@@ -732,9 +733,7 @@ def test_a_start_that_may_make_no_pivot_hands_over_the_basis_of_the_lasso() -> N
     for seed in range(20):
         program = sparse_program(seed, "chain", 130)
         program, wider = program._replace(lam=0.7 * program.lam), program
-        code, made, w, u, (columns, _, rows, signs, _), _ = on_a_set(
-            program, on_a_set(wider)[4], 0
-        )
+        code, made, w, u, (columns, _, rows, signs, _), _ = on_a_set(program, on_a_set(wider)[4], 0)
         if code == 0 or not len(columns):
             continue
         handed += 1
