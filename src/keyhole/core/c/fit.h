@@ -10,7 +10,6 @@
 KH_STRUCT(kh_ensemble, KH_ENSEMBLE)
 #define KH_START(F) F(i64, memory) F(floats, sizes) F(f64, ridge)
 KH_STRUCT(kh_start, KH_START)
-void kh_empty_runs(kh_ensemble *runs); /* what ensemble() returns */
 KH_API void kh_invert(floats *A);
 /* ensemble.start. Room: v v + 5 v, v = places of the runs. */
 KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,

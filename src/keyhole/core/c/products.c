@@ -139,7 +139,7 @@ KH_API void kh_as_block(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, 
     room->used = mark;
 }
 
-KH_API void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
+void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
                             kh_room *room)
 {
     const int32_t *offset = rows->offsets.at;

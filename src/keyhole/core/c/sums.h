@@ -59,7 +59,11 @@ KH_STRUCT(kh_gathered, KH_GATHERED)
 #define KH_PAIR_SUMS(F) F(i64, d) F(floats, sums) F(ints, pairs)
 KH_STRUCT(kh_pair_sums, KH_PAIR_SUMS)
 /* Room: 65 d + 8192. */
-KH_API void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
+void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
                             kh_room *room);
+
+/* The sums of Moments; see blocks/sums/moments_kernels.py. */
+#define KH_MOMENT_SUMS(F) F(i64, d) F(floats, total) F(floats, recent) F(ints, pairs)
+KH_STRUCT(kh_moment_sums, KH_MOMENT_SUMS)
 
 #endif
