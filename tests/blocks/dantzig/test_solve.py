@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from keyhole.blocks.dantzig import engine as kernels
 from keyhole.blocks.dantzig import solve as dantzig
 from keyhole.blocks.dantzig.certificate import proven
-from keyhole.blocks.dantzig.kernels import engine as kernels
 from keyhole.problem import Floats, ProblemError
 
 EYE = np.eye(3)

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.exact.market import GAIN, PER_UNIT, ItemMarket, exchanged, grown, limited, market_of
+from keyhole.blocks.exact.market import (
+    GAIN,
+    PER_UNIT,
+    ItemMarket,
+    exchanged,
+    grown,
+    limited,
+    market_of,
+)
 from keyhole.blocks.exact.models import include, swaps
 from keyhole.blocks.exact.priced import beside
 from keyhole.blocks.exact.subset import checked_moments, scaled

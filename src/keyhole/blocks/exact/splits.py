@@ -60,7 +60,9 @@ def spread(P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float) 
         _spread(P, delta, weight, mus, least, first, min(first + at_once, steps))
 
 
-@c_function("kh_spread_diagonal", "P[d,d] delta[d] weight[d] mus[.]", writes="P delta", room="d", long=True)
+@c_function(
+    "kh_spread_diagonal", "P[d,d] delta[d] weight[d] mus[.]", writes="P delta", room="d", long=True
+)
 def _spread(
     P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float, first: int, end: int
 ) -> None:

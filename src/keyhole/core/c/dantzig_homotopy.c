@@ -191,7 +191,8 @@ static i64 pivot(dz_matrix M, kh_basis *z, f64 s, f64 size, i64 side, bool joins
     }
     dz_change cause = {joins, which, sign}, answer;
     f64 big = dz_ray(M, z, side, cause);
-    i64 found = dz_blocking(z, side, s, end, 1e-11 * (side == COLUMNS ? size : 1.0), big, &answer.which, &answer.sign);
+    i64 found = dz_blocking(z, side, s, end, 1e-11 * (side == COLUMNS ? size : 1.0), big, &answer.which,
+                            &answer.sign);
     if (found == BY_OTHER_END) {
         move(z, side, 2.0 * line_of(z, BOUND + other)[j], 2.0 * line_of(z, BOUND_RATE + other)[j]);
         line_of(z, SIGN + other)[j] = -sign;

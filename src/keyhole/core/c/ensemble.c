@@ -1,6 +1,7 @@
 /* Several VAWs side by side on parts of the same features, each started from a memory; and one alone. */
 #include "draw.h"
 #include "fit.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_ensemble, KH_ENSEMBLE)
 KH_LAYOUT(kh_start, KH_START)
@@ -36,7 +37,7 @@ KH_API void kh_invert(floats *A)
         for (i64 j = 0; j < i; j++) A->at[j * v + i] = A->at[i * v + j];
 }
 
-KH_API void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
+void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
 {
     i64 mark = room->used, v = b->n, places = runs->place.m;
     f64 *root = TAKE(room, f64, v), *theta = ROW(runs->theta, e);
@@ -114,11 +115,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
         const f64 *theta = ROW(runs->theta, e), *P = ROW(runs->P, e);
         f64 *restrict Px = ROW(runs->Px, e), along = 0.0, s = 1.0;
         for (i64 i = 0; i < v; i++) Px[i] = 0.0;
-        for (i64 j = 0; j < v; j++) { /* P is symmetric: sums of its rows run along memory */
-            f64 xj = AT(*x, place[j]);
-            const f64 *restrict row = P + j * w;
-            for (i64 i = 0; i < v; i++) Px[i] += xj * row[i];
-        }
+        kh_add_up(Px, P, v, w, x, place); /* P is symmetric: sums of its rows run along memory */
         for (i64 i = 0; i < v; i++) {
             s += x->at[place[i]] * Px[i];
             along += theta[i] * x->at[place[i]];
@@ -149,7 +146,7 @@ KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
     }
 }
 
-KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
+void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
 {
     i64 v = theta->n;
     f64 product = 0.0, whole = 1.0, size = 0.0;
@@ -171,7 +168,7 @@ KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 
     *s = whole;
 }
 
-KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
+void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
 {
     i64 v = theta->n;
     f64 step = (y - along) / s;

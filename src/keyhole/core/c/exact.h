@@ -19,7 +19,7 @@
 enum { OPEN, IN, OUT };             /* what is settled of a feature or an item */
 enum { GAIN, PER_UNIT };            /* what a greedy choice goes by: gain less lam per unit, gain per unit */
 static const f64 DEPENDENT = 1e-10; /* a column with less than this part of its square left adds nothing */
-static const f64 TOLERANCE = 1e-10; /* a subset that is better by less than this part of y'y is not looked for */
+static const f64 TOLERANCE = 1e-10; /* a subset that is better by less than this part of y'y is no better */
 
 #define KH_SPLIT(F) F(floats, R) F(floats, e) F(floats, c)
 KH_STRUCT(kh_split, KH_SPLIT)
@@ -28,8 +28,8 @@ KH_STRUCT(kh_split, KH_SPLIT)
     F(floats, slack)
 KH_STRUCT(kh_point, KH_POINT)
 #define KH_ITEM_MARKET(F) \
-    F(ints, units) F(ints, starts) F(ints, needs) F(ints, firsts) F(ints, members) F(i64, limit) F(i64, most) \
-    F(f64, rate)
+    F(ints, units) F(ints, starts) F(ints, needs) F(ints, firsts) F(ints, members) F(i64, limit) \
+    F(i64, most) F(f64, rate)
 KH_STRUCT(kh_item_market, KH_ITEM_MARKET)
 
 /* exact_subset.c */
@@ -43,11 +43,12 @@ i64 kh_exact_pay(kh_item_market *market, bytes *paid, i64 j);
 KH_API void kh_exact_follow(kh_item_market *market, bytes *state, bytes *paid, i64 *left, i64 *room_left);
 
 /* exact_knapsack.c */
-KH_API void kh_least(kh_item_market *market, kh_point *node, f64 left, i64 most, f64 hint_lam, f64 hint_mu, f64 *value,
-                     f64 *lam, f64 *mu);
+KH_API void kh_least(kh_item_market *market, kh_point *node, f64 left, i64 places, f64 hint_lam, f64 hint_mu,
+                     f64 *value, f64 *lam, f64 *mu);
 
 /* exact_descent.c */
-void kh_converge(kh_split *split, bytes *state, floats *price, floats *edge, floats *q, floats *g, i64 *effort);
+void kh_converge(kh_split *split, bytes *state, floats *price, floats *edge, floats *q, floats *g,
+                 i64 *effort);
 void kh_remainder(kh_split *split, bytes *state, floats *q, floats *g, i64 *effort);
 f64 kh_base(kh_split *split, bytes *state, floats *q, floats *g, floats *v, bool settled);
 kh_point kh_part_of(kh_point *whole, i64 m);

@@ -32,7 +32,8 @@ static f64 bundle(kh_item_market *market, bytes *paid, const f64 *gains, i64 i, 
 }
 
 /* The feature to buy next, -1 if none is worth it. What is paid for comes first if it may. */
-static i64 next_best(kh_item_market *market, bytes *paid, const f64 *gains, i64 m, i64 left, f64 lam, i64 style)
+static i64 next_best(kh_item_market *market, bytes *paid, const f64 *gains, i64 m, i64 left, f64 lam,
+                     i64 style)
 {
     i64 best = -1, j;
     f64 top = 0.0;
@@ -60,8 +61,8 @@ static i64 next_best(kh_item_market *market, bytes *paid, const f64 *gains, i64 
 }
 
 /* Completes S[:size] greedily within the limit, in place; without a feature and an item, -1 for none. */
-KH_API void kh_complete(floats *G, floats *c, kh_item_market *market, ints *S, i64 size, i64 feature, i64 item,
-                        i64 style, f64 lam, i64 *new_size, f64 *objective, kh_room *room)
+KH_API void kh_complete(floats *G, floats *c, kh_item_market *market, ints *S, i64 size, i64 feature,
+                        i64 item, i64 style, f64 lam, i64 *new_size, f64 *objective, kh_room *room)
 {
     i64 mark = room->used, m = c->n, most = i_min(market->most, m), left = market->limit, n = 0;
     floats L = {TAKE(room, f64, most * m), most, m, 1}, D = take_floats(room, m), r = take_floats(room, m);
@@ -106,7 +107,8 @@ static i64 without(kh_item_market *market, ints *S, i64 size, i64 feature, i64 i
     for (i64 p = 0; p < size; p++) {
         i64 j = S->at[p];
         bool drop = j == feature;
-        for (i64 u = market->starts.at[j]; u < market->starts.at[j + 1]; u++) drop |= market->needs.at[u] == item;
+        for (i64 u = market->starts.at[j]; u < market->starts.at[j + 1]; u++)
+            drop |= market->needs.at[u] == item;
         if (!drop) AT(*kept, n++) = j;
     }
     return n;
@@ -118,8 +120,8 @@ typedef struct {
 } exchanging;
 
 /* Drops a feature or an item and completes without it, as long as that helps. */
-KH_API void kh_exchange(floats *G, floats *c, kh_item_market *market, ints *S, i64 size, f64 value, floats *kept,
-                        i64 effort, i64 *done, i64 *new_size, f64 *objective, kh_room *room)
+KH_API void kh_exchange(floats *G, floats *c, kh_item_market *market, ints *S, i64 size, f64 value,
+                        floats *kept, i64 effort, i64 *done, i64 *new_size, f64 *objective, kh_room *room)
 {
     i64 mark = room->used, m = c->n;
     exchanging *now = (exchanging *)kept->at;
@@ -134,7 +136,8 @@ KH_API void kh_exchange(floats *G, floats *c, kh_item_market *market, ints *S, i
             now->turn = now->better = 0;
             continue;
         }
-        if (item >= 0 && AT(market->firsts, item + 1) - market->firsts.at[item] < 2) continue; /* its only member */
+        /* An item of one member is the same as that. */
+        if (item >= 0 && AT(market->firsts, item + 1) - market->firsts.at[item] < 2) continue;
         if (without(market, S, now->size, feature, item, &trial) == now->size) continue;
         for (i64 style = GAIN; style <= PER_UNIT; style++) {
             i64 left = without(market, S, now->size, feature, item, &trial), n;

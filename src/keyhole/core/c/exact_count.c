@@ -26,8 +26,8 @@ KH_API f64 kh_exact_largest(floats *v, bytes *state, i64 r, floats *top)
 }
 
 /* Fills v; the two ends of: rss(S) >= base - sum_S v >= bound for all S here. */
-KH_API void kh_dual(kh_split *split, bytes *state, i64 r, floats *q, floats *g, floats *v, floats *top, f64 *base,
-                    f64 *bound)
+KH_API void kh_dual(kh_split *split, bytes *state, i64 r, floats *q, floats *g, floats *v, floats *top,
+                    f64 *base, f64 *bound)
 {
     f64 forced = 0.0;
     *base = kh_base(split, state, q, g, v, false);
@@ -100,7 +100,8 @@ static bool relax(kh_split *split, kh_point *node, i64 r, f64 goal, i64 rounds, 
    replaces v_j by the next one: if that reaches goal, no S is lost. */
 KH_API bool kh_fix_count(kh_point *node, i64 r, f64 slack, f64 goal, floats *top)
 {
-    f64 total = kh_exact_largest(&node->v, &node->state, r, top), last = AT(*top, r - 1), following = AT(*top, r);
+    f64 total = kh_exact_largest(&node->v, &node->state, r, top);
+    f64 last = AT(*top, r - 1), following = AT(*top, r);
     bool touched = false;
     for (i64 j = 0; j < node->v.n; j++) {
         f64 v = node->v.at[j];
@@ -120,7 +121,8 @@ KH_API bool kh_fix_count(kh_point *node, i64 r, f64 slack, f64 goal, floats *top
 }
 
 /* Writes what is IN, then the OPEN ones with the largest z to S, k at most; how many were written. */
-KH_API void kh_exact_choose(kh_point *node, i64 k, ints *S, i64 *written, i64 *n_in, i64 *n_open, kh_room *room)
+KH_API void kh_exact_choose(kh_point *node, i64 k, ints *S, i64 *written, i64 *n_in, i64 *n_open,
+                            kh_room *room)
 {
     i64 mark = room->used, m = node->state.n, in = 0, open = 0;
     bool *taken = TAKE(room, bool, m);

@@ -120,7 +120,8 @@ KH_API void kh_all_definite(floats *M, i64 k, f64 limit, ints *witness, floats *
             return;
         }
         KH_CHECK(r > 2);
-        floats next = {now->W.at + (t + 1) * d * d, d, d, 1}, most = some_floats(now->most.at + (t + 1) * d, d);
+        floats next = {now->W.at + (t + 1) * d * d, d, d, 1};
+        floats most = some_floats(now->most.at + (t + 1) * d, d);
         kh_coherence(&next, i + 1, &most);
         now->steps += (f64)((d - i) * (d - i));
         effort -= (d - i) * (d - i);

@@ -6,8 +6,8 @@ KH_LAYOUT(kh_point, KH_POINT)
 
 /* Sweeps of coordinate ascent on sum(weight d) + mu log det(G - diag(d)), one for each mu, of all their steps
    those from `first` up to `end`; P is the inverse of G - diag(d). */
-KH_API KH_WIDE void kh_spread_diagonal(floats *P, floats *delta, floats *weight, floats *mus, f64 least, i64 first, i64 end,
-                              kh_room *room)
+KH_API KH_WIDE void kh_spread_diagonal(floats *P, floats *delta, floats *weight, floats *mus, f64 least,
+                                       i64 first, i64 end, kh_room *room)
 {
     i64 mark = room->used, d = delta->n;
     f64 *restrict row = TAKE(room, f64, d);
@@ -28,10 +28,10 @@ KH_API KH_WIDE void kh_spread_diagonal(floats *P, floats *delta, floats *weight,
 }
 
 /* Coordinate descent on q'Rq - 2c'q + sum_j min_z (e_j q_j^2 / z_j + price_j z_j), where g = c - Rq and
-   edge_j = sqrt(price_j / e_j) is the q_j at which z_j reaches 1. The largest move, and the additions that took.
-   If not `whole`, what is 0 stays so. */
-KH_API KH_WIDE void kh_descend(kh_split *split, bytes *state, floats *edge, floats *q, floats *g, i64 whole, f64 *moved,
-                               i64 *additions)
+   edge_j = sqrt(price_j / e_j) is the q_j at which z_j reaches 1. The largest move, and how many additions it
+   took. If not `whole`, what is 0 stays so. */
+KH_API KH_WIDE void kh_descend(kh_split *split, bytes *state, floats *edge, floats *q, floats *g, i64 whole,
+                               f64 *moved, i64 *additions)
 {
     i64 m = q->n, added = m;
     const f64 *restrict e = split->e.at, *restrict R = split->R.at, *restrict edges = edge->at;
@@ -60,7 +60,8 @@ KH_API KH_WIDE void kh_descend(kh_split *split, bytes *state, floats *edge, floa
 }
 
 /* One sweep over all, then over what is not 0 until nothing moves much. */
-KH_WIDE void kh_converge(kh_split *split, bytes *state, floats *price, floats *edge, floats *q, floats *g, i64 *effort)
+KH_WIDE void kh_converge(kh_split *split, bytes *state, floats *price, floats *edge, floats *q, floats *g,
+                         i64 *effort)
 {
     f64 most = price->at[0], moved;
     i64 additions;

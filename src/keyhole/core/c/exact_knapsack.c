@@ -1,12 +1,13 @@
-/* What features can bring at most for the money that is left, each item's price shared out among its members.
+/* What features can bring at most for the money that is left, each item's price shared out among its members. */
 
-   Each unit costs lam, each feature mu, and an item's price is shared out among its open members in proportion
-   to what they bring, which pays it in full or uses them up. Whatever lam, mu and the shares are, it holds. */
+/* Each unit costs lam, each feature mu, and an item's price is shared out among its open members in
+   proportion to what they bring, which pays it in full or uses them up. Whatever lam, mu and the shares are,
+   it holds. */
 #include "exact.h"
 
 /* Fills rest, price and slack; the sum of rest, the units of items paid in full, how many features stay. For
-   all S of the node: sum of v over S <= lam * cost(S) + mu |S| + sum of rest (all open ones), where cost counts
-   items that are not paid yet. */
+   all S of the node: sum of v over S <= lam * cost(S) + mu |S| + sum of rest (all open ones), where cost
+   counts items that are not paid yet. */
 static f64 share_out(kh_item_market *market, kh_point *node, f64 lam, f64 mu, f64 *spent, i64 *many)
 {
     i64 m = node->v.n;
@@ -90,8 +91,8 @@ static f64 at_price(kh_item_market *market, kh_point *node, f64 left, f64 mu, f6
 }
 
 /* At least what v brings for so many units and features; the node is left at the prices that say so. */
-KH_API void kh_least(kh_item_market *market, kh_point *node, f64 left, i64 places, f64 hint_lam, f64 hint_mu, f64 *value,
-                     f64 *lam, f64 *mu)
+KH_API void kh_least(kh_item_market *market, kh_point *node, f64 left, i64 places, f64 hint_lam, f64 hint_mu,
+                     f64 *value, f64 *lam, f64 *mu)
 {
     i64 many;
     f64 spent;

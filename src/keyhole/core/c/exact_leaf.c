@@ -120,7 +120,8 @@ KH_API void kh_enumerate_all(floats *G, floats *c, ints *I, ints *C, floats *v, 
     while (t >= 0 && effort > 0) {
         i64 i = now->place.at[t], n = r - t;
         effort--;
-        if (i >= now->stop.at[t] || slack - now->used.at[t] - now->top.at[n * wide + i] >= now->best - TOLERANCE) {
+        f64 least = slack - now->used.at[t] - now->top.at[n * wide + i];
+        if (i >= now->stop.at[t] || least >= now->best - TOLERANCE) {
             t--;
             continue;
         }

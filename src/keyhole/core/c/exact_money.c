@@ -29,7 +29,8 @@ static f64 stepped(f64 extra, f64 now, f64 goal, f64 found)
 }
 
 /* Fills z, how much of each open feature the relaxation has; the units and the features of z. */
-static f64 shares(kh_item_market *market, kh_split *split, kh_point *node, floats *q, floats *price, floats *z, f64 *many)
+static f64 shares(kh_item_market *market, kh_split *split, kh_point *node, floats *q, floats *price,
+                  floats *z, f64 *many)
 {
     f64 spent = 0.0;
     *many = 0.0;
@@ -53,7 +54,8 @@ static f64 shares(kh_item_market *market, kh_split *split, kh_point *node, float
 
 /* Pushes the bound of a node up; whether it is done. The node is left at the best point. Prices that are
    shared follow what the members bring; lam and mu rise while the relaxation takes more than there is. */
-static bool relax(kh_split *split, kh_item_market *market, kh_point *node, f64 goal, i64 rounds, buying *now, i64 *effort)
+static bool relax(kh_split *split, kh_item_market *market, kh_point *node, f64 goal, i64 rounds, buying *now,
+                  i64 *effort)
 {
     i64 m = node->q.n;
     kh_point *trial = &now->trial;
@@ -141,7 +143,8 @@ static bool fix(kh_item_market *market, kh_point *node, f64 mu, f64 bound, f64 g
 }
 
 /* No subset of a node beats all its columns together, at the price of what is paid. */
-static f64 without_relaxation(floats *G, floats *c, kh_item_market *market, kh_point *node, i64 left, kh_room *room)
+static f64 without_relaxation(floats *G, floats *c, kh_item_market *market, kh_point *node, i64 left,
+                              kh_room *room)
 {
     i64 mark = room->used, n = 0;
     ints live = take_ints(room, c->n);
@@ -180,9 +183,9 @@ static buying *resumed(floats *kept, kh_point *node)
     return now;
 }
 
-KH_API void kh_settle_priced(floats *G, kh_split *split, kh_item_market *market, kh_point *whole, f64 lam, f64 mu, f64 goal,
-                             i64 rounds, floats *kept, i64 effort, i64 *done, f64 *bound, f64 *last_lam,
-                             f64 *last_mu, i64 *branch, kh_room *room)
+KH_API void kh_settle_priced(floats *G, kh_split *split, kh_item_market *market, kh_point *whole, f64 lam,
+                             f64 mu, f64 goal, i64 rounds, floats *kept, i64 effort, i64 *done, f64 *bound,
+                             f64 *last_lam, f64 *last_mu, i64 *branch, kh_room *room)
 {
     i64 m = split->c.n;
     kh_point part = kh_part_of(whole, m), *node = &part;

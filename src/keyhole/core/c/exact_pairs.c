@@ -44,7 +44,8 @@ KH_API f64 kh_best_beside(floats *W, floats *r, ints *inside, i64 most, f64 best
             rest -= v * v;
             z -= v * x[u];
         }
-        if (rest < DEPENDENT) continue; /* the same span with more gains to compare with: the ratio is not larger */
+        /* The same span with more gains to compare with: the ratio is not larger. */
+        if (rest < DEPENDENT) continue;
         row[t] = sqrt(rest);
         x[t] = z / row[t];
         R[t] = i;
@@ -63,8 +64,8 @@ KH_API f64 kh_best_beside(floats *W, floats *r, ints *inside, i64 most, f64 best
 
 /* The same over disjoint S, R with |R| >= 2, |S| + |R| <= k. Level s holds G and c with s columns projected
    out. In `found`, members of S are marked 1 and those of R 2. */
-KH_API void kh_worst_pair(floats *G, floats *c, i64 k, ints *found, floats *kept, i64 effort, i64 *done, f64 *worst,
-                          kh_room *room)
+KH_API void kh_worst_pair(floats *G, floats *c, i64 k, ints *found, floats *kept, i64 effort, i64 *done,
+                          f64 *worst, kh_room *room)
 {
     i64 d = c->n, levels = i_max(k - 1, 1), count = 0;
     ints sets = some_ints(&count, 1);

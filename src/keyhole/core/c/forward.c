@@ -1,5 +1,6 @@
 /* Forward selection from zero-imputed sums, with a significance stop; without prices and under a list. */
 #include "fit.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_selection, KH_SELECTION)
 KH_LAYOUT(kh_selecting, KH_SELECTING)
@@ -60,11 +61,7 @@ static void project(steps *s, i64 v, kh_selecting *into)
     const f64 *restrict unit = s->unit, *restrict rare = s->rare, *restrict G = s->G + v * s->w;
     f64 step = r[v] / root, weight = unit[v] / root, left = r[v] / root / rare[v];
     for (i64 j = 0; j < d; j++) row[j] = G[j] * weight * unit[j];
-    for (i64 q = 0; q <= s->size; q++) {
-        const f64 *restrict earlier = s->L + q * d;
-        f64 factor = earlier[v] / root;
-        for (i64 j = 0; j < d; j++) row[j] -= factor * earlier[j];
-    }
+    kh_project_out(row, s->L, s->size + 1, d, v, root);
     for (i64 j = 0; j < d; j++) {
         D[j] -= row[j] * row[j];
         r[j] -= row[j] * left * rare[j];
