@@ -334,8 +334,8 @@ class OnlineGreedyLearner(LearnerBase):
             rows = slice(played, min(rounds, played + entry.size - entry.asked))
             block.bought[rows, : len(S)] = S
             block.bought[rows, len(S) :] = -1
-            some = (block.X[rows], block.y[rows], self._history, block.predictions[rows])
-            many = mini.play(*some)
+            out = block.predictions[rows]
+            many = mini.play(block.X[rows], block.y[rows], self._history, out)
             entry.asked += many
             self._close(entry, many)
             played += many
