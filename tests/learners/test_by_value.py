@@ -16,10 +16,10 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
-from keyhole.blocks.literature.hard_thresholding import CURSOR
 from keyhole.learners import aelr, practical_dantzig
 from keyhole.learners import practical_selection as selection
 from keyhole.learners.batches import Batches
+from keyhole.learners.hard_thresholding import CURSOR
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
@@ -201,10 +201,9 @@ def test_the_printed_schedule_of_dual_averaging(k: int, budget: int, k0: int) ->
     """lambda_t = sqrt(8 d t / k0); with budget = k all of it explores, when it does."""
     problem = kh.Problem(12, k, budget)
     learner = kh.DualAveragingLearner(problem, schedule="paper", radius=2.5)
-    assert learner._rule.schedule == pytest.approx(math.sqrt(8 * 12 / k0))
-    assert learner._rule.radius == 2.5
-    assert not learner._rule.dense
-    assert kh.DualAveragingLearner(problem)._rule.schedule == 0.0
+    assert learner._schedule == pytest.approx(math.sqrt(8 * 12 / k0))
+    assert learner._radius() == 2.5
+    assert kh.DualAveragingLearner(problem)._schedule == 0.0
 
 
 def test_64_batches_may_wait() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.fit.newton import NewtonStep
+from keyhole.learners.newton import NewtonStep
 from tests.helpers.rounds import easy, share_of_the_mean
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
@@ -22,7 +22,7 @@ def stream(n: int) -> kh.Stream:
 class LearnsNothing(kh.DSOSLRCLearner):
     """Broken twin: explores and never solves."""
 
-    def _before_round(self, t: int) -> None:
+    def _solve_if_due(self, t: int) -> None:
         pass
 
 

@@ -35,21 +35,21 @@ from the inverse and from the outer products so far, and the inverse stays that 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.certificate import Matrix, Proof
 from keyhole.core.functions import c_function
+from keyhole.core.structs import hold
 from keyhole.problem import Floats, Indices
 
 SMALL = 48  # with fewer coordinates a working set does not pay
 REFUSED = -1  # b is not finite, lam is negative or NaN, or the start is no basis
 _PAUSED, _NO_ROOM = 7, 8
-_ANYHOW, _STRAIGHT, _SPARSE = 0, 1, 2
+_ANYHOW, _STRAIGHT, _SPARSE, _GO_ON = 0, 1, 2, 3
 WORK = 1 << 28  # multiply-adds between two looks at Python, for whoever wants to interrupt
 _KEPT = 1 << 25  # bytes: more than this is not kept for the next program
 
@@ -60,28 +60,36 @@ Guess = tuple[Indices, Floats, Indices, Floats, Floats]
 # pivots; w and u of length d; the basis, a `Guess` for a similar program; a `Proof`.
 Outcome = tuple[int, int, Floats, Floats, Guess, Proof]
 
-Memory = NDArray[np.int8]
-_SHAPES = (
-    "G[d,d] b[d] lam[.] columns[.] column_signs[.] rows[.] row_signs[.] weights[.] "
-    "memory[.] point[2,d] places[2,d+1] signs[3,d+1] proof[7]"
-)
-_WRITES = "memory point places signs proof"
+
+class DantzigRoom(NamedTuple):
+    """Where a start is given and an answer is told, and memory for what is between them.
+
+    Of a start with n columns: the columns and the rows, their signs, the weights of the columns, each
+    in the first n entries. An answer is told likewise.
+    """
+
+    work: int  # multiply-adds before it pauses
+    memory: Annotated[NDArray[np.int8], "."]
+    places: Annotated[Indices, "2 cap"]  # rows, columns
+    signs: Annotated[Floats, "3 cap"]  # of rows, of columns; weights
+    proof: Annotated[Floats, "7"]
 
 
-@c_function("kh_solve_dantzig", _SHAPES, writes=_WRITES, long=True)
+_SHAPES = "G[d,d] b[d] lam[.] point[2,d]"
+
+
+@c_function("kh_solve_dantzig", _SHAPES, writes="point", long=True)
 def _solve_double(
-    G: Floats, b: Floats, lam: Floats, columns: Indices, column_signs: Floats, rows: Indices,
-    row_signs: Floats, weights: Floats, pivots: int, mode: int, work: int, again: bool,
-    memory: Memory, point: Floats, places: Indices, signs: Floats, proof: Floats,
+    G: Floats, b: Floats, lam: Floats, n: int, known: bool, pivots: int, mode: int,
+    room: DantzigRoom, point: Floats,
 ) -> tuple[int, int, int]:  # fmt: skip
     raise NotImplementedError
 
 
-@c_function("kh_solve_dantzig_single", _SHAPES, writes=_WRITES, long=True)
+@c_function("kh_solve_dantzig_single", _SHAPES, writes="point", long=True)
 def _solve_single(
-    G: NDArray[np.float32], b: Floats, lam: Floats, columns: Indices, column_signs: Floats,
-    rows: Indices, row_signs: Floats, weights: Floats, pivots: int, mode: int, work: int,
-    again: bool, memory: Memory, point: Floats, places: Indices, signs: Floats, proof: Floats,
+    G: NDArray[np.float32], b: Floats, lam: Floats, n: int, known: bool, pivots: int, mode: int,
+    room: DantzigRoom, point: Floats,
 ) -> tuple[int, int, int]:  # fmt: skip
     raise NotImplementedError
 
@@ -105,29 +113,38 @@ def _certify_single(
     raise NotImplementedError
 
 
-class _Memory(threading.local):
-    """Memory for the next program of this thread; a program takes it away while it runs."""
+class _Rooms:
+    """Rooms for the next programs; a program takes one away while it runs."""
 
     def __init__(self) -> None:
-        self.free: Memory = np.empty(0, np.int8)
-        self.largest = 0, 0  # d and bytes of the largest program so far
+        self._free: list[DantzigRoom] = []
+        self._largest = 0, 0  # d and bytes of the program that needed most so far
 
-    def take(self, d: int, n: int) -> Memory:
-        """At least what a program of d coordinates needs from a start with n of them."""
+    def take(self, d: int, n: int) -> DantzigRoom:
+        """Enough for many programs of d coordinates, from a start with n of them."""
         wanted = (1 << 18) + 8 * (50 * d + 8 * (n + 64) ** 2)
-        if d >= self.largest[0]:
-            wanted = max(wanted, self.largest[1])
-        free, self.free = self.free, np.empty(0, np.int8)
-        return free if len(free) >= wanted else np.empty(wanted, np.int8)
+        if d >= self._largest[0] and self._largest[1] > wanted:
+            wanted = self._largest[1]
+        try:
+            room = self._free.pop()
+        except IndexError:
+            room = None
+        if room is None or len(room.memory) < wanted or room.places.shape[1] <= d:
+            places, signs = np.empty((2, d + 1), np.int64), np.empty((3, d + 1))
+            memory = np.empty(wanted, np.int8)
+            room = hold(DantzigRoom(WORK, memory, places, signs, np.empty(7)))
+        return room
 
-    def give(self, d: int, memory: Memory) -> None:
+    def give(self, d: int, room: DantzigRoom) -> None:
         """Back, after a program of d coordinates."""
-        self.largest = max(self.largest, (d, len(memory)), key=lambda pair: pair[1])
-        if len(memory) <= _KEPT:
-            self.free = memory
+        size = len(room.memory)
+        if size > self._largest[1]:
+            self._largest = d, size
+        if size <= _KEPT:
+            self._free.append(room)
 
 
-_memory = _Memory()
+_rooms = _Rooms()
 
 
 def certify(
@@ -164,19 +181,29 @@ def _run(
     function: Callable[..., tuple[int, int, int]],
     G: Matrix, b: Floats, lam: Floats, start: Guess, pivots: int, mode: int,
 ) -> Outcome:  # fmt: skip
-    d, again = len(b), False
-    point, proof = np.empty((2, d)), np.empty(7)
-    places, signs = np.empty((2, d + 1), np.int64), np.empty((3, d + 1))
-    memory = _memory.take(d, len(start[0]))
+    columns, column_signs, rows, row_signs, weights = start
+    d, n, known, how = len(b), len(columns), len(weights) > 0, mode
+    point = np.empty((2, d))
+    sound = n <= d and n == len(column_signs) == len(rows) == len(row_signs)
+    if not sound or (known and len(weights) != n):
+        return REFUSED, 0, point[0], point[1], start, (np.nan,) * 7
+    room = _rooms.take(d, n)
+    if n:
+        room.places[0, :n], room.places[1, :n] = rows, columns
+        room.signs[0, :n], room.signs[1, :n] = row_signs, column_signs
+        if known:
+            room.signs[2, :n] = weights
     while True:
-        written = (memory, point, places, signs, proof)
-        code, made, n = function(G, b, lam, *start, pivots, mode, WORK, again, *written)
+        code, made, size = function(G, b, lam, n, known, pivots, how, room, point)
         if code == _NO_ROOM:
-            memory = np.empty(4 * len(memory), np.int8)
+            memory = np.empty(4 * len(room.memory), np.int8)
+            room = hold(DantzigRoom(room.work, memory, room.places, room.signs, room.proof))
         elif code != _PAUSED:
             break
-        again = code == _PAUSED
-    _memory.give(d, memory)
-    places, signs = places[:, :n].copy(), signs[:, :n].copy()
-    basis = places[1], signs[1], places[0], signs[0], signs[2]
-    return code, made, point[0], point[1], basis, cast(Proof, tuple(proof.tolist()))
+        how = _GO_ON if code == _PAUSED else mode
+    rows, columns = room.places[:, :size].copy()
+    row_signs, column_signs, weights = room.signs[:, :size].copy()
+    proof = cast(Proof, tuple(room.proof.tolist()))
+    _rooms.give(d, room)
+    basis = columns, column_signs, rows, row_signs, weights
+    return code, made, point[0], point[1], basis, proof

@@ -162,10 +162,7 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
     d, pivots, guess = len(b), 1000 + 50 * len(b), NOWHERE
     if start is not None:
         weights = NONE if start.weights is None else start.weights
-        columns, rows = (np.ascontiguousarray(x, np.int64) for x in (start.columns, start.rows))
-        given = (start.column_signs, start.row_signs, weights)
-        signs = [np.ascontiguousarray(x, np.float64) for x in given]
-        guess = columns, signs[0], rows, signs[1], signs[2]
+        guess = start.columns, start.column_signs, start.rows, start.row_signs, weights
     single = G.dtype.char == "f"
     sparse = single and d > homotopy.SMALL
     if sparse:

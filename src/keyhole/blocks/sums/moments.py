@@ -94,7 +94,7 @@ class Moments:
         self._pairs = np.zeros(triangle, dtype=np.int64)
         self._buffered = 0
         capacity = max(d, min(_ENTRIES, _ROWS * d))
-        offsets, features = np.zeros(_ROWS + 1, dtype=np.int32), np.empty(capacity, dtype=np.uint32)
+        offsets, features = np.zeros(_ROWS + 1, dtype=np.int32), np.empty(capacity, dtype=np.int32)
         self._buffer = Rows(offsets, features, np.empty(capacity), np.empty(_ROWS))
         start, order = np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32)
         self._room = Gathered(start, order)

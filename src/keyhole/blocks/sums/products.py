@@ -8,7 +8,7 @@ order of its own, which depends on shapes, processors and threads.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.rows import Gathered, Rows, gather
 from keyhole.blocks.sums.triangle import base
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 # Both crossings are measured by `make bench` (benchmarks/products.py).
@@ -31,12 +32,15 @@ _ODD, _PAIRS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 _NIBBLES, _BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 
-class Products(NamedTuple):
+class PairSums(NamedTuple):
     """What is added to: `sums` begins with the triangle of x x^T, `pairs` is that of the counts."""
 
     d: int
-    sums: Floats
-    pairs: Indices
+    sums: Annotated[Floats, "."]
+    pairs: Annotated[Indices, "."]
+
+
+Products = PairSums
 
 
 @inner
@@ -45,7 +49,7 @@ def _add_entry(
     stop: int | np.signedinteger,
     features: NDArray[np.integer],
     x: Floats,
-    into: Products,
+    into: PairSums,
 ) -> None:
     # Entry e of a row that ends before `stop`, times itself and the later entries of the row.
     # Unsigned places: numba tests a signed one for being negative, which doubles the time here.
@@ -57,8 +61,9 @@ def _add_entry(
         pairs[place] += 1
 
 
+@c_function("kh_by_row", long=True)
 @kernel
-def by_row(rows: Rows, first: int, last: int, into: Products) -> None:
+def by_row(rows: Rows, first: int, last: int, into: PairSums) -> None:
     """Rows first, ..., last - 1 one after the other: O(seen^2) each, best while all is cached."""
     offsets, features, x, _ = rows
     for t in range(first, last):
@@ -66,8 +71,9 @@ def by_row(rows: Rows, first: int, last: int, into: Products) -> None:
             _add_entry(e, offsets[t + 1], features, x, into)
 
 
+@c_function("kh_by_feature", long=True)
 @kernel
-def by_feature(rows: Rows, first: int, last: int, into: Products, room: Gathered) -> None:
+def by_feature(rows: Rows, first: int, last: int, into: PairSums, room: Gathered) -> None:
     """The same, gone through one row of the triangle after the other."""
     features, x, order = rows.features, rows.x, room.order
     for slot in range(gather(rows, first, last, room)):
@@ -107,8 +113,9 @@ def _add_one(a: Floats, b: Floats, place: np.signedinteger, sums: Floats) -> Non
     sums[place] = total
 
 
+@c_function("kh_as_block", room="65*d+8192", long=True)
 @kernel
-def as_block(rows: Rows, first: int, last: int, into: Products) -> None:
+def as_block(rows: Rows, first: int, last: int, into: PairSums) -> None:
     """The same as a product of blocks with zeros where nothing was seen: O(d^2) per row.
 
     Z^T Z for CHUNK rows Z at a time, tile by tile of its columns, two rows i and i + 1 of the
@@ -147,8 +154,9 @@ def as_block(rows: Rows, first: int, last: int, into: Products) -> None:
                     _add_two(A[i], A[i + 1], Z, t, begin - left, p, q)
 
 
+@c_function("kh_add_products", room="65*d+8192", long=True)
 @inner
-def add_products(rows: Rows, first: int, last: int, into: Products, room: Gathered) -> None:
+def add_products(rows: Rows, first: int, last: int, into: PairSums, room: Gathered) -> None:
     """The way that costs least for rows first, ..., last - 1."""
     offsets, d = rows.offsets, into.d
     entries, squares = offsets[last] - offsets[first], 0

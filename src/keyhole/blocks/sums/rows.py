@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,17 @@ class Rows(NamedTuple):
     within it, and of `x`, their values. Its label is y[t].
     """
 
-    offsets: NDArray[np.signedinteger]
-    features: NDArray[np.integer]
-    x: Floats
-    y: Floats
+    offsets: Annotated[NDArray[np.int32], "rows+1"]
+    features: Annotated[NDArray[np.int32], "entries"]
+    x: Annotated[Floats, "entries"]
+    y: Annotated[Floats, "rows"]
 
 
 class Gathered(NamedTuple):
     """Room for `gather`: `start` for d + 1 numbers, `order` for two per entry."""
 
-    start: NDArray[np.signedinteger]
-    order: NDArray[np.signedinteger]
+    start: Annotated[NDArray[np.int32], "d+1"]
+    order: Annotated[NDArray[np.int32], "2 entries"]
 
 
 @inner

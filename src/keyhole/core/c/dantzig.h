@@ -38,6 +38,10 @@ enum { FIRST = 24 }; /* size of the first working set */
 #define KH_BASIS(F) F(floats, line) F(ints, place) F(floats, basic) F(ints, active) F(floats, inv) F(floats, spare)
 KH_STRUCT(kh_basis, KH_BASIS)
 
+/* Where a start is given and an answer is told, and memory for what is between them. */
+#define KH_DANTZIG_ROOM(F) F(i64, work) F(bytes, memory) F(ints, places) F(floats, signs) F(floats, proof)
+KH_STRUCT(kh_dantzig_room, KH_DANTZIG_ROOM)
+
 /* A matrix in C order: symmetric, or a part of one with zeros behind it up to a round number. */
 typedef struct {
     const f64 *at;
@@ -58,9 +62,10 @@ typedef struct {
 } dz_lines;
 
 typedef struct {
-    i64 n, weights; /* how many; of how many the weights are known: all or none */
+    i64 n;
+    bool known; /* the weights of its columns */
     const i64 *columns, *rows;
-    const f64 *column_signs, *row_signs, *weight;
+    const f64 *column_signs, *row_signs, *weights;
 } dz_guess;
 
 typedef struct {
@@ -102,7 +107,7 @@ typedef struct {
     bool *member; /* of d: whether a coordinate is in it */
     floats M;     /* G[W, W] in its upper left corner */
     f64 *w;
-    i64 pivots, made, stage, code, trouble, attempt;
+    i64 mode, pivots, made, stage, code, trouble, attempt;
     bool over_all, looked, followed; /* on all coordinates; the lines are up to date; pivots were made */
     f64 s;
     dz_loosening how;

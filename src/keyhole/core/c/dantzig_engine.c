@@ -1,10 +1,13 @@
 /* The Dantzig program: solved, in one call or several, and certified. */
 #include "dantzig.h"
 
+KH_LAYOUT(kh_dantzig_room, KH_DANTZIG_ROOM)
+
 #define TOLERANCE 1e-8
 #define ENORMOUS 1e30 /* a threshold that never binds; infinity would make NaNs */
 enum { SMALL = 48 };  /* with fewer coordinates a working set does not pay */
-enum { ANYHOW, STRAIGHT, SPARSE }; /* how it is to be solved; see kernels/engine.py */
+enum { ANYHOW, STRAIGHT, SPARSE, AGAIN }; /* how it is to be solved; see kernels/engine.py */
+enum { WEIGHTS = 2 }; /* row of the signs of a room */
 enum { EXCESS, TOP, OBJECTIVE, WORTH, SCALE, DUALITY_GAP, LARGEST_B }; /* a proof */
 
 /* lam by coordinate, finite; whether w = 0 violates anything; false: refused. */
@@ -83,18 +86,20 @@ KH_API void kh_certify_dantzig_single(singles *G, floats *b, floats *lam, ints *
 
 /* w, u and the basis in the caller's coordinates, and their proof. On a ray w is the last feasible one, and u
    the dual ray. known: the lines have been computed for these very w and u. */
-static void write_answer(dz_solve *s, i64 code, bool known, floats *point, ints *places, floats *signs, floats *proof)
+static void write_answer(dz_solve *s, i64 code, bool known, kh_dantzig_room *room, floats *point)
 {
     const kh_basis *z = &s->z;
     const i64 *W = s->over_all ? NULL : s->W;
-    i64 n = size_of(z), d = s->program.d, *columns = ROW(*places, COLUMNS), *rows = ROW(*places, ROWS), number = n;
+    i64 n = size_of(z), d = s->program.d, number = n;
+    i64 *columns = ROW(room->places, COLUMNS), *rows = ROW(room->places, ROWS);
+    f64 *column_signs = ROW(room->signs, COLUMNS), *row_signs = ROW(room->signs, ROWS);
     const i64 *stuck = active_of(z, NUMBER);
-    f64 *w = ROW(*signs, 2), *u = s->scratch.v;
+    f64 *w = ROW(room->signs, WEIGHTS), *u = s->scratch.v;
     bool on_ray = code == RAY;
     for (i64 i = 0; i < n; i++) {
         i64 j = active_of(z, COLUMNS)[i], k = active_of(z, ROWS)[i];
         columns[i] = W ? W[j] : j, rows[i] = W ? W[k] : k;
-        AT2(*signs, COLUMNS, i) = line_of(z, SIGN + COLUMNS)[j], AT2(*signs, ROWS, i) = line_of(z, SIGN + ROWS)[k];
+        column_signs[i] = line_of(z, SIGN + COLUMNS)[j], row_signs[i] = line_of(z, SIGN + ROWS)[k];
         w[i] = basic_of(z, VALUE + COLUMNS)[i], u[i] = basic_of(z, VALUE + ROWS)[i];
         if (on_ray) w[i] += s->s * basic_of(z, RATE + COLUMNS)[i], u[i] = basic_of(z, MOVE + ROWS)[i];
     }
@@ -103,7 +108,7 @@ static void write_answer(dz_solve *s, i64 code, bool known, floats *point, ints 
         u[number++] = (f64)stuck[STUCK_SIGN];
     }
     if (!known) compute_lines(&s->program, s->lines, columns, n, w, rows, number, u);
-    judge(&s->program, s->lines, n, w, rows, number, u, proof->at);
+    judge(&s->program, s->lines, n, w, rows, number, u, room->proof.at);
     memset(point->at, 0, sizeof(f64) * 2 * d);
     for (i64 i = 0; i < n; i++) AT2(*point, 0, columns[i]) = w[i];
     for (i64 i = 0; i < number; i++) AT2(*point, 1, rows[i]) = u[i];
@@ -127,7 +132,7 @@ static void over_all_coordinates(dz_solve *s)
 }
 
 /* Everything that is kept, in the memory that was given; false if the question is refused. */
-static bool begin(dz_solve *s, const floats *lam, bool sound, bool *over)
+static bool begin(dz_solve *s, const floats *lam, bool *over)
 {
     i64 d = s->program.d;
     dz_room_for(s, 8 * 11 * (d + 1) + 11 * (64 + KH_GAP) + dz_places_bytes(16) + dz_lines_bytes(0, 0));
@@ -138,22 +143,23 @@ static bool begin(dz_solve *s, const floats *lam, bool sound, bool *over)
     s->w = TAKE(&s->room, f64, d);
     s->W = TAKE(&s->room, i64, d);
     s->member = TAKE(&s->room, bool, d);
-    bool good = take_thresholds(s->program.b, d, lam, full, over) && sound;
+    s->z = dz_new_basis(0, 0, 0, &s->room);
     s->program.lam = full, s->program.size = dz_largest(s->program.b, d);
     s->s = 1.0, s->made = s->trouble = s->attempt = 0, s->code = DONE, s->stage = BEGINNING;
     s->over_all = s->looked = s->followed = false;
-    return good;
+    bool good = take_thresholds(s->program.b, d, lam, full, over);
+    return good && within(s->guess.columns, s->guess.n, d) && within(s->guess.rows, s->guess.n, d);
 }
 
 /* Few coordinates, or a straight path: all of them, from the guess if there is one. */
-static void begin_over_all(dz_solve *s, bool straight)
+static void begin_over_all(dz_solve *s)
 {
     i64 d = s->program.d, room = rounded(i_min(d + 1, i_max(16, 2 * s->guess.n)));
     dz_matrix G = {s->program.G, d};
     dz_room_for(s, dz_lines_bytes(d, d) + dz_places_bytes(room));
     s->z = dz_new_basis(d, d, room, &s->room);
     dz_fill(&s->z, &s->program, NULL, 0);
-    if (!straight) dz_adopt(&s->z, &s->guess, NULL, s->scratch.index);
+    if (s->mode != STRAIGHT) dz_adopt(&s->z, &s->guess, NULL, s->scratch.index);
     if (!(dz_invert(G, &s->z) && dz_start_path(G, &s->z, s->program.size, s->how))) {
         dz_forget(&s->z);
         dz_start_path(G, &s->z, s->program.size, s->how);
@@ -161,74 +167,67 @@ static void begin_over_all(dz_solve *s, bool straight)
 }
 
 /* Until it ends, or for a while: PAUSED. */
-static i64 go_on(dz_solve *s, i64 mode)
+static i64 go_on(dz_solve *s)
 {
     dz_matrix G = {s->program.G, s->program.d};
-    bool on_set = mode == SPARSE || (mode == ANYHOW && s->program.d > SMALL);
+    bool on_set = s->mode == SPARSE || (s->mode == ANYHOW && s->program.d > SMALL);
     if (on_set && !s->over_all) {
         i64 code = dz_grow(s);
-        if (code != TOO_WIDE || mode == SPARSE) return code;
+        if (code != TOO_WIDE || s->mode == SPARSE) return code;
         over_all_coordinates(s);
         s->how = (dz_loosening){SPREAD, false};
         dz_recompute_lines(G, &s->z);
         dz_loosen(&s->z, s->s, s->program.size, s->how);
     } else if (!s->over_all) {
-        begin_over_all(s, mode == STRAIGHT);
+        begin_over_all(s);
     }
     if (!s->over_all) s->over_all = true, s->stage = LOOKING;
     return dz_follow_to_end(s, G);
 }
 
-/* How it ended; NO_ROOM: nothing happened, there must be more memory; PAUSED: `again`, with the same memory. */
-static i64 solve(dz_program program, const floats *lam, dz_guess guess, bool sound, i64 pivots, i64 mode, i64 work,
-                 bool again, const bytes *memory, floats *point, ints *places, floats *signs, floats *proof, i64 *made,
-                 i64 *n)
+/* From the beginning, or on from a pause. */
+static i64 run(dz_solve *s, const floats *lam, bool again, kh_dantzig_room *room, floats *point)
 {
-    dz_solve *s = (dz_solve *)(((uintptr_t)memory->at + 63) & ~(uintptr_t)63);
-    char *base = (char *)s + (sizeof(dz_solve) + 63) / 64 * 64;
-    jmp_buf no_room;
     bool over = true;
-    *made = *n = 0;
-    if (setjmp(no_room)) return NO_ROOM;
-    s->no_room = &no_room;
-    s->path.work = work;
-    if (!again) {
-        s->program = program, s->guess = guess, s->pivots = pivots;
-        s->how = (dz_loosening){mode == STRAIGHT ? 1e-7 : SPREAD, mode == STRAIGHT};
-        s->room = (kh_room){base, (char *)memory->at + memory->n - base, 0};
-        bool good = begin(s, lam, sound, &over);
-        if (!good || !over) {
-            s->z = dz_new_basis(0, 0, 0, &s->room);
-            if (!good) return REFUSED;
-        }
-    }
-    i64 code = over ? go_on(s, mode) : DONE;
-    if (code == PAUSED) return PAUSED;
-    write_answer(s, code, over && code == DONE && !s->over_all, point, places, signs, proof);
-    *made = s->made, *n = size_of(&s->z);
+    if (!again && !begin(s, lam, &over)) return REFUSED;
+    i64 code = over ? go_on(s) : DONE;
+    if (code != PAUSED) write_answer(s, code, over && code == DONE && !s->over_all, room, point);
     return code;
 }
 
-static bool is_sound(const dz_guess *guess, const ints *rows, const floats *column_signs, const floats *row_signs, i64 d)
+/* How it ended, pivots, size of the basis. NO_ROOM: call anew with more memory; PAUSED: AGAIN, with the same. */
+static void solve(dz_program program, const floats *lam, i64 n, bool known, i64 pivots, i64 mode,
+                  kh_dantzig_room *room, floats *point, i64 *code, i64 *made, i64 *size)
 {
-    i64 n = guess->n;
-    bool fits = n == rows->n && n == column_signs->n && n == row_signs->n && (guess->weights == 0 || guess->weights == n);
-    return fits && n <= d && within(guess->columns, n, d) && within(guess->rows, n, d);
+    dz_solve *s = (dz_solve *)(((uintptr_t)room->memory.at + 63) & ~(uintptr_t)63);
+    char *base = (char *)s + (sizeof(dz_solve) + 63) / 64 * 64;
+    jmp_buf no_room;
+    s->no_room = &no_room;
+    s->path.work = room->work;
+    if (mode != AGAIN) {
+        s->program = program, s->mode = mode, s->pivots = pivots;
+        s->guess = (dz_guess){n, known, ROW(room->places, COLUMNS), ROW(room->places, ROWS),
+                              ROW(room->signs, COLUMNS), ROW(room->signs, ROWS), ROW(room->signs, WEIGHTS)};
+        s->how = (dz_loosening){mode == STRAIGHT ? 1e-7 : SPREAD, mode == STRAIGHT};
+        s->room = (kh_room){base, (char *)room->memory.at + room->memory.n - base, 0};
+    }
+    *made = *size = 0;
+    *code = NO_ROOM;
+    if (setjmp(no_room)) return;
+    *code = run(s, lam, mode == AGAIN, room, point);
+    if (*code != PAUSED && *code != REFUSED) *made = s->made, *size = size_of(&s->z);
 }
 
-#define SOLVER(name, matrix, of_G)                                                                                    \
-    KH_API void name(matrix *G, floats *b, floats *lam, ints *columns, floats *column_signs, ints *rows,              \
-                     floats *row_signs, floats *weights, i64 pivots, i64 mode, i64 work, i64 again, bytes *memory,    \
-                     floats *point, ints *places, floats *signs, floats *proof, i64 *code, i64 *made, i64 *n)         \
-    {                                                                                                                 \
-        dz_program program = {of_G, b->n, b->at, NULL, 0.0};                                                          \
-        dz_guess guess = {columns->n, weights->n, columns->at, rows->at, column_signs->at, row_signs->at,             \
-                          weights->at};                                                                               \
-        bool sound = again || is_sound(&guess, rows, column_signs, row_signs, b->n);                                  \
-        *code = solve(program, lam, guess, sound, pivots, mode, work, again, memory, point, places, signs, proof,     \
-                      made, n);                                                                                       \
-    }
-#define DOUBLE_G G->at, NULL
-#define SINGLE_G NULL, G->at
-SOLVER(kh_solve_dantzig, floats, DOUBLE_G)
-SOLVER(kh_solve_dantzig_single, singles, SINGLE_G)
+KH_API void kh_solve_dantzig(floats *G, floats *b, floats *lam, i64 n, i64 known, i64 pivots, i64 mode,
+                             kh_dantzig_room *room, floats *point, i64 *code, i64 *made, i64 *size)
+{
+    dz_program program = {G->at, NULL, b->n, b->at, NULL, 0.0};
+    solve(program, lam, n, known, pivots, mode, room, point, code, made, size);
+}
+
+KH_API void kh_solve_dantzig_single(singles *G, floats *b, floats *lam, i64 n, i64 known, i64 pivots, i64 mode,
+                                    kh_dantzig_room *room, floats *point, i64 *code, i64 *made, i64 *size)
+{
+    dz_program program = {NULL, G->at, b->n, b->at, NULL, 0.0};
+    solve(program, lam, n, known, pivots, mode, room, point, code, made, size);
+}

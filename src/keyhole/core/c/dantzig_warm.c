@@ -62,9 +62,9 @@ static bool repaired(dz_solve *s, i64 wrong)
    is meant to be the certificate, or else to find what the repair needs, and then the one after that is. */
 static bool from_weights(dz_solve *s, bool *solved)
 {
-    i64 d = s->program.d, n = s->guess.weights, m;
+    i64 d = s->program.d, n = s->guess.n, m;
     memset(s->w, 0, sizeof(f64) * d);
-    memcpy(s->w, s->guess.weight, sizeof(f64) * n);
+    memcpy(s->w, s->guess.weights, sizeof(f64) * n);
     dz_descend(working_matrix(s), &s->z, s->w, 1);
     look_around(s, FIRST + n);
     m = coordinates(&s->z);
@@ -98,19 +98,19 @@ static bool from_weights(dz_solve *s, bool *solved)
 bool dz_first_basis(dz_solve *s)
 {
     i64 d = s->program.d, n = s->guess.n, m;
-    bool known = s->guess.weights > 0, solved = false;
+    bool solved = false;
     memset(s->member, 0, d);
     m = dz_join(s->W, 0, s->member, s->guess.columns, n);
     m = dz_join(s->W, m, s->member, s->guess.rows, n);
     i64 side = rounded(m + 2 * FIRST);
     /* Weights need no inverse at first: room for one comes when it is known how much. */
-    i64 room = rounded(i_max(known ? 0 : 2 * n, 1));
+    i64 room = rounded(i_max(s->guess.known ? 0 : 2 * n, 1));
     dz_room_for(s, 8 * side * side + 64 + KH_GAP + dz_lines_bytes(m, rounded(m)) + dz_places_bytes(room));
     s->M = (floats){TAKE(&s->room, f64, side * side), side, side, 1};
     dz_gather(&s->program, s->W, 0, m, s->M);
     s->z = dz_new_basis(m, rounded(m), room, &s->room);
     dz_fill(&s->z, &s->program, s->W, 0);
-    if (known && from_weights(s, &solved)) return solved;
+    if (s->guess.known && from_weights(s, &solved)) return solved;
     s->looked = false;
     dz_forget(&s->z);
     dz_adopt(&s->z, &s->guess, s->W, s->scratch.index);

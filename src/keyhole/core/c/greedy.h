@@ -5,6 +5,10 @@
 
 #define KH_ODDS(F) F(floats, p) F(floats, sums) F(floats, rate) F(floats, shift) F(floats, low)
 KH_STRUCT(kh_odds, KH_ODDS)
+#define KH_VAWS(F) \
+    F(ints, columns) F(ints, features) F(floats, P) F(floats, theta) F(floats, G) F(floats, c) F(floats, losses) \
+    F(floats, total) F(ints, arrived)
+KH_STRUCT(kh_vaws, KH_VAWS)
 
 /* experts.c */
 KH_API void kh_probabilities(floats *L, floats *eta, floats *p);

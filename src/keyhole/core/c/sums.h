@@ -47,4 +47,15 @@ KH_API void kh_past_inputs(kh_past *past, floats *out);                     /* p
 KH_API void kh_remember_label(kh_past *past, f64 y);                        /* past.remember(_part) */
 KH_API void kh_past_rows(kh_past *past, floats *y, floats *out);            /* past_sums._past_rows */
 
+/* Sums of products over partially seen rows; see blocks/sums/products.py and rows.py. */
+#define KH_ROWS(F) F(shorts, offsets) F(shorts, features) F(floats, x) F(floats, y)
+KH_STRUCT(kh_rows, KH_ROWS)
+#define KH_GATHERED(F) F(shorts, start) F(shorts, order)
+KH_STRUCT(kh_gathered, KH_GATHERED)
+#define KH_PAIR_SUMS(F) F(i64, d) F(floats, sums) F(ints, pairs)
+KH_STRUCT(kh_pair_sums, KH_PAIR_SUMS)
+/* Room: 65 d + 8192. */
+KH_API void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
+                            kh_room *room);
+
 #endif
