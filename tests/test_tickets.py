@@ -78,3 +78,14 @@ def test_skipped_rounds_count() -> None:
     desk = Desk(Problem(5, 1, 2))
     desk.skip(10)
     assert desk.issue([]).round == 11
+
+
+def test_a_ticket_that_is_taken_back_was_never_issued() -> None:
+    desk = Desk(Problem(d=5, k=1, budget=2))
+    first, second = desk.issue([0]), desk.issue([1, 2])
+    desk.take_back(second)
+    assert desk.round == 1
+    assert desk.open == (first,)
+    with pytest.raises(TicketError, match="was never issued"):
+        desk.issued(second)
+    assert desk.issue([3]).round == 2

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners.base import LearnerBase
 from keyhole.testing.tools import RowsOnly
 
 RNG = np.random.default_rng(2)
@@ -51,3 +52,29 @@ def test_a_value_too_large_to_be_squared_ends_a_block_before_its_round(name: str
     rest = kh.streams.ArrayStream(X[21:], Y[21:])
     future = [kh.play(each, rest).predictions for each in (learner, alone)]
     np.testing.assert_array_equal(future[0], future[1])
+
+
+class Stumbles(kh.RunningMean):
+    """Plays blocks round by round, and fails at the label 9 before it learns it."""
+
+    _play = LearnerBase._play
+
+    def tell(self, seen: kh.Observation, y: float) -> None:
+        if y == 9.0:
+            raise ArithmeticError
+        super().tell(seen, y)
+
+
+def test_what_was_told_before_an_error_is_heard_once() -> None:
+    labels = np.array([1.0, 3.0, 9.0, 5.0])
+    learner, twin = (Stumbles(kh.Problem(6, 2, 4)) for _ in range(2))
+    with pytest.raises(ArithmeticError):
+        learner.advance(X[:4], labels)
+    assert learner.residuals().told == 2
+    assert learner.round == 3
+    assert [ticket.round for ticket in learner._desk.open] == [3]
+    twin.advance(X[:2], labels[:2])
+    assert learner.error_range(0.5) == twin.error_range(0.5)
+    ticket = twin.ask()
+    twin.tell(ticket.fill([]), 5.0)  # heard by itself again
+    assert twin.residuals().told == 3
