@@ -42,9 +42,9 @@ def measure(d: int, share: float) -> dict[str, float]:
     np.put_along_axis(X, sets, x, axis=1)
     np.put_along_axis(seen, sets, 1.0, axis=1)
     offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(size)
-    flat = Rows(offsets, sets.ravel().astype(np.uint32), x.ravel(), np.zeros(rows))
+    flat = Rows(offsets, sets.ravel().astype(np.int32), x.ravel(), np.zeros(rows))
     triangle = d * (d + 1) // 2
-    sums = products.Products(d, np.zeros(triangle), np.zeros(triangle, dtype=np.int64))
+    sums = products.PairSums(d, np.zeros(triangle), np.zeros(triangle, dtype=np.int64))
     order = np.empty((2, rows * size), dtype=np.int32)
     room = Gathered(np.empty(d + 1, dtype=np.int32), order)
     full = np.zeros((d, d)), np.zeros((d, d), dtype=np.float32)

@@ -41,6 +41,7 @@ def run_net(d: int) -> Row:
     rng, known, p = np.random.default_rng(0), odds(SLOTS, d), np.empty((SLOTS, d))
     L, squares, largest = np.zeros((SLOTS, d)), np.zeros(SLOTS), np.zeros(SLOTS)
     j, same = np.empty(SLOTS, dtype=np.int64), np.empty(SLOTS, dtype=np.int64)
+    read = np.empty(NET, dtype=np.int64)
     times: dict[str, list[float]] = {"in full": [], "by the tree": [], "renewed": []}
     f0 = (NET - SLOTS) / (d - SLOTS)
     unread, built = 1.0 / (f0 + (1.0 - f0) / d), 0
@@ -60,7 +61,7 @@ def run_net(d: int) -> Row:
             _microseconds(in_full, times["in full"])
             if j.tolist() != same.tolist():
                 raise AssertionError(f"two ways, two draws: {j}, {same}")
-        read, _ = draw_shared(3, t, d, j, NET)
+        draw_shared(3, t, d, j, NET, read)
         S = np.union1d(np.arange(KEPT), read)
         chances = np.array([[chance(known, L, i, e) for e in S] for i in range(SLOTS)])
         weight = np.where(S < KEPT, 1.0, 1.0 / (chances + f0))

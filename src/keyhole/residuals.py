@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from keyhole.blocks.conformal import rounds as kernels
+from keyhole.blocks.conformal import trackers as conformal
 from keyhole.blocks.conformal.sizes import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -17,8 +17,9 @@ from keyhole.blocks.conformal.sizes import (
     factors_of,
     new_sizes,
 )
-from keyhole.blocks.conformal.trackers import NOTE, joined, new_trackers
+from keyhole.blocks.conformal.trackers import NOTE, Trackers, gain_of, joined, new_trackers
 from keyhole.bought import Bought
+from keyhole.core.structs import hold
 from keyhole.errors import LARGEST
 from keyhole.fields import MANY, Holds
 from keyhole.prediction_interval import PredictionInterval, a_coverage
@@ -35,8 +36,8 @@ from keyhole.residuals_files import (
 from keyhole.saving.serialize import entries, fit, pack
 from keyhole.saving.soundness import prove
 
+NO_NOTES: Floats = np.empty((0, NOTE))
 RECENT = 512  # errors that are kept, for coverages that are asked for later on
-NO_EDGES: Floats = np.empty((0, 0, 2))
 
 
 class Residuals:
@@ -78,6 +79,7 @@ class Residuals:
         self.told = 0
         self.longest = 0
         self._coverages: Floats = np.empty(0)
+        self._order: Indices = np.empty(0, dtype=np.int64)  # of the coverages, lowest first
         self._trackers = new_trackers([])
         self._sizes: ErrorSizes | None = None  # from the first coverage on
         self._recent: Floats = np.zeros(RECENT)  # error number n at n % RECENT
@@ -89,25 +91,36 @@ class Residuals:
         """Those that are tracked, lowest first."""
         return tuple(sorted(self._coverages.tolist()))
 
+    @property
+    def tracking(self) -> bool:
+        """Whether some coverage is tracked."""
+        return len(self._coverages) > 0
+
     def track(self, coverage: float) -> int:
         """Track a coverage from now on; its place among all of them."""
         share = a_coverage(coverage)
-        for place in np.flatnonzero(self._coverages == share).tolist():
-            return int(place)
+        known: list[float] = self._coverages.tolist()
+        if share in known:
+            return known.index(share)
         if len(self._coverages) == MOST_COVERAGES:
-            known = ", ".join(f"{one:g}" for one in self.coverages)
+            these = ", ".join(f"{one:g}" for one in self.coverages)
             raise ProblemError(
-                f"coverage: a learner tracks {MOST_COVERAGES} of them at most, these are {known}; "
+                f"coverage: a learner tracks {MOST_COVERAGES} of them at most, these are {these}; "
                 f"use one of those, got {share:g}"
             )
-        new, gain = new_trackers([share]), kernels.gain_of(self.longest)
-        recent = self._in_order(self._recent), self._in_order(self._factors)
-        kernels.play(new, np.zeros(1, dtype=np.int64), *recent, gain, NO_EDGES)
+        new, gain = new_trackers([share]), gain_of(self.longest)
+        errors, factors = self._in_order(self._recent), self._in_order(self._factors)
+        edges = np.empty((len(errors), 1, 2))
+        conformal.play(new, np.zeros(1, dtype=np.int64), errors, factors, gain, edges)
         self._coverages = np.append(self._coverages, share)
-        self._trackers = joined(self._trackers, new)
-        if self._sizes is None:
-            self._sizes = new_sizes(self.d)
+        self._follow(joined(self._trackers, new), self._sizes or new_sizes(self.d))
         return len(self._coverages) - 1
+
+    def _follow(self, trackers: Trackers, sizes: ErrorSizes | None) -> None:
+        """From now on these, of the coverages there are."""
+        self._order = np.argsort(self._coverages)
+        self._trackers = hold(trackers)
+        self._sizes = None if sizes is None else hold(sizes)
 
     def look(
         self, prediction: float, coverage: float, bought: Bought | None = None
@@ -143,38 +156,42 @@ class Residuals:
 
     def hear(self, round: int, prediction: float, y: float, bought: Bought | None = None) -> None:
         """Learn the label of a ticket, of which this was the prediction."""
-        issued = self._issued.pop(round, None)
-        if issued is None:
-            return self.hear_block(np.array([prediction]), np.array([y]), bought)
-        self.longest = max(self.longest, self.told - issued.told)
-        errors = np.array([y - prediction])
-        factors = self._learn_sizes(np.array([prediction]), errors, bought)
-        self._keep(errors, factors)
-        self._judge(issued.notes, float(errors[0]), float(factors[0]))
-        return None
+        issued, error, factor = self._issued.pop(round, None), y - prediction, 1.0
+        if self._sizes is not None:
+            one = self._learn_sizes(np.array([prediction]), np.array([error]), bought)
+            factor = float(one[0])
+        if issued is not None:
+            self.longest = max(self.longest, self.told - issued.told)
+        at = self.told % RECENT
+        self._recent[at], self._factors[at] = error, factor
+        self.told += 1
+        if len(self._coverages):
+            self._judge(NO_NOTES if issued is None else issued.notes, error, factor)
 
     def _judge(self, issued: Floats, error: float, factor: float) -> None:
         """Coverages whose interval was issued as issued, the others by what is said now."""
-        notes, _ = self._now(factor)
-        notes[: len(issued)][issued[:, 0] > 0.0] = issued[issued[:, 0] > 0.0]
-        as_issued = np.zeros(len(notes), dtype=np.bool_)
+        order, gain = self._order, gain_of(self.longest)
+        as_issued = np.zeros(len(order), dtype=np.bool_)
         as_issued[: len(issued)] = issued[:, 0] > 0.0
-        order, gain = self._order(), kernels.gain_of(self.longest)
-        for some in (order[as_issued[order]], order[~as_issued[order]]):
-            if len(some):
-                kernels.learn(self._trackers, some, notes, error, gain)
+        notes, parts = issued, [order]
+        if not as_issued.all():
+            notes, _ = self._now(factor)
+            if as_issued.any():
+                notes[as_issued] = issued[as_issued[: len(issued)]]
+                parts = [order[as_issued[order]], order[~as_issued[order]]]
+        for some in parts:
+            conformal.learn(self._trackers, some, notes, error, gain)
 
     def hear_block(self, predictions: Floats, y: Floats, bought: Bought | None = None) -> None:
         """Learn labels that came at once, one after the other."""
-        self._hear(predictions, y - predictions, bought, NO_EDGES)
+        self._hear(predictions, y - predictions, bought)
 
     def play_block(
         self, predictions: Floats, y: Floats, coverage: float, bought: Bought | None = None
     ) -> Floats:
         """As `hear_block`; returns the low and the high end of each round's interval."""
         place = self.track(coverage)
-        edges = np.empty((len(y), len(self._coverages), 2))
-        self._hear(predictions, y - predictions, bought, edges)
+        edges = self._hear(predictions, y - predictions, bought)
         ends: Floats = predictions[:, np.newaxis] + edges[:, place]
         return ends
 
@@ -182,14 +199,15 @@ class Residuals:
         """Forget what was issued for a ticket whose label never comes."""
         self._issued.pop(round, None)
 
-    def _hear(
-        self, predictions: Floats, errors: Floats, bought: Bought | None, edges: Floats
-    ) -> None:
+    def _hear(self, predictions: Floats, errors: Floats, bought: Bought | None) -> Floats:
+        """Learn errors; the edges of each round and coverage, as offsets from the prediction."""
         factors = self._learn_sizes(predictions, errors, bought)
         self._keep(errors, factors)
+        edges = np.empty((len(errors), len(self._coverages), 2))
         if len(self._coverages):
-            gain = kernels.gain_of(self.longest)
-            kernels.play(self._trackers, self._order(), errors, factors, gain, edges)
+            gain = gain_of(self.longest)
+            conformal.play(self._trackers, self._order, errors, factors, gain, edges)
+        return edges
 
     def _learn_sizes(self, predictions: Floats, errors: Floats, bought: Bought | None) -> Floats:
         """The factor of each error as it is heard, by what was learnt from those before it."""
@@ -221,13 +239,10 @@ class Residuals:
         ordered: Floats = recent[np.arange(max(0, self.told - RECENT), self.told) % RECENT]
         return ordered
 
-    def _order(self) -> Indices:
-        return np.argsort(self._coverages)
-
     def _now(self, factor: float) -> tuple[Floats, Floats]:
         """The notes and the edges of a prediction that is made now."""
         notes, edges = (np.empty((len(self._coverages), width)) for width in (NOTE, 2))
-        kernels.issue(self._trackers, self._order(), factor, notes, edges)
+        conformal.issue(self._trackers, self._order, factor, notes, edges)
         return notes, edges
 
     def arrays(self) -> dict[str, Any]:
@@ -259,12 +274,14 @@ class Residuals:
             numbers = fit(np.empty(min(new.told, RECENT)), trees[name], f"{where}.{name}")
             prove(numbers, f"{where}.{name}", {}, holds)
             recent[np.arange(new.told - len(numbers), new.told) % RECENT] = numbers
-        new._trackers = trackers_of(trees["trackers"], new._coverages, f"{where}.trackers")
+        trackers = trackers_of(trees["trackers"], new._coverages, f"{where}.trackers")
+        sizes: ErrorSizes | None = None
         if trees["sizes"] is not None:
-            new._sizes = fit(new_sizes(self.d), trees["sizes"], f"{where}.sizes")
-            prove(new._sizes, f"{where}.sizes", {})
+            sizes = fit(new_sizes(self.d), trees["sizes"], f"{where}.sizes")
+            prove(sizes, f"{where}.sizes", {})
         elif len(new._coverages):
-            new._sizes = new_sizes(self.d)  # files from before there were any
+            sizes = new_sizes(self.d)  # files from before there were any
+        new._follow(trackers, sizes)
         tracked = len(new._coverages)
         new._issued = issued_of(trees["issued"], new.told, tracked, f"{where}.issued")
         return new

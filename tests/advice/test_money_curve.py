@@ -12,7 +12,7 @@ import pytest
 import keyhole as kh
 from keyhole.advice.choosing import POINTS, round_amounts, round_up, turns
 from keyhole.advice.dealing import Deal
-from keyhole.blocks.exact.priced_path import priced_path
+from keyhole.blocks.exact.paths import priced_path
 from keyhole.hindsight import summed
 from keyhole.problem import Floats
 from keyhole.report import plots

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.fit.vaw import VAW
 from keyhole.problem import Floats
 
 PROBLEM = kh.Problem(d=10, k=2, budget=4)
@@ -191,3 +192,48 @@ def test_random_subset_depends_on_the_seed_alone() -> None:
 def test_errors(make: Any, message: str) -> None:
     with pytest.raises(kh.ProblemError, match=re.escape(message)):
         make()
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_rounds_on_a_fixed_subset_are_vaw_on_filled_rows(centre: bool) -> None:
+    """Means of what arrived before stand in for what is absent; centred, they are taken off."""
+    rng = np.random.default_rng(3)
+    support, d, n = np.array([1, 3]), 5, 12
+    X, y = rng.standard_normal((n, d)) + 2.0, rng.standard_normal(n) + 5.0
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[0, 1], X[0, 3] = np.nan, 4.0
+    X[5, 3] = 1e-200  # too small to be squared: 0
+    model = VAW(3 if centre else 2, 0.5)
+    expected = list[float]()
+    for t in range(n):
+        values = np.where(np.abs(X[t, support]) < 1e-150, 0.0, X[t, support])
+        before = [X[:t, j][~np.isnan(X[:t, j])] for j in support]
+        means = np.array([b.mean() if len(b) else 0.0 for b in before])
+        x = np.where(np.isnan(values), means, values)
+        offset = float(y[:t].mean()) if t else 0.0
+        if centre:
+            x = np.append(np.where([len(b) > 0 for b in before], x - means, 0.0), 1.0)
+        expected.append(offset + model.predict(x) if centre else model.predict(x))
+        # The first label is its own mean.
+        model.update(x, float(y[t]) - ((offset if t else float(y[t])) if centre else 0.0))
+    learner = kh.FixedSubset(kh.Problem(d, 2, 3), support=support, intercept=centre, ridge=0.5)
+    bought = np.full((n, 3), -7, dtype=np.int32)
+    np.testing.assert_allclose(learner.advance(X, y, bought), expected, rtol=1e-9, atol=1e-12)
+    assert bought.tolist() == [[1, 3, -1]] * n
+    weights = np.zeros(d)
+    weights[support] = model.theta[:2]
+    np.testing.assert_allclose(learner.weights, weights, rtol=1e-9)
+    mean = np.nanmean(X[:, support], axis=0)
+    constant = y.mean() + model.theta[-1] - model.theta[:2] @ mean
+    assert learner.intercept == pytest.approx(constant if centre else 0.0, rel=1e-9)
+
+
+def test_a_block_on_a_fixed_subset_ends_before_what_is_too_large() -> None:
+    X, y = np.ones((4, 3)), np.ones(4)
+    X[1, 0] = 1e200  # not read
+    X[2, 2] = -1e200
+    learner = kh.FixedSubset(kh.Problem(3, 2, 2), support=[1, 2])
+    with pytest.raises(kh.DataError, match="round 3"):
+        learner.advance(X, y)
+    assert learner.round == 2
+    assert not learner._desk.open

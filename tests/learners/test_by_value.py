@@ -16,10 +16,10 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.draw.sampling import uniform_subset
 from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
-from keyhole.blocks.literature.hard_thresholding import CURSOR
 from keyhole.learners import aelr, practical_dantzig
 from keyhole.learners import practical_selection as selection
 from keyhole.learners.batches import Batches
+from keyhole.learners.hard_thresholding import CURSOR
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
@@ -201,10 +201,9 @@ def test_the_printed_schedule_of_dual_averaging(k: int, budget: int, k0: int) ->
     """lambda_t = sqrt(8 d t / k0); with budget = k all of it explores, when it does."""
     problem = kh.Problem(12, k, budget)
     learner = kh.DualAveragingLearner(problem, schedule="paper", radius=2.5)
-    assert learner._rule.schedule == pytest.approx(math.sqrt(8 * 12 / k0))
-    assert learner._rule.radius == 2.5
-    assert not learner._rule.dense
-    assert kh.DualAveragingLearner(problem)._rule.schedule == 0.0
+    assert learner._schedule == pytest.approx(math.sqrt(8 * 12 / k0))
+    assert learner._radius() == 2.5
+    assert kh.DualAveragingLearner(problem)._schedule == 0.0
 
 
 def test_64_batches_may_wait() -> None:
@@ -217,22 +216,16 @@ def test_64_batches_may_wait() -> None:
     assert late.number == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "epochs"),
-    [
-        ({}, {1: (1, 1), 2: (2, 3), 3: (2, 3), 4: (4, 7), 9: (8, 15)}),
-        ({"exploration": 5}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
-        ({"horizon": 1000}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
-    ],
-)
-def test_epochs_double_unless_there_is_one(
-    given: dict[str, int], epochs: dict[int, tuple[int, int]]
-) -> None:
-    learner = kh.ExploreThenCommitLearner(kh.Problem(16, 1, 2), **given)
-    for t, (first, last) in epochs.items():
-        length = last - first + 1 if not given else 1000
-        explored = given.get("exploration", learner.explored(length))
-        assert learner._epoch(t) == (first, last, explored)
+def test_epochs_double_unless_there_is_one() -> None:
+    """Of the T rounds of an epoch, from T on, the first `explored(T)` explore."""
+    problem = kh.Problem(16, 1, 2)
+    learner = kh.ExploreThenCommitLearner(problem)
+    for t, T in {1: 1, 2: 2, 3: 2, 4: 4, 7: 4, 8: 8, 9: 8}.items():
+        assert learner._commits(t) == T + learner.explored(T)
+    for t in (1, 900):
+        assert kh.ExploreThenCommitLearner(problem, exploration=5)._commits(t) == 6
+        single = kh.ExploreThenCommitLearner(problem, horizon=1000)
+        assert single._commits(t) == 1 + single.explored(1000)
 
 
 def test_the_residual_is_at_least_half_of_the_recent_error(

@@ -104,16 +104,16 @@ def test_subset_experts_take_no_more_subsets_than_they_can_and_their_rates_are_p
     with pytest.raises(kh.ProblemError, match="d = 200, k = 3 have 1,313,400 subsets"):
         kh.SubsetExpertsLearner(kh.Problem(200, 3, 10))
     problem = kh.Problem(6, 2, 5)  # 3 explore: p = 1/2, q = 3 2 / (6 5) = 1/5
-    one = kh.SubsetExpertsLearner(problem, horizon=1)._rule
-    assert one.p == 0.5
-    assert one.q == pytest.approx(0.2)
-    assert one.hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6)))
-    assert one.rate == pytest.approx(0.2)
-    many = kh.SubsetExpertsLearner(problem, horizon=400)._rule
-    assert many.hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6) / 400))
-    assert many.rate == pytest.approx(0.01)
-    measured = kh.SubsetExpertsLearner(problem)._rule
-    assert (measured.hedge_rate, measured.rate) == (0.0, 0.0)
+    one = kh.SubsetExpertsLearner(problem, horizon=1)
+    assert one._p == 0.5
+    assert one._q == pytest.approx(0.2)
+    assert one._hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6)))
+    assert one._rate == pytest.approx(0.2)
+    many = kh.SubsetExpertsLearner(problem, horizon=400)
+    assert many._hedge_rate == pytest.approx(0.2 * math.sqrt(2 * math.log(6) / 400))
+    assert many._rate == pytest.approx(0.01)
+    measured = kh.SubsetExpertsLearner(problem)
+    assert (measured._hedge_rate, measured._rate) == (0.0, 0.0)
     with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
         kh.SubsetExpertsLearner(problem, horizon=0)
 

@@ -9,7 +9,7 @@ import pytest
 import keyhole as kh
 from keyhole.blocks.draw.sampling import inclusion_complement
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.literature.dual_averaging import Draw
+from keyhole.learners.dual_averaging import Draw, gradient
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess
 from tests.helpers.twins import Deaf
@@ -32,8 +32,6 @@ def draw_of(w: Floats, S: list[int], drawn: tuple[int, ...], m: int, dense: bool
 @pytest.mark.parametrize("S", [[1, 4], []])
 def test_the_gradient_is_unbiased_given_the_draw(dense: bool, S: list[int]) -> None:
     """The mean over all subsets that could be drawn is the gradient, exactly."""
-    from keyhole.blocks.literature.dual_averaging import gradient
-
     rng = np.random.default_rng(0)
     w, x, y, m = rng.normal(size=6), rng.normal(size=6), 0.7, 2
     point = w if dense else np.where(np.isin(np.arange(6), S), w, 0.0)
@@ -42,9 +40,7 @@ def test_the_gradient_is_unbiased_given_the_draw(dense: bool, S: list[int]) -> N
     subsets = list(itertools.combinations(rest, m))
     for drawn in subsets:
         draw = draw_of(w, S, drawn, m, dense)
-        g = np.empty(len(draw.features))
-        gradient(draw, x[draw.features], y, g)
-        mean[draw.features] += g / len(subsets)
+        mean[draw.features] += gradient(draw, x[draw.features], y) / len(subsets)
         # Broken twin: the residual of what was read, as if that were all of the point.
         p = np.where(draw.always, 1.0, draw.chances[0])
         e = draw.point @ x[draw.features] - y
@@ -55,10 +51,8 @@ def test_the_gradient_is_unbiased_given_the_draw(dense: bool, S: list[int]) -> N
 
 
 def test_one_explored_feature_counts_pairs_as_uncorrelated() -> None:
-    from keyhole.blocks.literature.dual_averaging import gradient
-
-    w, x, g = np.array([0.5, -1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.empty(1)
-    gradient(draw_of(w, [], (2,), 1, True), x[2:], 0.5, g)
+    w, x = np.array([0.5, -1.0, 2.0]), np.array([1.0, 2.0, 3.0])
+    g = gradient(draw_of(w, [], (2,), 1, True), x[2:], 0.5)
     assert g[0] == pytest.approx(2 * 3.0 * 3 * (2.0 * 3.0 - 0.5))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.literature.hard_thresholding import EXPLOITING, SIZE, Search
+from keyhole.learners.hard_thresholding import EXPLOITING, SIZE, Search
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess, sparse_rows
 

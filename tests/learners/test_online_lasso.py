@@ -37,7 +37,7 @@ def test_the_model_is_the_lasso_of_the_rows_up_to_the_last_solve() -> None:
     learner = kh.OnlineLassoLearner(kh.Problem(6, 2, 6))
     kh.play(learner, kh.streams.ArrayStream(X, y))
     learner._next = 0
-    learner._before_round(601)
+    learner._solve_if_due(601)
     s, w = X.std(axis=0), learner.weights
     left = y - X @ w - learner.intercept
     penalty = float(left.std() * np.sqrt(2 * np.log(12) / 600))
@@ -86,3 +86,16 @@ def test_it_still_learns_when_much_is_absent() -> None:
 def test_errors(problem: kh.Problem, given: dict[str, Any], message: str) -> None:
     with pytest.raises(kh.ProblemError, match=re.escape(message)):
         kh.OnlineLassoLearner(problem, **given)
+
+
+def test_a_model_is_its_intercept_and_weights_times_values() -> None:
+    """Means stand in for what is absent; a row that is too large is not played."""
+    X = np.array([[1.0, 5.0, 4.0], [0.0, np.nan, 2.0], [1e-200, 0.0, np.nan], [1.0, 1e151, 1.0]])
+    learner = kh.OnlineLassoLearner(kh.Problem(3, 1, 3))
+    learner._w[:], learner._means[:], learner._intercept = [2.0, 0.0, -0.5], [10.0, 20.0, 30.0], 1.5
+    learner._next = 99
+    seen = learner.ask().fill([np.nan] * 3)
+    assert learner.predict(seen) == 1.5 + 20.0 - 15.0
+    assert learner.advance(X[:3], np.zeros(3)).tolist() == [1.5, 0.5, -13.5]
+    with pytest.raises(kh.DataError, match="round 5"):
+        learner.advance(X[3:], np.zeros(1))

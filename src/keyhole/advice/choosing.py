@@ -10,8 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from keyhole.blocks.exact.priced_path import priced_path
-from keyhole.blocks.exact.subset_path import subset_path
+from keyhole.blocks.exact.paths import priced_path, subset_path
 from keyhole.blocks.sums.gram import LeastSquares
 from keyhole.prices import Prices
 from keyhole.problem import DataError, Floats, Indices

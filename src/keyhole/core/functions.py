@@ -20,28 +20,15 @@ import operator
 import re
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from keyhole.core import compiler, library
-from keyhole.core.structs import (
-    NUMBERS,
-    READABLE,
-    WRITEABLE,
-    Dimension,
-    Form,
-    Misfit,
-    address,
-    dimension,
-    fit,
-    form_of,
-    held,
-    merge,
-    sizes_of,
-    viewed,
-)
+from keyhole.core.checks import LARGEST, READABLE, WRITEABLE, Checks, address, explain
+from keyhole.core.forms import NUMBERS, Dimension, Form, form_of
+from keyhole.core.structs import filler, held
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,8 +40,9 @@ _RESULTS: dict[Any, Any] = {
     bool: ctypes.c_bool,
     type(None): None,
 }
-_SPARE = 1 << 14  # bytes: for gaps between pieces of room
+_SPARE = 1 << 14  # bytes of room for gaps between its pieces
 _PIECE = 64
+_EXACT = compiler.sanitized()  # no more room than was asked for, anew in every call
 
 
 def c_function(
@@ -63,7 +51,7 @@ def c_function(
     """The decorated function runs that of C; see the top of this file."""
 
     def decorate(function: Function) -> Function:
-        said = dict(_SAID.findall(shapes))
+        said = {array: sizes.replace(",", " ") for array, sizes in _SAID.findall(shapes)}
         return cast(Function, CFunction(function, name, said, writes.split(), room, long))
 
     return decorate
@@ -76,13 +64,13 @@ class CFunction:
         self,
         function: Any,
         name: str,
-        shapes: dict[str, str],
+        shapes: Mapping[str, str],
         writes: list[str],
         room: str,
         long: bool,
     ) -> None:
         functools.update_wrapper(self, function)
-        self.c_name, self._shapes, self._writes = name, shapes, frozenset(writes)
+        self._name, self._shapes, self._writes = name, shapes, frozenset(writes)
         self._room, self._long = room, long
         self._call: Callable[..., Any] | None = None
         self.numba_form = function  # what kernels that are still numba's call
@@ -93,188 +81,104 @@ class CFunction:
         return self._call(*given, **named)
 
     def __reduce__(self) -> str:
-        return str(
-            inspect.unwrap(cast(Any, self)).__qualname__
-        )  # copied and pickled as a function is: by its name
+        return str(_inside(self).__qualname__)  # copied and pickled as a function is: by its name
 
     def _made(self) -> Callable[..., Any]:
-        function = inspect.unwrap(cast(Any, self))
+        function = _inside(self)
         hints = get_type_hints(function, include_extras=True)
         parameters = inspect.signature(function).parameters
-        arguments = {name: self._form(name, hints[name]) for name in parameters}
+        arguments = {name: form_of(hints[name], self._shapes.get(name, "")) for name in parameters}
         unknown = (self._shapes.keys() | self._writes) - arguments.keys()
         if unknown:
-            raise TypeError(f"{self.c_name} has no argument {sorted(unknown)}")
-        source = library.long() if self._long else library.short()
-        return _Caller(self, arguments, hints["return"], self._room).made(
-            getattr(source, self.c_name), parameters
-        )
-
-    def _form(self, name: str, hint: Any) -> Form:
-        form = form_of(hint)
-        if form.dtype is not None:
-            if name in self._shapes:
-                shape = tuple(map(dimension, self._shapes[name].replace(" ", "").split(",")))
-                form = form._replace(shape=shape)
-            if form.shape is None:
-                raise TypeError(f"{self.c_name}: {name} does not say its dimensions")
-        return form
-
-    def flags(self, name: str) -> int:
-        """The flags that an array needs."""
-        return WRITEABLE if name in self._writes else READABLE
+            raise TypeError(f"{self._name} has no argument {sorted(unknown)}")
+        entry = getattr(library.long() if self._long else library.short(), self._name)
+        call = _caller(self._name, arguments, hints["return"], self._writes, self._room, entry)
+        call.__defaults__ = function.__defaults__
+        return cast(Callable[..., Any], call)
 
 
-class _Caller:
-    """Writes the Python that checks the arguments of one function, fills its views and calls it."""
+def _inside(function: CFunction) -> Any:
+    return inspect.unwrap(cast(Any, function))
 
-    def __init__(
-        self, function: CFunction, arguments: dict[str, Form], result: Any, room: str
-    ) -> None:
-        self.lines: list[str] = []
-        self.known: dict[str, Any] = {"_held": held, "_wrong": self._wrong, "_room": arena}
-        self.known |= {"_array": np.ndarray, "_index": operator.index, "_address": address}
-        self._function, self._arguments, self._room = function, arguments, room
-        outputs = get_args(result) if get_origin(result) is tuple else ()
-        self._outputs = [NUMBERS[kind] for kind in outputs]
-        self._result = _RESULTS[type(None) if outputs else result]
-        self._views = sum(form.dtype is not None for form in arguments.values())
 
-    def made(self, entry: Any, parameters: Any) -> Callable[..., Any]:
-        """The function that calls `entry`."""
-        passed, packed, types = list[str](), list[str](), list[Any]()
-        bound = dict[str, str]()  # a size: the expression that has it
-        for name, form in self._arguments.items():
-            if form.record is not None:
-                self._line(f"_h_{name} = getattr({name}, '_held', None) or _held({name})")
-                self._record(name, form, bound)
-                passed.append(f"_h_{name}.address")
-                types.append(ctypes.c_void_p)
-            elif form.dtype is not None:
-                passed.append(f"_a[{len(packed) // 4}]")
-                packed += self._array(name, form, bound)
-                types.append(ctypes.c_void_p)
-            else:
-                if form.code == "q":
-                    self._line(f"{name} = _index({name})")
-                    self._line(f"if not {-(2**63)} <= {name} < {2**63}: _wrong(locals())")
-                    bound.setdefault(name, name)
-                elif form.code == "Q":
-                    self._line(f"{name} = int({name})")
-                passed.append(name)
-                types.append(_TYPES[form.c_type])
-        first = self._views
-        for i in range(len(self._outputs)):
-            passed.append(f"_a[{first + i}]")
+def _caller(
+    name: str,
+    arguments: Mapping[str, Form],
+    result: Any,
+    writes: frozenset[str],
+    room: str,
+    entry: Any,
+) -> Any:
+    """The function that checks its arguments, fills their views and calls `entry`."""
+    checks = Checks("_wrong(locals())")
+    outputs = [NUMBERS[kind] for kind in get_args(result)] if get_origin(result) is tuple else []
+    passed, views, types = list[str](), list[str](), list[Any]()
+    for each, form in arguments.items():
+        if form.record is not None:
+            _pass_record(checks, each, form)
+            passed.append(f"_h_{each}.address")
             types.append(ctypes.c_void_p)
-        if self._room:
-            words = re.sub(r"[A-Za-z_]\w*", lambda found: f"({bound[found[0]]})", self._room)
-            passed.append(f"_room({words})")
+        elif form.dtype is not None:
+            passed.append(f"_a[{len(views)}]")
+            flags = WRITEABLE if each in writes else READABLE
+            views.append(checks.array(each, form, flags, {}))
             types.append(ctypes.c_void_p)
-        entry.argtypes, entry.restype = types, self._result
-        self.known["_entry"] = entry
-        if packed or self._outputs:
-            codes = "".join(code for _, code in self._outputs)
-            self.known |= {"_frame": _Frame(self._views, len(self._outputs))}
-            self.known["_pack"] = struct.Struct(f"={len(packed)}q").pack_into
-            self.known["_unpack"] = struct.Struct("=" + codes).unpack_from
-            self._line("_f = _frame.mine")
-            self._line("_a = _f.addresses")
-            if packed:
-                self._line(f"_pack(_f.words, 0, {', '.join(packed)})")
-        call = f"_entry({', '.join(passed)})"
-        if self._outputs:
-            self._line(call)
-            self._line(f"return _unpack(_f.words, {32 * self._views})")
         else:
-            self._line(f"return {call}")
-        names = ", ".join(parameters)
-        body = "\n    ".join(self.lines)
-        exec(f"def call({names}):\n    {body}\n", self.known)
-        made = cast(Callable[..., Any], self.known["call"])
-        cast(Any, made).__defaults__ = cast(
-            Any, inspect.unwrap(cast(Any, self._function))
-        ).__defaults__
-        return made
+            passed.append(_pass_number(checks, each, form))
+            types.append(_TYPES[form.c_type])
+    passed += [f"_a[{len(views) + i}]" for i in range(len(outputs))]
+    types += [ctypes.c_void_p] * len(outputs)
+    if room:
+        words = re.sub(r"[A-Za-z_]\w*", lambda found: f"({checks.bound[found[0]]})", room)
+        passed.append(f"_room({words})")
+        types.append(ctypes.c_void_p)
+    entry.argtypes, entry.restype = types, _RESULTS[type(None) if outputs else result]
+    if views or outputs:
+        checks.known["_frame"] = _Frame(len(views), len(outputs))
+        checks.known["_pack"] = struct.Struct(f"={4 * len(views)}q").pack_into
+        codes = "".join(code for _, code in outputs)
+        checks.known["_unpack"] = struct.Struct("=" + codes).unpack_from
+        checks.lines.append("_w, _a = _frame.mine")
+    if views:
+        checks.lines.append(f"_pack(_w, 0, {', '.join(views)})")
+    call = f"_entry({', '.join(passed)})"
+    checks.lines.append(call if outputs else f"return {call}")
+    if outputs:
+        checks.lines.append(f"return _unpack(_w, {32 * len(views)})")
 
-    def _record(self, name: str, form: Form, bound: dict[str, str]) -> None:
-        assert form.record is not None
-        self.known[f"_c_{name}"] = form.record
-        self._line(f"if not isinstance({name}, _c_{name}): _wrong(locals())")
-        renamed = dict(form.renamed)
-        for size in sizes_of(form.record):
-            dim = renamed.get(size, Dimension(1, size, 0))
-            value = f"_h_{name}.sizes[{size!r}]"
-            self._compare(value, dim, bound)
+    def wrong(given: dict[str, Any]) -> None:
+        explain(arguments, given, name, writes)
 
-    def _array(self, name: str, form: Form, bound: dict[str, str]) -> list[str]:
-        assert form.shape is not None
-        flags = self._function.flags(name)
-        self.known[f"_t_{name}"] = form.dtype
-        self._line(
-            f"if type({name}) is not _array or {name}.dtype != _t_{name} or "
-            f"{name}.ndim != {len(form.shape)} or {name}.flags.num & {flags} != {flags}: "
-            "_wrong(locals())"
-        )
-        sizes = [f"_n_{name}_{i}" for i in range(len(form.shape))]
-        if sizes:
-            self._line(f"{', '.join(sizes)}, = {name}.shape")
-        for size, dim in zip(sizes, form.shape, strict=True):
-            self._compare(size, dim, bound)
-        return [f"_address({name})", *sizes, *["1"] * (3 - len(sizes))]
+    checks.known |= {"_entry": entry, "_wrong": wrong, "_room": arena, "_held": held}
+    checks.known["_index"] = operator.index
+    return checks.function(", ".join(arguments))
 
-    def _compare(self, value: str, dim: Dimension, bound: dict[str, str]) -> None:
-        if dim.name and dim.name not in bound:
-            if dim.factor == 1 and dim.term == 0:
-                bound[dim.name] = value
-            else:
-                size = f"_s_{dim.name}"
-                self._line(f"{size} = ({value} - {dim.term}) // {dim.factor}")
-                again = f"{dim.factor} * {size} + {dim.term}"
-                self._line(f"if {size} < 0 or {value} != {again}: _wrong(locals())")
-                bound[dim.name] = size
-        elif dim.name or dim.term >= 0:
-            expected = (
-                f"{dim.factor} * ({bound[dim.name]}) + {dim.term}" if dim.name else f"{dim.term}"
-            )
-            self._line(f"if {value} != {expected}: _wrong(locals())")
 
-    def _wrong(self, given: dict[str, Any]) -> None:
-        # Slowly, and with words: which argument it was.
-        sizes: dict[str, int] = {}
-        for name, form in self._arguments.items():
-            where, value = f"{name} of {self._function.c_name}", given[name]
-            if form.record is not None:
-                if not isinstance(value, form.record):
-                    kinds = form.record.__name__, type(value).__name__
-                    raise Misfit(f"{where} must be a {kinds[0]}, got {kinds[1]}")
-                merge(sizes, held(value).sizes, form, where)
-            elif form.dtype is not None:
-                viewed(value, form, where, self._function.flags(name))
-                fit(sizes, value.shape, form, where)
-            elif form.code == "q":
-                if not -(2**63) <= value < 2**63:
-                    raise Misfit(f"{where} must be a whole number of 64 bits, got {value}")
-                fit(sizes, (value,), Form("", shape=(Dimension(1, name, 0),)), where)
-        raise AssertionError(f"{self._function.c_name} was right to refuse, and nothing is wrong")
+def _pass_record(checks: Checks, name: str, form: Form) -> None:
+    assert form.record is not None
+    kind = checks.name(f"_c_{name}", form.record)
+    checks.unless(f"isinstance({name}, {kind})")
+    checks.lines.append(f"_h_{name} = getattr({name}, '_held', None) or _held({name})")
+    renamed = dict(form.renamed)
+    for size in filler(form.record).sizes:
+        checks.size(f"_h_{name}.sizes[{size!r}]", Dimension(1, size, 0).renamed(renamed))
 
-    def _line(self, line: str) -> None:
-        self.lines.append(line)
+
+def _pass_number(checks: Checks, name: str, form: Form) -> str:
+    if form.code == "q":
+        checks.lines.append(f"{name} = _index({name})")
+        checks.unless(f"{-LARGEST - 1} <= {name} <= {LARGEST}")
+        checks.size(name, Dimension(1, name, 0))
+    return f"int({name})" if form.code == "Q" else name
 
 
 class _Frame(threading.local):
     """Where the views of one call of one function stand; every thread has its own."""
 
     def __init__(self, views: int, outputs: int) -> None:
-        self.mine = _Words(views, outputs)
-
-
-class _Words:
-    def __init__(self, views: int, outputs: int) -> None:
-        self.words = ctypes.create_string_buffer(32 * views + 8 * outputs)
-        base = ctypes.addressof(self.words)
+        words = ctypes.create_string_buffer(32 * views + 8 * outputs)
         places = [32 * i for i in range(views)] + [32 * views + 8 * i for i in range(outputs)]
-        self.addresses = [base + place for place in places]
+        self.mine = words, [ctypes.addressof(words) + place for place in places]
 
 
 class _Arena(threading.local):
@@ -284,17 +188,17 @@ class _Arena(threading.local):
         self.bytes = 0
         self.memory = np.empty(0, dtype=np.uint8)
         self.struct = (ctypes.c_int64 * 3)()
+        self.place = ctypes.addressof(self.struct)
 
     def room(self, numbers: int) -> int:
         """The address of the room, empty, with space for so many numbers."""
-        wanted = 8 * numbers
-        wanted = (wanted if compiler.sanitized() else 2 * wanted) + _SPARE
-        if wanted > self.bytes or compiler.sanitized():
+        wanted = (8 if _EXACT else 16) * numbers + _SPARE
+        if wanted > self.bytes or _EXACT:
             self.memory = np.empty(wanted + _PIECE, dtype=np.uint8)
             start = -(-address(self.memory) // _PIECE) * _PIECE
             self.struct[0], self.struct[1], self.bytes = start, wanted, wanted
         self.struct[2] = 0
-        return ctypes.addressof(self.struct)
+        return self.place
 
 
 _ARENA = _Arena()

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.fit import fixed_subset as kernels
-from keyhole.blocks.fit.fixed_subset import Arrived
 from keyhole.blocks.fit.purchase import fill, shop_of
-from keyhole.blocks.fit.vaw import VAW, VAWState
+from keyhole.blocks.fit.vaw import VAW
 from keyhole.blocks.sums.gram import Gram
 from keyhole.errors import true_or_false
 from keyhole.label_span import cut_off_largest
@@ -142,23 +139,34 @@ class FixedSubset(LearnerBase):
         """A ticket for the support."""
         return self._desk.issue(self._support)
 
+    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
-        return kernels.predict(np.array(seen.values), self._centre, *self._learnt())
+        x, mean_label = self._row(seen.values)
+        return mean_label + self._vaw.predict(x)
 
+    @np.errstate(all="ignore")
     def tell(self, seen: Observation, y: float) -> None:
         """Update VAW and the means."""
         _, label = self._desk.settle(seen, y)
-        kernels.learn(np.array(seen.values), label, self._centre, *self._learnt())
-        self._vaw.count(1)
+        x, mean_label = self._row(seen.values)
+        if self._centre and not self._counts[-1]:
+            mean_label = label  # the first label is its own mean
+        self._vaw.update(x, label - mean_label)
+        told = np.append(seen.values, label)
+        here = ~np.isnan(told)
+        self._sums[here] += told[here]
+        self._counts[here] += 1
 
-    def _rounds_alike(self, t: int) -> int:
-        return self._vaw.until_refresh
-
-    def _play(self, block: Block) -> int:
-        played = kernels.play(block, self._support, self._centre, *self._learnt())
-        self._vaw.count(played)
-        return played
+    def _row(self, values: Floats) -> tuple[Floats, float]:
+        """What VAW sees: means in place of absent values; centred, and a final 1, with an
+        intercept. And what is to be added to its prediction: the mean label, or 0.
+        """
+        *means, mean_label = (self._sums / np.maximum(self._counts, 1)).tolist()
+        x = np.where(np.isnan(values), means, values)
+        if not self._centre:
+            return x, 0.0
+        return np.append(np.where(self._counts[:-1] > 0, x - means, 0.0), 1.0), mean_label
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
@@ -166,13 +174,10 @@ class FixedSubset(LearnerBase):
         return {**what, "ridge": self.ridge, "clip": self.clip}
 
     def _resume(self) -> None:
-        """StateError unless tickets are for the support alone: kernels trust that they are."""
+        """StateError unless tickets are for the support alone."""
         for ticket in self._desk.open:
             if not np.array_equal(ticket.features, self._support):
                 raise StateError(f"the ticket of round {ticket.round} is not for the support")
-
-    def _learnt(self) -> tuple[VAWState, Arrived]:
-        return self._vaw.arrays(), Arrived(self._sums, self._counts)
 
 
 class RandomSubset(FixedSubset):

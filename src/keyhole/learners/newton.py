@@ -130,5 +130,5 @@ class NewtonStep:
 @np.errstate(all="ignore")
 def predicted(u: Floats, limits: Floats, x: Floats) -> float:
     """u.x, kept within the largest label so far; 0 for terms that overflow."""
-    along, most = float(u @ x), float(limits[LABEL])
+    along, most = float((u * x).sum()), float(limits[LABEL])
     return 0.0 if math.isnan(along) else min(max(along, -most), most)

@@ -10,13 +10,13 @@ import numpy as np
 
 from keyhole.blocks.draw.reading import Block
 from keyhole.blocks.fit.purchase import shop_of
-from keyhole.blocks.fit.set_function import slot_gains
 from keyhole.blocks.greedy.batch import Batch, begin
 from keyhole.blocks.greedy.experts import BEXP
 from keyhole.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
 from keyhole.blocks.greedy.priced_reads import PricedReads
 from keyhole.blocks.greedy.schemes import Draw, Scheme
+from keyhole.core.structs import hold
 from keyhole.errors import shortened
 from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase, refuse_prices
@@ -198,7 +198,7 @@ class OnlineGreedyLearner(LearnerBase):
         problem = self.problem
         if problem.prices is None:
             return self.parts.scheme(problem.d, self.slots, problem.width)
-        return PricedReads(shop_of(problem), problem.width, self.slots)
+        return PricedReads(hold(shop_of(problem)), problem.width, self.slots)
 
     @classmethod
     def as_printed(
@@ -239,10 +239,10 @@ class OnlineGreedyLearner(LearnerBase):
 
     def ask(self) -> Ticket:
         """A ticket for the features of the current batch."""
-        entry = self._open()
+        entry = self._open(self.round + 1)
         entry.asked += 1
-        memo = Memo(np.array(entry.number), entry.content.mini.V)
-        return self._desk.issue(entry.content.draw.S, memo._asdict())
+        memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}  # a `Memo`
+        return self._desk.issue(entry.content.draw.S, memo)
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
@@ -315,8 +315,8 @@ class OnlineGreedyLearner(LearnerBase):
             return self.batch_size
         return max(16, 2 * self.slots, math.ceil(2.0 * math.cbrt(t)))
 
-    def _open(self) -> Entry[Batch]:
-        """The batch of the next round: the current one, or a new one if all of that was asked."""
+    def _open(self, t: int) -> Entry[Batch]:
+        """The batch of round t: the current one, or a new one if all of that was asked."""
         entry = self._batches.asking
         if entry is not None:
             return entry
@@ -324,23 +324,23 @@ class OnlineGreedyLearner(LearnerBase):
         if late is not None:
             self._judge(late.content)
         draw = self._bexp.draw(self._batches.begun + 1)
-        return self._batches.begin(self._size(self.round + 1), begin(draw, self._memory))
-
-    def _before_round(self, t: int) -> None:
-        self._open()
-
-    def _rounds_alike(self, t: int) -> int:
-        entry = self._open()
-        return entry.size - entry.asked
+        return self._batches.begin(self._size(t), begin(draw, self._memory))
 
     def _play(self, block: Block) -> int:
-        entry = self._open()
-        S, mini = entry.content.draw.S, entry.content.mini
-        played = mini.play(block.X, block.y, self._history, block.predictions)
-        block.bought[:, : len(S)] = S
-        block.bought[:, len(S) :] = -1
-        entry.asked += played
-        self._close(entry, played)
+        played, rounds = 0, len(block.y)
+        while played < rounds:
+            entry = self._open(block.first_round + played)
+            S, mini = entry.content.draw.S, entry.content.mini
+            rows = slice(played, min(rounds, played + entry.size - entry.asked))
+            block.bought[rows, : len(S)] = S
+            block.bought[rows, len(S) :] = -1
+            out = block.predictions[rows]
+            many = mini.play(block.X[rows], block.y[rows], self._history, out)
+            entry.asked += many
+            self._close(entry, many)
+            played += many
+            if played < rows.stop:
+                break
         return played
 
     def _mini(self, ticket: Ticket) -> MiniBatch:
@@ -360,6 +360,6 @@ class OnlineGreedyLearner(LearnerBase):
         mini = batch.mini
         if mini.n == 0:
             return
-        levels, gains = slot_gains(mini.G, mini.c, mini.yy, mini.n, batch.slots)
-        self._bexp.feed(batch.draw, mini.by_feature(self.parts.losses(levels, gains)))
+        gains = mini.gains(batch.slots, self._history)
+        self._bexp.feed(batch.draw, self.parts.losses(*gains))
         self._memory.keep(mini)

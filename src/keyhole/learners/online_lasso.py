@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.fit import lasso as kernels
-from keyhole.blocks.fit.lasso import Model, scaled_lasso
 from keyhole.blocks.sums.estimates import mean_imputed
-from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums, add_rows
+from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.lasso import scaled_lasso
 from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
 
@@ -100,12 +97,15 @@ class OnlineLassoLearner(LearnerBase):
 
     def ask(self) -> Ticket:
         """A ticket for everything."""
-        self._before_round(self.round + 1)
+        self._solve_if_due(self.round + 1)
         return self._desk.issue(np.arange(self.problem.d))
 
+    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
-        """<x, w> and the intercept."""
-        return float(kernels.predict(self._model(), np.array(seen.values)))
+        """<x, w> and the intercept; the mean stands in for a value that is absent."""
+        j = np.flatnonzero(self._w)
+        x = seen.values[j]
+        return self._intercept + float(self._w[j] @ np.where(np.isnan(x), self._means[j], x))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the row to the sums."""
@@ -113,33 +113,17 @@ class OnlineLassoLearner(LearnerBase):
         self._sums.add(ticket.features, seen.values, label)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
-        self._add(X, y)
+        everything = np.arange(self.problem.d)
+        for row, label in zip(np.where(np.abs(X) < SMALLEST, 0.0, X), y.tolist(), strict=True):
+            self._sums.add(everything, row, label)
         self._next = 0  # a new model before the next round
 
     def _study_sums(self, history: DataSums) -> None:
         add_to_seen_sums(self._sums, history)
         self._next = 0
 
-    def _play(self, block: Block) -> int:
-        played = kernels.play(block, self._model())
-        self._add(block.X[:played], block.y[:played])
-        return played
-
-    def _model(self) -> Model:
-        return Model(self._w, self._means, self._intercept)
-
-    def _add(self, X: NDArray[np.floating], y: Floats) -> None:
-        X = np.where(np.abs(X) < SMALLEST, 0.0, X)
-        here = ~np.isnan(X)
-        offsets = np.concatenate([[0], np.cumsum(here.sum(axis=1))])
-        rows = (offsets, np.nonzero(here)[1], X[here].astype(np.float64), np.array(y))
-        add_rows(*rows, *self._sums.arrays())
-
-    def _rounds_alike(self, t: int) -> int:
-        return self._next - t
-
-    def _before_round(self, t: int) -> None:
-        """A new model, if one is due."""
+    def _solve_if_due(self, t: int) -> None:
+        """A new model before round t, if one is due."""
         if t < self._next:
             return
         self._next = t + 1 + t // GROWTH

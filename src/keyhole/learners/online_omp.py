@@ -64,4 +64,4 @@ class OnlineOMPLearner(MomentLearner):
         if t >= self._next:
             self._select()
             self._next = t + 1 + t // GROWTH
-        return Plan(self._support, self.problem.d - len(self._support), self._next - t)
+        return Plan(self._support, self.problem.d - len(self._support))

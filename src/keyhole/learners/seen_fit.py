@@ -12,12 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.blocks.sums.seen_sums import (
-    COUNT,
-    FIRST,
-    LABEL,
-    LABELLED,
-    PRODUCT,
-    SECOND,
     SeenSums,
     place,
 )
@@ -53,7 +47,8 @@ def deviation_of_label(sums: SeenSums) -> float:
     n, total, square = sums.totals.tolist()
     if not n > 0.0:
         return 0.0
-    variance = square / n - (total / n) ** 2
+    mean = total / n
+    variance = square / n - mean * mean
     return math.sqrt(variance) if variance > CONSTANT * (square / n) else 0.0
 
 
@@ -64,12 +59,14 @@ def measure(S: Indices, sums: SeenSums) -> Units:
     mean, mean_square = total / some, square / some
     variance = mean_square - mean * mean
     varies = variance > CONSTANT * mean_square
-    inverse = varies / np.sqrt(np.where(varies, variance, 1.0))
+    scale = np.sqrt(np.where(varies, variance, 1.0))
+    inverse = varies / scale
     scale_y = deviation_of_label(sums)
     if not scale_y > 0.0:
         return Units(N, mean, inverse, np.zeros(len(S)))
     labelled, label = sums.singles[:, S]
-    return Units(N, mean, inverse, (labelled - mean * label) / some * inverse / scale_y)
+    products = (labelled - mean * label) / some / scale / scale_y
+    return Units(N, mean, inverse, np.where(varies, products, 0.0))
 
 
 class Selection:
@@ -134,12 +131,14 @@ class Selection:
     def _correlations(self, some: Indices) -> Floats:
         """Of some candidates with all, each pair over the rows that have both."""
         S, (_, mean, inverse, _) = self.S, self.units
-        i, m = S[some, None], mean[some, None]
+        i, m, own = S[some, None], mean[some, None], inverse[some, None]
         records = self.sums.pairs[place(np.minimum(i, S), np.maximum(i, S), self.sums.d)]
         product, N, first, second = np.moveaxis(records, -1, 0)
         lower = i <= S  # then `first` is the sum of x_i, else of x_j
         about = product - np.where(lower, mean, m) * first - np.where(lower, m, mean) * second
-        R: Floats = (about / np.maximum(N, TINY) + m * mean) * (inverse[some, None] * inverse)
+        R = about / np.maximum(N, TINY) + m * mean
+        # Multiplied in the same order for i, j and for j, i: to the bit, R is symmetric.
+        R = R * np.where(lower, own, inverse) * np.where(lower, inverse, own)
         return np.where(N > 0.0, R, 0.0)
 
 
@@ -172,14 +171,16 @@ def predicted(x: Floats, fit: Fit, sums: SeenSums, limits: Floats) -> float:
     (chosen, w, units, root), (n, total, _) = fit, sums.totals.tolist()
     if not n > 0.0:
         return 0.0
-    z = (x[chosen] - units.mean[chosen]) * units.inverse[chosen]
-    u: list[float] = (z / np.sqrt(units.rows[chosen])).tolist()
+    z: list[float] = ((x - units.mean) * units.inverse)[chosen].tolist()
+    u: list[float] = (np.array(z) / np.sqrt(units.rows[chosen])).tolist()
+    along, s = 0.0, 1.0
     for p, row in enumerate(root):
+        along += w[p] * z[p]
         for q in range(p):
             u[p] -= row[q] * u[q]
         u[p] /= row[p]
-    share = float(z @ np.array(w)) / (1.0 + math.fsum(v * v for v in u))
-    y = total / n + deviation_of_label(sums) * share
+        s += u[p] * u[p]
+    y = total / n + deviation_of_label(sums) * (along / s)
     low, high = limits.tolist()
     return float(min(max(y, low), high))
 

@@ -92,6 +92,7 @@ class WeightedSums:
         """Add a row that the scheme read: all of its features, NaN for what did not arrive."""
         self.add_marked(features, values, scheme.marks(features), np.array(scheme.spread), y)
 
+    @np.errstate(all="ignore")
     def add_marked(
         self, features: Indices, values: Floats, marks: Floats, spread: Floats, y: float
     ) -> None:
@@ -101,7 +102,8 @@ class WeightedSums:
         here = ~np.isnan(values)
         i, x, q = features[here], values[here], marks[here]
         drawn = q >= 0.0
-        weights = np.where(drawn, 1.0 / (one + one_q * q), 1.0)
+        weights = np.ones(len(i))
+        weights[drawn] = 1.0 / (one + one_q * q[drawn])
         self.singles[:, i] += weights * x * np.array([[y], [1.0]])
         a, b = upper(len(i))
         # With one of the two always read, the weight of the other; 1 is the weight of both.

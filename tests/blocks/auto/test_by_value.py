@@ -1,4 +1,4 @@
-"""Parts of AutoLearner by value, quick without compilation: by hand, and round by round."""
+"""Parts of AutoLearner by value, by hand, and round by round."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from keyhole.blocks.auto.state import (
     NET,
     ONLY,
     batch_size,
+    new_auto,
     new_batch,
-    new_layer,
-    new_state,
     settings,
     tidy,
 )
+from keyhole.blocks.auto.till import NO_MONEY
 from keyhole.problem import Floats
 
 RESTLESS = kh.AutoParts(taus=(math.inf, 6.0), threshold=1.0, shortest=2, longest=7, growth=4)
@@ -62,12 +62,12 @@ def test_rounds_one_by_one_are_block_play(proper: bool) -> None:
 def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     problem = kh.Problem(d=8, k=2, budget=6)
     s = settings(problem, RESTLESS, proper=False, past=False, seed=2)
-    state, batch = new_state(s, RESTLESS), new_batch(s)
-    choose(s, state, new_layer(s, RESTLESS), batch, 1)
+    auto, batch = new_auto(s, RESTLESS, NO_MONEY), new_batch(s)
+    choose(auto, batch, 1)
     assert sorted(batch.why.tolist()).count(NET) == s.net
     batch.rows[ONLY], batch.slots[:], batch.weight[:] = 2, 5, 3.0
     S = np.array([0, 2, 3, 5, 6, 7])
-    reopen(s, state, batch, S)
+    reopen(auto, batch, S)
     assert batch.S.tolist() == S.tolist()
     assert batch.why.tolist() == [EXPLORED] * 6  # nothing is known, so nothing is kept
     assert batch.rows.tolist() == [0]
@@ -83,9 +83,9 @@ def test_a_reopened_batch_uses_what_it_read_only() -> None:
     (X, y), problem = data(60), kh.Problem(d=8, k=2, budget=6)
     learner = kh.AutoLearner(problem, seed=2, parts=RESTLESS)
     learner.advance(X, y)
-    s, state, batch = learner._settings, learner._state, new_batch(learner._settings)
+    state, batch = learner._state, new_batch(learner._settings)
     S = np.array([0, 1, 2, 3, 4, 7])
-    reopen(s, state, batch, S)
+    reopen(learner._auto, batch, S)
     assert batch.why[1] == KEPT
     assert 5 in state.space.chosen[0, : state.space.picked[0]]
     assert state.space.why[5] == -1

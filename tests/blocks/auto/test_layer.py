@@ -1,4 +1,4 @@
-"""The last layer by value, quick without compilation: by its rules written out, and by hand."""
+"""The last layer by value, by its rules written out, and by hand."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_layer_does_what_its_rules_say(kinks: tuple[float, ...] | None, past: 
     assert int(last.errors.told[0]) == (len(twin.gs) if past else 0)
     if past:
         known = np.empty(PAST)
-        know(last.labels, last.errors, known)
+        know(last, known)
         assert known == pytest.approx([*twin.labels.inputs(), *twin.errors.inputs()])
 
 
@@ -88,7 +88,7 @@ def played(past: bool = True) -> Layer:
 
 def test_what_is_foreseen_is_what_is_played_and_changes_nothing_that_lasts() -> None:
     last, known = played(), np.empty(PAST)
-    know(last.labels, last.errors, known)
+    know(last, known)
     sums = [array.copy() for array in (last.A, last.b, last.spread, *last.judge, *last.labels)]
     expected, row = foresee(last, 6.5, 5.5, known), np.array([6.5])
     for array, before in zip((last.A, last.b, last.spread, *last.judge, *last.labels), sums,
@@ -231,7 +231,7 @@ def test_a_ticket_notes_what_is_known() -> None:
         assert np.array_equal(np.isnan(recalled(past, told)), np.isnan(expected))
         assert np.nan_to_num(recalled(past, told)).tolist() == past.tolist()
         correct(last, 1.0, math.nan if t == 0 else 4.0, NOW, np.array([y]), np.array([5.0]))
-        know(last.labels, last.errors, expected)
+        know(last, expected)
 
 
 def test_sums_from_before_batches_get_room_for_what_is_derived() -> None:

@@ -7,18 +7,15 @@ import pytest
 
 import keyhole as kh
 from keyhole.blocks.auto.choose import LOOK_OUT, choose
-from keyhole.blocks.auto.layer import Layer
 from keyhole.blocks.auto.state import (
     EXPLORED,
     KEPT,
     LONGEST_MEMORY,
     NET,
     ONLY,
-    Settings,
-    State,
+    Auto,
+    new_auto,
     new_batch,
-    new_layer,
-    new_state,
     settings,
 )
 from keyhole.blocks.auto.study import study_rows
@@ -38,18 +35,22 @@ def data(n: int) -> tuple[Floats, Floats]:
     return X, y
 
 
-def studied(X: Floats, y: Floats, keep: float = 1.0) -> tuple[Settings, State, Layer]:
+def new() -> Auto:
     s = settings(PROBLEM, PARTS, proper=False, past=True, seed=2)
-    state, last = new_state(s, PARTS), new_layer(s, PARTS)
-    study_rows(s, state, last, NO_MONEY, new_batch(s), X, y, keep)
-    return s, state, last
+    return new_auto(s, PARTS, NO_MONEY)
+
+
+def studied(X: Floats, y: Floats, keep: float = 1.0) -> Auto:
+    auto = new()
+    study_rows(auto, new_batch(auto.settings), X, y, keep)
+    return auto
 
 
 @pytest.mark.parametrize("keep", [1.0, 0.9])
 def test_whole_rows_go_into_the_longest_memory(keep: float) -> None:
     """Centred by what was known by then, the row itself included."""
     X, y = data(25)
-    _, state, _ = studied(X, y, keep)
+    state = studied(X, y, keep).state
     G, c, n, yy = np.zeros((10, 10)), np.zeros(10), np.zeros(10), 0.0
     for t in range(25):
         columns = [X[: t + 1, j][~np.isnan(X[: t + 1, j])].tolist() for j in range(9)]
@@ -66,7 +67,7 @@ def test_whole_rows_go_into_the_longest_memory(keep: float) -> None:
 
 def test_every_value_is_counted_and_no_loss_is_charged() -> None:
     X, y = data(25)
-    _, state, last = studied(X, y)
+    _, state, last, _ = studied(X, y)
     assert state.studied.tolist() == [25]
     assert state.values.reads.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
     assert state.label.reads[ONLY] == 25
@@ -93,7 +94,7 @@ def test_losses_from_rounds_stay_as_they_were() -> None:
 def test_memories_that_take_no_history_are_untouched() -> None:
     """Whichever those are: the longest has it all, and the others all of it or nothing."""
     X, y = data(25)
-    kept = studied(X, y)[1].kept
+    kept = studied(X, y).state.kept
     assert kept.n[LONGEST_MEMORY, -1] == 25.0
     for m in range(1, len(kept.tau)):
         if not kept.n[m].any():
@@ -102,7 +103,7 @@ def test_memories_that_take_no_history_are_untouched() -> None:
 
 
 def test_the_net_is_not_told() -> None:
-    net = studied(*data(25))[1].net
+    net = studied(*data(25)).state.net
     assert not any(part.any() for part in net)
 
 
@@ -125,10 +126,10 @@ def test_who_has_studied_looks_out_in_some_batches_only() -> None:
     X, y = data(25)
     X = np.nan_to_num(X, nan=1.0)
     y = X @ np.arange(1.0, 10.0)  # all features are significant
-    s, state, last = studied(X, y)
-    batch = new_batch(s)
+    auto = studied(X, y)
+    s, batch = auto.settings, new_batch(auto.settings)
     for number in range(1, 2 * LOOK_OUT + 1):
-        choose(s, state, last, batch, number)
+        choose(auto, batch, number)
         why = batch.why.tolist()
         if number % LOOK_OUT:
             assert why == [KEPT] * 6
@@ -140,11 +141,12 @@ def test_who_has_studied_looks_out_in_some_batches_only() -> None:
 
 def test_the_split_does_not_matter() -> None:
     X, y = data(20)
-    s, whole, _ = studied(X, y, 0.95)
-    parts, layer = new_state(s, PARTS), new_layer(s, PARTS)
+    whole, other = studied(X, y, 0.95).state, new()
     for first, last in ((0, 1), (1, 8), (8, 20)):
-        study_rows(s, parts, layer, NO_MONEY, new_batch(s), X[first:last], y[first:last], 0.95)
-    for one, other in zip(whole.kept, parts.kept, strict=True):
-        assert (one == other).all()
+        batch = new_batch(other.settings)
+        study_rows(other, batch, X[first:last], y[first:last], 0.95)
+    parts = other.state
+    for one, its in zip(whole.kept, parts.kept, strict=True):
+        assert (one == its).all()
     assert (whole.mixture.belief == parts.mixture.belief).all()
     assert whole.studied == parts.studied

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from keyhole.blocks.conformal.rounds import gain_of, issue, learn, play
 from keyhole.blocks.conformal.trackers import (
     EDGES,
     NOTE,
     SCALES,
     TOGETHER,
     Trackers,
+    gain_of,
+    issue,
+    learn,
     new_trackers,
+    play,
 )
 from keyhole.problem import Floats
 from tests.blocks.conformal.slow import SlowLevels

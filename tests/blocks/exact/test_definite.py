@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.blocks.exact.definite import NO, UNDECIDED, YES, all_definite, coherence
+from keyhole.blocks.exact.definite import NO, UNDECIDED, YES, all_definite
 from keyhole.problem import Floats
+from tests.helpers.exact_parts import coherence
 
 
 def correlations(d: int, seed: int) -> Floats:

@@ -1,4 +1,4 @@
-"""The kernels of the best subset by least squares on the columns themselves."""
+"""The compiled models of subsets against least squares on the columns themselves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.blocks.exact import subset_kernels as kernels
-from keyhole.blocks.exact.subset_kernels import TOLERANCE, Leaf
+from keyhole.blocks.exact import models as kernels
+from keyhole.blocks.exact.count_search import CountSearch
+from keyhole.blocks.exact.models import TOLERANCE, Leaf
 from keyhole.problem import Floats, Indices
+from tests.helpers.exact_parts import forward
 
 
 def columns(kind: str, m: int = 7, seed: int = 0) -> tuple[Floats, Floats]:
@@ -42,10 +44,7 @@ KINDS = ["plain", "dependent"]
 def test_columns_are_projected_out_one_by_one(kind: str) -> None:
     X, y = columns(kind)
     G, c = X.T @ X, X.T @ y
-    D, r = kernels.untouched(G, c)
-    np.testing.assert_array_equal(D, np.diag(G))
-    np.testing.assert_array_equal(r, c)
-    assert not np.shares_memory(r, c)
+    D, r = np.diag(G).copy(), c.copy()
     L, chosen = np.full((7, 7), np.nan), list[int]()
     for i in (1, 5, 0, 3, 6, 3):
         before = value(X, y, chosen)
@@ -96,7 +95,7 @@ def test_forward_selection_takes_the_best_column_every_time(kind: str, start: li
     for k in range(max(len(start), 1), 8):
         S = np.full(k, -1)
         S[: len(start)] = start
-        n, found = kernels.forward(X.T @ X, X.T @ y, k, S, len(start))
+        n, found = forward(X.T @ X, X.T @ y, k, S, len(start))
         expected = greedy(X, y, k, start)
         assert n == len(expected)
         for size in range(1, n + 1):  # by value: columns that depend on others may be tied
@@ -107,7 +106,7 @@ def test_forward_selection_takes_the_best_column_every_time(kind: str, start: li
 
 def test_forward_selection_stops_when_nothing_is_left_to_gain() -> None:
     S = np.full(3, -1)
-    assert kernels.forward(np.eye(3), np.array([0.6, 0.0, 0.0]), 3, S, 0) == (1, 1.0 - 0.36)
+    assert forward(np.eye(3), np.array([0.6, 0.0, 0.0]), 3, S, 0) == (1, 1.0 - 0.36)
     assert S[0] == 0
 
 
@@ -132,24 +131,26 @@ def test_no_exchange_of_one_column_helps_after_swaps(kind: str, seed: int) -> No
     assert worse > 0  # forward selection alone would not do
 
 
+def improved(G: Floats, c: Floats, k: int, S: list[int], bar: float) -> CountSearch:
+    """A search whose last relaxation was S, rounded, and whose best value was `bar`."""
+    search = CountSearch(G, c, k)
+    search.rounded[: len(S)], search.size, search.best = S, len(S), bar
+    search.improve(search.top, finish=False)
+    return search
+
+
 def test_an_incumbent_is_replaced_by_what_is_better_only() -> None:
     X, y = columns("plain")
     G, c = X.T @ X, X.T @ y
-    start = np.array([0, 1, 5, -1])
-    own, best = value(X, y, [0, 1]), np.full(4, 9)
-    for bar, taken in ((own + 1e-6, True), (own - 1e-6, False)):
-        S, best[:] = start.copy(), 9
-        found = kernels.improve(G, c, 4, S, 2, bar, best)
-        if not taken:
-            assert found == bar
-            assert best.tolist() == [9] * 4
-            continue
-        assert found < own
-        assert found == pytest.approx(value(X, y, best[best >= 0].tolist()))
-    few = np.full(3, 9)
-    one = np.eye(3)[:, [0]].T.ravel() * 0.6  # a single column has all there is to gain
-    assert kernels.improve(np.eye(3), one, 3, np.array([0, -1, -1]), 1, 1.0, few) == 1.0 - 0.36
-    assert few.tolist() == [0, -1, -1]
+    own = value(X, y, [0, 1])
+    better = improved(G, c, 4, [0, 1], own + 1e-6)
+    assert better.best < own
+    assert better.best == pytest.approx(value(X, y, better.S.tolist()))
+    worse = improved(G, c, 4, [0, 1], own - 1e-6)
+    assert (worse.best, worse.S.tolist()) == (own - 1e-6, [])
+    one = np.array([0.6, 0.0, 0.0])  # a single column has all there is to gain
+    few = improved(np.eye(3), one, 3, [0], 1.0)
+    assert (few.best, few.S.tolist()) == (1.0 - 0.36, [0])
 
 
 def bounds(
@@ -221,9 +222,13 @@ def test_enumeration_leaves_dependent_columns_out() -> None:
 
 
 def test_an_incumbent_is_written_in_full() -> None:
+    """What is in, then what was chosen; -1 for places that nobody needs."""
+    c = np.array([0.0, 0.3, 0.0, 0.2, 0.1, 0.4, 0.0, 0.1])
     S = np.full(5, 9)
-    kernels.record(S, np.array([7, 3]), np.array([10, 11, 12]), np.array([2, 0, 1]), 2)
-    assert S.tolist() == [7, 3, 12, 10, -1]
+    leaf = Leaf(np.array([7, 3]), np.array([5, 1, 0, 2]), np.zeros(4), -9.0)
+    best, _ = kernels.enumerate_all(np.eye(8), c, leaf, 3, 1.0, S)
+    assert best == pytest.approx(1.0 - (c[[7, 3, 5, 1]] ** 2).sum())
+    assert S.tolist() == [7, 3, 5, 1, -1]
 
 
 def test_a_column_of_which_just_enough_is_left_counts() -> None:
@@ -231,12 +236,12 @@ def test_a_column_of_which_just_enough_is_left_counts() -> None:
     c = np.array([0.5e-5, 0.1])
     for left, gain in ((1e-10, 0.25), (0.99e-10, 0.0)):
         G = np.diag([left, 1.0])
-        D, r = kernels.untouched(G, c)
+        D, r = np.diag(G).copy(), c.copy()
         told = kernels.include(G, np.empty((2, 2)), 0, 0, D, r)
         assert told == pytest.approx(gain or -1.0)
         assert kernels.rss(G, c, np.array([0]), 1) == pytest.approx(1.0 - gain)
         S = np.full(2, -1)
-        size, found = kernels.forward(G, c, 2, S, 0)
+        size, found = forward(G, c, 2, S, 0)
         assert size == (2 if gain else 1)
         assert found == pytest.approx(1.0 - 0.01 - gain)
         for always in ([], [1]) if gain else ([],):

@@ -12,6 +12,7 @@ from keyhole.blocks.exact.sparse_eigenvalues import sparse_spectrum
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats, Indices
 from tests.blocks.exact.test_supermodular import by_definition, data
+from tests.helpers.exact_parts import best_beside
 
 
 def scaled(X: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -66,13 +67,13 @@ def test_the_worst_sets_beside_a_given_one() -> None:
         sets = [list(R) for m in range(1, most + 1) for R in itertools.combinations(others, m)]
         expected = {tuple(R): ratio(X, y, S, R) for R in sets}
         marks = np.full(6, 7)
-        found = supermodular.best_beside(W, r, inside, most, 0.0, marks)
+        found = best_beside(W, r, inside, most, 0.0, marks)
         assert found == pytest.approx(max(expected.values()), rel=1e-6)
         R = tuple(np.flatnonzero(marks == 2).tolist())
         assert expected[R] == pytest.approx(found, rel=1e-6)
         assert np.flatnonzero(marks == 1).tolist() == S
         marks[:] = 7
-        assert supermodular.best_beside(W, r, inside, most, 99.0, marks) == 99.0
+        assert best_beside(W, r, inside, most, 99.0, marks) == 99.0
         assert marks.tolist() == [7] * 6
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.blocks.exact import priced, priced_search
+from keyhole.blocks.exact import priced, search
+from keyhole.blocks.exact.market import ItemMarket, market_of, part_of, widest
+from keyhole.blocks.exact.nodes import IN, OPEN, OUT, point
 from keyhole.blocks.exact.priced import PricedSubset, Terms, best_for_money
-from keyhole.blocks.exact.priced_market import Market, follow, market_of, part_of, widest
-from keyhole.blocks.exact.priced_relaxation import PricedNode, least
-from keyhole.blocks.exact.relaxation import IN, OPEN, OUT
 from keyhole.prices import price_list
 from keyhole.problem import ProblemError
 from tests.helpers import priced_models
+from tests.helpers.exact_parts import follow, least
 from tests.helpers.priced_models import Model, Shop, every_model, shop
 
 
@@ -91,12 +91,11 @@ def test_bounds_hold_wherever_the_search_is_cut_short(
     case = Shop(X, y, price_list(9, None, own, {"a": (5, [0, 1, 2]), "b": (4, [2, 3, 4, 5])}))
     models = every_model(case)
     terms = Terms(case.prices, sum(case.prices.units) // 2, None, rate * case.moments[2])
-    best_for_money(*case.moments, terms)  # compiles
     exact = []
     for looks in range(40):
         clock = Clock()
         monkeypatch.setattr(priced, "time", clock)
-        monkeypatch.setattr(priced_search, "time", clock)
+        monkeypatch.setattr(search, "time", clock)
         found = best_for_money(*case.moments, terms, seconds=looks + 0.5)
         accept(case, models, terms, found)
         exact.append(found.exact)
@@ -107,7 +106,7 @@ def test_bounds_hold_wherever_the_search_is_cut_short(
 
 def everyone_pays(
     needs: Sequence[Sequence[int]], units: Sequence[int], limit: int, most: int, rate: float
-) -> Market:
+) -> ItemMarket:
     """Broken twin: what is shared is paid by each feature that needs it."""
     own = [[(j, i) for i in need] for j, need in enumerate(needs)]
     numbers = {pair: n for n, pair in enumerate(itertools.chain.from_iterable(own))}
@@ -137,7 +136,7 @@ def test_broken_twin_that_pays_a_panel_twice(monkeypatch: pytest.MonkeyPatch) ->
         accept(case, models, terms, wrong)
 
 
-Makes = Callable[[Sequence[Sequence[int]], Sequence[int], int, int, float], Market]
+Makes = Callable[[Sequence[Sequence[int]], Sequence[int], int, int, float], ItemMarket]
 
 
 def bound_holds(make: Makes, seed: int) -> tuple[bool, float]:
@@ -147,12 +146,9 @@ def bound_holds(make: Makes, seed: int) -> tuple[bool, float]:
     limit, k = int(rng.integers(1, sum(prices.units) + 1)), int(rng.integers(1, d + 1))
     market = make(prices.needs, prices.units, limit, k, 0.0)
     v = rng.exponential(size=d)
-    paid = np.zeros(len(market.units), dtype=np.int8)
-    node = PricedNode(
-        np.zeros(d, dtype=np.int8), paid, np.zeros(d), v, np.zeros(d), np.zeros(d),
-        np.zeros(len(paid)),
-    )  # fmt: skip
-    bound = least(market, node, float(limit), k, (0.0, 0.0))[0]
+    node = point(d, len(market.units))
+    node.v[:] = v
+    bound = least(market, node, float(limit), k, 0.0, 0.0)[0]
     best = max(
         sum(v[j] for j in S)
         for size in range(k + 1)
@@ -172,11 +168,9 @@ def test_the_knapsack_bound_holds_and_a_twin_that_ignores_sharing_does_not() -> 
 def test_the_bound_is_tight_for_a_panel() -> None:
     """One panel, one feature: at the limit of the panel, its members' sum and nothing more."""
     market = market_of([[0], [0], [1]], [4, 3], 4, 3, 0.0)
-    node = PricedNode(
-        np.zeros(3, dtype=np.int8), np.zeros(2, dtype=np.int8), np.zeros(3),
-        np.array([1.0, 3.0, 0.2]), np.zeros(3), np.zeros(3), np.zeros(2),
-    )  # fmt: skip
-    assert least(market, node, 4.0, 3, (0.0, 0.0))[0] == pytest.approx(4.0, rel=1e-6)
+    node = point(3, 2)
+    node.v[:] = 1.0, 3.0, 0.2
+    assert least(market, node, 4.0, 3, 0.0, 0.0)[0] == pytest.approx(4.0, rel=1e-6)
 
 
 @given(seed=st.integers(0, 10**6), welcome=st.booleans())

@@ -1,4 +1,4 @@
-"""The kernels of the relaxation by what they are defined to be, on a handful of columns."""
+"""The parts of the relaxation by what they are defined to be, on a handful of columns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from keyhole.blocks.exact import relaxation
-from keyhole.blocks.exact.relaxation import IN, OPEN, OUT, NodeArrays, Split, States
+from keyhole.blocks.exact.nodes import IN, OPEN, OUT, Split, States
+from keyhole.blocks.exact.splits import spread
 from keyhole.problem import Floats
+from tests.helpers import exact_parts as relaxation
+from tests.helpers.exact_parts import at as point_at
 
 
 def states(*values: int) -> States:
@@ -45,7 +47,7 @@ def test_a_sweep_of_the_spread_takes_the_best_step_along_each_coordinate() -> No
             # weight_j - mu P_jj(t) = 0, where P_jj(t) = 1 / (1 / P_jj - t)
             now = np.linalg.inv(G - np.diag(expected))[j, j]
             expected[j] = max(expected[j] + 1.0 / now - mu / weight[j], least)
-        relaxation.spread(P, delta, weight, mu, least)
+        spread(P, delta, weight, np.array([mu]), least)
         np.testing.assert_allclose(delta, expected, atol=1e-12)
         np.testing.assert_allclose(P, np.linalg.inv(G - np.diag(expected)), rtol=1e-9)
 
@@ -177,9 +179,13 @@ def test_the_relaxation_is_solved_in_a_few_rounds(m: int, seed: int, r: int) -> 
         (1.0, 0.0, 12, 0.05),
         (1e-4, 1.0, 12, 0.05),
     ):
-        q, v = np.full(m, at), np.empty(m)
-        node = NodeArrays(state.copy(), q, v)
-        base, bound, price_of = relaxation.relax(Split(R, e, c), node, r, lam, 1.0, rounds)
+        # No subset loses all of y'y: a goal of that settles nothing, there is one relaxation.
+        node = point_at(state, np.full(m, at))
+        bound, slack, price_of, *_ = relaxation.settle(
+            Split(R, e, c), r + len(always), node, lam, 1.0, rounds, np.empty(m, dtype=np.int64)
+        )
+        q, v = node.q, node.v
+        base = slack + float(v[state == IN].sum())
         assert node.state.tolist() == state.tolist()
         assert (q[state == OUT] == 0.0).all()
         again = np.empty(m)
@@ -196,9 +202,9 @@ def test_a_bound_that_is_good_enough_ends_the_relaxation() -> None:
     _, c, R, e = problem(7, 0)
     points = []
     for goal, rounds in ((-10.0, 60), (-10.0, 1), (1.0, 1)):
-        node = NodeArrays(states(*[0] * 7), np.zeros(7), np.empty(7))
-        points.append(relaxation.relax(Split(R, e, c), node, 2, 0.0, goal, rounds))
-        points[-1] = (*points[-1], *node.q)
+        node, S = point_at(states(*[0] * 7)), np.empty(2, dtype=np.int64)
+        _, slack, lam, *_ = relaxation.settle(Split(R, e, c), 2, node, 0.0, goal, rounds, S)
+        points.append((slack, lam, *node.q, *node.v))
     assert points[0] == points[1] == points[2]
 
 
@@ -267,11 +273,10 @@ def test_a_settled_node_has_lost_no_better_subset(seed: int, usable: bool) -> No
     best, worst = min(values.values()), max(values.values())
     low = relaxed(c, R, e, begun, k - len(members(begun, IN))) if usable else 0.0
     for goal in (best - 1e-9, best + 1e-4, 0.9 * worst, 0.9 * low):
-        state, q, v, S = begun.copy(), np.zeros(m), np.zeros(m), np.full(k, -1)
+        node, S = point_at(begun), np.full(k, -1)
         split = Split(R, e if usable else 0.0 * e, c)
-        bound, slack, lam, branch, size = relaxation.settle(
-            split, k, NodeArrays(state, q, v), 0.0, goal, 60, S
-        )
+        bound, slack, lam, branch, size = relaxation.settle(split, k, node, 0.0, goal, 60, S)
+        state, q, v = node.state, node.q, node.v
         chosen = set(S[:size].tolist())
         assert len(chosen) == size == k
         assert members(begun, IN) <= chosen
@@ -304,8 +309,7 @@ def test_a_node_with_a_single_subset_is_done(kinds: tuple[int, ...]) -> None:
     """All places are taken, or there are no more candidates than places."""
     _, c, R, e = problem(6, 0)
     state, S = states(*kinds), np.full(3, -1)
-    node = NodeArrays(state, np.zeros(6), np.zeros(6))
-    told = relaxation.settle(Split(R, e, c), 3, node, 0.0, 1.0, 60, S)
+    told = relaxation.settle(Split(R, e, c), 3, point_at(state), 0.0, 1.0, 60, S)
     only = np.flatnonzero(state == IN)
     if len(only) < 3:
         only = np.flatnonzero(state != OUT)

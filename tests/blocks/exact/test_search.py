@@ -10,12 +10,13 @@ import time
 import numpy as np
 import pytest
 
-from keyhole.blocks.exact import subset
-from keyhole.blocks.exact import subset_search as search
-from keyhole.blocks.exact.relaxation import IN, OPEN, OUT
+from keyhole.blocks.exact import count_search, search, subset
+from keyhole.blocks.exact.count_search import CountSearch
+from keyhole.blocks.exact.models import Leaf, enumerate_all
+from keyhole.blocks.exact.nodes import IN, OPEN, OUT, Split, States
+from keyhole.blocks.exact.search import Node
+from keyhole.blocks.exact.splits import levels, split_off
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
-from keyhole.blocks.exact.subset_search import Node, Search
 from keyhole.problem import Floats, Indices, ProblemError
 
 
@@ -48,21 +49,35 @@ def truth(X: Floats, y: Floats, k: int, always: tuple[int, ...] = ()) -> float:
     return min(value(X, y, [*always, *S]) for S in sets)
 
 
-def searching(X: Floats, y: Floats, k: int) -> Search:
-    return Search(np.ascontiguousarray(X.T @ X), X.T @ y, k)
+def searching(X: Floats, y: Floats, k: int) -> CountSearch:
+    return CountSearch(np.ascontiguousarray(X.T @ X), X.T @ y, k)
+
+
+def states(*values: int) -> States:
+    return np.array(values, dtype=np.int8)
+
+
+def opened(d: int) -> Node:
+    """A node of d features that has everything before it."""
+    return Node(states(*[OPEN] * d), states(), np.zeros(d))
 
 
 def test_children_of_a_node() -> None:
-    node = Node(np.array([0, 1, 0, 2], dtype=np.int8), np.arange(4.0), 0.5, 0.25, 2)
+    node = Node(states(0, 1, 0, 2), states(0, 2), np.arange(4.0), (0.5, 0.1), 0.25, 2)
     for side in (IN, OUT):
         child = node.child(side)
         assert child.state.tolist() == [OPEN, IN, side, OUT]
-        assert (child.q.tolist(), child.lam, child.bound) == ([0.0, 1.0, 2.0, 3.0], 0.5, 0.25)
-        child.q[0] = 9.0
+        assert child.q.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert (child.hints, child.bound) == ((0.5, 0.1), 0.25)
+        child.q[0], child.paid[0] = 9.0, IN
     assert node.state.tolist() == [OPEN, IN, OPEN, OUT]
     assert node.q[0] == 0.0
+    assert node.paid.tolist() == [OPEN, OUT]
     assert node.key(False) == 0.25
     assert node.key(True) == 2.0
+    node.branch = 4  # the first item
+    child = node.child(IN)
+    assert (child.state.tolist(), child.paid.tolist()) == ([OPEN, IN, OPEN, OUT], [IN, OUT])
 
 
 def test_the_first_model_is_the_better_of_two() -> None:
@@ -72,9 +87,9 @@ def test_the_first_model_is_the_better_of_two() -> None:
         tried.first(start)
         assert (sorted(tried.S.tolist()) == [4, 5]) == found
         assert tried.best == pytest.approx(value(X, y, tried.S.tolist()), abs=1e-9)
-    nothing = Search(np.eye(4), np.array([0.6, 0.0, 0.5, 0.0]), 4)
+    nothing = CountSearch(np.eye(4), np.array([0.6, 0.0, 0.5, 0.0]), 4)
     nothing.first([])
-    assert nothing.S.tolist() == [0, 2, -1, -1]
+    assert nothing.S.tolist() == [0, 2]
     assert nothing.best == pytest.approx(1.0 - 0.36 - 0.25)
 
 
@@ -85,10 +100,11 @@ def test_a_node_is_enumerated_when_it_is_small_enough(
     X, y = columns(8, 1)
     size = math.comb(8 - len(always), 3 - len(always))
     for leaf, small in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(search, "LEAF", leaf)
+        monkeypatch.setattr(count_search, "LEAF", leaf)
         for finish in (True, False):
             tried = searching(X, y, 3)
-            node = Node(np.zeros(8, dtype=np.int8), np.zeros(8), bound=0.01)
+            node = opened(8)
+            node.bound = 0.01
             node.state[list(always)] = IN
             bound = tried.settle(node, finish=finish)
             if small and finish:
@@ -108,16 +124,16 @@ def test_incumbents_are_written_in_the_numbers_of_all_columns() -> None:
     X, y = columns(9, 2)
     tried = searching(X, y, 2)
     live = np.array([False, True, True, False, True, True, False, True, True])
-    before = tried.R.copy()
-    tried.top.q[:], tried.e = np.arange(9.0), np.arange(9.0)
+    before = tried.split.R.copy()
+    tried.top.q[:], tried.split.e[:] = np.arange(9.0), np.arange(9.0)
     tried.keep(live)
     alive = np.flatnonzero(live)
     assert tried.alive.tolist() == alive.tolist()
     np.testing.assert_array_equal(tried.G, (X.T @ X)[np.ix_(alive, alive)])
-    np.testing.assert_array_equal(tried.R, before[np.ix_(alive, alive)])
+    np.testing.assert_array_equal(tried.split.R, before[np.ix_(alive, alive)])
     np.testing.assert_array_equal(tried.c, (X.T @ y)[alive])
-    assert tried.e.tolist() == tried.top.q.tolist() == alive.tolist()
-    tried.e[:] = 0.0
+    assert tried.split.e.tolist() == tried.top.q.tolist() == alive.tolist()
+    tried.split.e[:] = 0.0
     tried.keep(np.array([True, True, True, True, True, False]))
     assert tried.alive.tolist() == alive[:5].tolist()
     assert len(tried.top.state) == 5
@@ -129,7 +145,7 @@ def test_incumbents_are_written_in_the_numbers_of_all_columns() -> None:
 def test_without_a_split_the_root_knows_what_all_columns_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "_split", lambda *_: None)
+    monkeypatch.setattr(search, "split_off", lambda *_: None)
     X, y = columns(6, 3)
     X[:, 5] = (X[:, 0] + X[:, 1]) / np.linalg.norm(X[:, 0] + X[:, 1])
     tried = searching(X, y, 3)
@@ -184,7 +200,7 @@ def test_more_turns_at_the_root_raise_the_bound() -> None:
 def test_the_heap_stops_growing_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deep first, a node leaves at most one sibling behind at each of its levels."""
     X, y = columns(12, 0, 4.0)
-    monkeypatch.setattr(search, "LEAF", 1.0)
+    monkeypatch.setattr(count_search, "LEAF", 1.0)
     lengths = list[int]()
     push = heapq.heappush
 
@@ -196,7 +212,7 @@ def test_the_heap_stops_growing_when_there_is_no_room(monkeypatch: pytest.Monkey
     longest = []
     for room in (1e9, 4.0 * (9 * 12 + 500)):
         monkeypatch.setattr(search, "ROOM", room)
-        monkeypatch.setattr(search, "_split", lambda *_: None)  # so that there is a lot to do
+        monkeypatch.setattr(search, "split_off", lambda *_: None)  # so that there is a lot to do
         tried = searching(X, y, 4)
         tried.first([])
         lengths.clear()
@@ -214,12 +230,12 @@ def test_the_gains_of_a_split() -> None:
     tried.first([])
     tried.best = 0.99  # so that neither settles anything
     values, vectors = np.linalg.eigh(tried.G)
-    good = search._split(values, vectors, 3, 0.0, None)
+    good = split_off(values, vectors, 3, 0.0, None)
     assert good is not None
     bound, gain = tried.resplit(*good)
     top = tried.top
     assert bound == top.bound > 0.0
-    z = np.minimum(1.0, np.abs(top.q) * np.sqrt(good[1] / top.lam))
+    z = np.minimum(1.0, np.abs(top.q) * np.sqrt(good[1] / top.hints[0]))
     some = z > 0.0
     expected = top.q[some] ** 2 * (1.0 / z[some] - 1.0)
     np.testing.assert_allclose(gain[some], expected, atol=1e-15)
@@ -229,8 +245,8 @@ def test_the_gains_of_a_split() -> None:
     lower, _ = tried.resplit(*poor)
     assert lower < bound
     assert tried.top is top
-    np.testing.assert_array_equal(tried.e, good[1])
-    np.testing.assert_array_equal(tried.R, good[0])
+    np.testing.assert_array_equal(tried.split.e, good[1])
+    np.testing.assert_array_equal(tried.split.R, good[0])
 
 
 def test_a_small_node_is_enumerated_in_the_order_its_bounds_need(
@@ -245,15 +261,15 @@ def test_a_small_node_is_enumerated_in_the_order_its_bounds_need(
         leaves.append(leaf)
         return enumerate_all(G, c, leaf, r, best, S)
 
-    monkeypatch.setattr(search, "enumerate_all", recorded)
+    monkeypatch.setattr(count_search, "enumerate_all", recorded)
     for seed in range(6):
         X, y = columns(8, seed)
         tried = searching(X, y, 3)
-        split = search._split(*np.linalg.eigh(tried.G), 3, 0.0, None)
+        split = split_off(*np.linalg.eigh(tried.G), 3, 0.0, None)
         assert split is not None
-        tried.R, tried.e = split
+        tried.split = Split(*split, tried.c)
         leaves.clear()
-        node = Node(np.zeros(8, dtype=np.int8), np.zeros(8))
+        node = opened(8)
         node.state[seed] = IN
         tried.best = 0.9999
         tried.settle(node, finish=True)
@@ -265,14 +281,14 @@ def test_a_small_node_is_enumerated_in_the_order_its_bounds_need(
                 assert value(X, y, [*I, *(C[p] for p in places)]) >= bound - 1e-9
         assert leaves or node.bound == math.inf
     tried = searching(X, y, 3)
-    tried.settle(Node(np.zeros(8, dtype=np.int8), np.zeros(8)), finish=True)
+    tried.settle(opened(8), finish=True)
     strong = np.abs(X.T @ y)[leaves[-1].C]  # without a split: the strongest columns first
     assert (np.diff(strong) <= 0.0).all()
 
 
 def test_levels_worth_trying() -> None:
     def thetas(values: list[float], k: int) -> list[float]:
-        return search._thetas(np.array(values), k)
+        return levels(np.array(values), k)
 
     assert thetas([0.1, 0.5, 1.0, 2.4], 2) == [0.0]  # no direction is missing
     assert thetas([0.0, 1e-7, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 1) == [0.3, 0.5]
@@ -289,7 +305,7 @@ def test_an_even_split_by_its_formula(theta: float) -> None:
     G, k = (vectors * values) @ vectors.T, 2
     lift = sum(max(theta - v, 0.0) * np.outer(u, u) for v, u in zip(values, vectors.T, strict=True))
     delta = max(values[0], theta) - 1e-12
-    split = search._split(values, vectors, k, theta, None)
+    split = split_off(values, vectors, k, theta, None)
     e = delta - k * np.diag(lift) if theta else np.full(7, delta)
     if e.min() <= 1e-9:
         assert split is None
@@ -301,12 +317,10 @@ def test_an_even_split_by_its_formula(theta: float) -> None:
 
 def test_a_split_without_anything_to_share_out_is_none() -> None:
     values, vectors = np.array([0.0, 1.0, 2.0]), np.eye(3)
-    assert search._split(values, vectors, 2, 0.0, None) is None
-    assert (
-        search._split(values, vectors, 2, 1.0, None) is None
-    )  # the lift takes twice what it gives
-    assert search._split(values, vectors, 1, 1.0, None) is None  # as much as it gives
-    assert search._split(values + 1e-6, vectors, 2, 0.0, None) is not None
+    assert split_off(values, vectors, 2, 0.0, None) is None
+    assert split_off(values, vectors, 2, 1.0, None) is None  # the lift takes twice what it gives
+    assert split_off(values, vectors, 1, 1.0, None) is None  # as much as it gives
+    assert split_off(values + 1e-6, vectors, 2, 0.0, None) is not None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -314,8 +328,8 @@ def test_a_weighted_split_puts_its_diagonal_where_the_weight_is(seed: int) -> No
     X, _ = columns(9, seed)
     values, vectors = np.linalg.eigh(X.T @ X)
     weight = np.random.default_rng(seed).uniform(0.05, 1.0, 9) ** 2
-    even = search._split(values, vectors, 3, 0.0, None)
-    uneven = search._split(values, vectors, 3, 0.0, weight)
+    even = split_off(values, vectors, 3, 0.0, None)
+    uneven = split_off(values, vectors, 3, 0.0, weight)
     assert even is not None
     assert uneven is not None
     R, e = uneven
@@ -349,7 +363,7 @@ def test_the_interval_comes_back_in_the_units_of_the_label() -> None:
 def test_a_stopped_search_without_a_split_says_what_its_bound_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "_split", lambda *_: None)
+    monkeypatch.setattr(search, "split_off", lambda *_: None)
     X, y = columns(10, 7)
     found = best_subset(X.T @ X, X.T @ y, 1.0, 4, seconds=0.0)
     assert not found.exact

@@ -1,4 +1,4 @@
-"""Exact searches on problems small enough for kernels that are not compiled: by enumeration."""
+"""Exact searches on small problems, by enumeration."""
 
 import itertools
 import math
@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from keyhole.blocks.exact.models import Leaf, enumerate_all
 from keyhole.blocks.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
 from keyhole.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 

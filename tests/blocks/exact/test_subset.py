@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.blocks.exact import relaxation
-from keyhole.blocks.exact import subset_search as search
+from keyhole.blocks.exact import count_search, search
+from keyhole.blocks.exact.splits import split_off
 from keyhole.blocks.exact.subset import Subset, best_subset
 from keyhole.problem import Floats, Indices, ProblemError
+from tests.helpers import exact_parts
 
 
 def model(X: Floats, y: Floats, S: tuple[int, ...] | Indices) -> float:
@@ -94,7 +95,7 @@ def test_all_k_against_enumeration(
     design: Design, leaf: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small leaves force the search to branch down to single subsets.
-    monkeypatch.setattr(search, "LEAF", leaf)
+    monkeypatch.setattr(count_search, "LEAF", leaf)
     rng = np.random.default_rng(7)
     for d, noise in ((4, 1.0), (8, 0.3), (9, 3.0)):
         X = design(rng, 40, d)
@@ -154,7 +155,7 @@ def test_stopped_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
     X = correlated(rng, 40, 14, 0.9)
     y = X @ rng.normal(size=14) + 3.0 * rng.normal(size=40)
     best = truth(X, y, 5)
-    monkeypatch.setattr(search, "LEAF", 1.0)
+    monkeypatch.setattr(count_search, "LEAF", 1.0)
     widths, exact = [], []
     for looks in (0, 5, 10, 20, 40, 10_000):
         clock = itertools.count()
@@ -175,7 +176,7 @@ def test_deep_first_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(5)
     X = correlated(rng, 40, 14, 0.9)
     y = X @ rng.normal(size=14) + 3.0 * rng.normal(size=40)
-    monkeypatch.setattr(search, "LEAF", 1.0)
+    monkeypatch.setattr(count_search, "LEAF", 1.0)
     monkeypatch.setattr(search, "ROOM", 3000.0)
     found = solve(X, y, 5)
     assert found.exact
@@ -217,7 +218,7 @@ def test_sixty_features(n: int, rho: float, signal: float, monkeypatch: pytest.M
     assert found.exact
     assert found.rss <= model(X, y, S) * (1.0 + 1e-9)
     # Without any relaxation the search is a plain enumeration of all 5.5 million subsets.
-    monkeypatch.setattr(search, "_split", lambda *_: None)
+    monkeypatch.setattr(search, "split_off", lambda *_: None)
     plain = solve(X, y, 5)
     assert plain.exact
     assert plain.nodes > 100_000
@@ -246,7 +247,7 @@ def test_split_is_below_the_form_on_sparse_vectors(theta: float, weighted: bool)
     G, _ = scaled_moments(X, X[:, 0])
     k = 3
     weight = rng.uniform(0.1, 1.0, 24) if weighted else None
-    split = search._split(*np.linalg.eigh(G), k, theta, weight)
+    split = split_off(*np.linalg.eigh(G), k, theta, weight)
     assert split is not None
     R, e = split
     assert e.min() > 0.0
@@ -261,14 +262,14 @@ def test_dual_bound_holds_for_every_point_and_every_subset() -> None:
     X = correlated(rng, 50, 8, 0.6)
     y = X[:, 0] - X[:, 4] + rng.normal(size=50)
     G, c = scaled_moments(X, y)
-    split = search._split(*np.linalg.eigh(G), 3, 0.0, None)
+    split = split_off(*np.linalg.eigh(G), 3, 0.0, None)
     assert split is not None
     R, e = split
     state = np.zeros(8, dtype=np.int8)
     v = np.empty(8)
     for _ in range(30):
         q = rng.normal(size=8) * rng.uniform(0.0, 1.0)
-        base, bound = relaxation.dual(c, e, state, 3, q, c - R @ q, v)
+        base, bound = exact_parts.dual(c, e, state, 3, q, c - R @ q, v)
         for S in itertools.combinations(range(8), 3):
             value = model(X, y, S) / float(y @ y)
             assert bound - 1e-12 <= base - v[list(S)].sum() <= value + 1e-12
@@ -293,7 +294,7 @@ def test_broken_twin_misses_a_suppressor_pair(monkeypatch: pytest.MonkeyPatch) -
     right = solve(X, y, 2)
     assert right.exact
     assert right.support.tolist() == [4, 5]
-    monkeypatch.setattr(search, "_split", as_if_orthogonal)
+    monkeypatch.setattr(search, "split_off", as_if_orthogonal)
     wrong = solve(X, y, 2)
     assert wrong.exact  # it claims so
     assert wrong.rss > truth(X, y, 2) + 0.1 * float(y @ y)

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from keyhole.blocks.exact.paths import subset_path
 from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.exact.subset_path import subset_path
 from keyhole.problem import Floats, ProblemError
 
 

@@ -22,7 +22,7 @@ def test_it_goes_on_where_the_memory_ends(seed: int, unit: float) -> None:
     runs.place[0, :4], runs.size[0] = [3, 1, 0, d], 4
     features = np.append(np.arange(d), d)
     ridge, sizes = 0.7, 1.5 * units
-    kernels.start(runs, 0, features, kept, Start(0, sizes, ridge), np.empty((d + 1, d + 1)))
+    kernels.start(runs, 0, features, kept, Start(0, sizes, ridge))
     V = [3, 1, 0]
     A = np.diag([*(ridge * sizes[V] ** 2), 1.0])
     rows = np.column_stack([X[:, V], np.ones(n)])
@@ -46,7 +46,7 @@ def test_from_nothing_it_starts_at_zero() -> None:
     remember(kept, np.arange(2), np.ones((5, 2)), np.ones(5))
     runs = ensemble(2, 3)  # the second run has no place at all
     runs.place[0, :2], runs.size[0] = [0, 2], 2
-    kernels.start(runs, 0, np.arange(3), kept, Start(-1, np.ones(2), 1.0), np.empty((3, 3)))
+    kernels.start(runs, 0, np.arange(3), kept, Start(-1, np.ones(2), 1.0))
     guesses = np.empty(2)
     kernels.guess(runs, np.ones(3), guesses)
     assert guesses.tolist() == [0.0, 0.0]
@@ -57,7 +57,7 @@ def test_a_feature_of_unknown_size_keeps_the_weight_zero() -> None:
     runs = ensemble(1, 3)
     runs.place[0], runs.size[0] = [0, 1, 2], 3
     origin = Start(0, np.array([0.0, 1.0]), 1.0)
-    kernels.start(runs, 0, np.arange(3), kept, origin, np.empty((3, 3)))
+    kernels.start(runs, 0, np.arange(3), kept, origin)
     guesses = np.empty(1)
     for _ in range(5):
         kernels.guess(runs, np.array([1e9, 1.0, 1.0]), guesses)

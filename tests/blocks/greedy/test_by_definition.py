@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.draw.sampling import categorical, complement_subset, uniforms
+from keyhole.blocks.fit.set_function import slot_gains
 from keyhole.blocks.fit.vaw import VAW
 from keyhole.blocks.greedy.batch import begin
 from keyhole.blocks.greedy.experts import BEXP, Tally, anytime, known_horizon, second_order
 from keyhole.blocks.greedy.experts_kernels import own_weights, probabilities
 from keyhole.blocks.greedy.memory import Restart, RestartAndCarry
-from keyhole.blocks.greedy.minibatch import History, MiniBatch, aggregate, first_oversized, pool
+from keyhole.blocks.greedy.minibatch import History, MiniBatch, aggregate, pool
 from keyhole.blocks.greedy.parts import (
     NAMED,
     negative_gains,
@@ -206,8 +207,21 @@ def test_a_batch_has_each_played_feature_once_and_slots_point_to_it() -> None:
     assert batch.slots.tolist() == [0, 1, 0, 2]
     assert batch.mini.features.tolist() == [6, 1, 4, 3]
     np.testing.assert_allclose(batch.mini.P, [np.eye(3) / 2.0] * 2)
-    whole = np.array([[10.0, 20.0, 30.0, 40.0]])  # of the features 6, 1, 4, 3
-    assert batch.mini.by_feature(whole).tolist() == [[20.0, 40.0, 30.0, 10.0]]
+
+
+def test_gains_of_a_batch_are_those_of_its_rows_in_the_order_of_what_is_read() -> None:
+    batch, history = (
+        begin(a_draw([6, 1, 6, 4], [1, 3, 4, 6]), RestartAndCarry(8, 2.0)),
+        History(8, 2),
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 4)), rng.standard_normal(12)
+    for row, label in zip(X, y, strict=True):
+        batch.mini.add(row, float(label), history)
+    levels, gains = batch.mini.gains(batch.slots, history)
+    expected = slot_gains(X.T @ X, X.T @ y, float(y @ y), 12, [3, 0, 3, 2])
+    np.testing.assert_allclose(levels, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(gains, expected[1], rtol=1e-10, atol=1e-15)
 
 
 def test_what_is_no_draw_is_refused() -> None:
@@ -281,17 +295,24 @@ def test_several_guesses_are_mixed_by_vovk() -> None:
     assert aggregate(np.array([0.5, 0.5]), np.zeros(2), Y) == pytest.approx(0.5)
 
 
-def test_the_first_row_too_large_to_square() -> None:
-    X, y, columns = np.zeros((4, 3)), np.zeros(4), np.array([0, 2])
-    assert first_oversized(X, y, columns) == -1
+def test_rows_are_played_up_to_the_first_that_is_too_large_to_square() -> None:
+    X, y, S = np.zeros((4, 3)), np.zeros(4), np.array([0, 2])
+
+    def played() -> int:
+        batch = MiniBatch(S, S, np.eye(2)[None], np.zeros((1, 2)), False)
+        many = batch.play(X, y, History(3, 1), np.empty(4))
+        assert batch.n == many
+        return many
+
+    assert played() == 4
     X[0], y[0] = 1e150, -1e150  # the largest there is
     X[1, 0] = np.nan
     X[2, 1] = np.inf  # not read
-    assert first_oversized(X, y, columns) == -1
+    assert played() == 4
     X[3, 2] = -1.1e150
-    assert first_oversized(X, y, columns) == 3
+    assert played() == 3
     y[2] = 1.1e150
-    assert first_oversized(X, y, columns) == 2
+    assert played() == 2
 
 
 def test_a_block_whose_first_row_is_too_large_plays_nothing() -> None:

@@ -24,13 +24,13 @@ def kernel_way(name: str) -> Way:
     def add(X: Floats, seen: NDArray[np.bool_], sums: Sums) -> None:
         rows, d = X.shape
         offsets = np.concatenate(([0], seen.sum(axis=1).cumsum())).astype(np.int32)
-        features = np.nonzero(seen)[1].astype(np.uint32)
+        features = np.nonzero(seen)[1].astype(np.int32)
         room: tuple[Gathered, ...] = ()
         if name == "by_feature":
             order = np.empty((2, len(features)), dtype=np.int32)
             room = (Gathered(np.empty(d + 1, dtype=np.int32), order),)
         seen_rows = Rows(offsets, features, X[seen], np.zeros(rows))
-        getattr(products, name)(seen_rows, 0, rows, products.Products(d, *sums), *room)
+        getattr(products, name)(seen_rows, 0, rows, products.PairSums(d, *sums), *room)
 
     return add
 

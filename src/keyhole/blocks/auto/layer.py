@@ -122,6 +122,7 @@ def noted(last: Layer) -> tuple[Floats, Indices]:
     """
     past, told = np.empty(PAST), np.empty(2, dtype=np.int64)
     _note(last, past, told)
+    past.flags.writeable = told.flags.writeable = False
     return past, told
 
 

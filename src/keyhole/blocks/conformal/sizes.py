@@ -1,35 +1,24 @@
-"""How large an error will be, by what was bought: a factor that is known before the label."""
+"""How large an error will be, by what was bought: a factor that is known before the label.
+
+`core/c/error_sizes.c` is how it is learnt, with the constants that nobody needs outside of it.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.core.functions import c_function
 from keyhole.errors import LARGEST
 from keyhole.fields import MANY, Holds
 from keyhole.problem import Floats, Indices
 
-FADE = 0.5 ** (1 / 10)  # what an error counts one label later, in the mean they are compared with
-LOOKBACK = 4096.0  # the half-life of everything else, in reads of a feature
-KEEP = 0.5 ** (1 / LOOKBACK)
-STEP = 0.15
-ENTER, LEAVE = 4.0, 2.0  # standard errors from 0 at which a weight begins and ends
-ENOUGH = 30.0  # reads of a feature before it counts
-LARGEST_SIZE = 6.0  # an error counts at most so many times the mean
-OUTLIER, FREE = 20.0, 10.0  # and moves that mean by at most so many, once so many were seen
 FARTHEST_Z = 4.0
+LARGEST_SIZE = 6.0  # an error counts at most so many times the mean
 LARGEST_WEIGHT = 3.0
 LEAST_FACTOR, LARGEST_FACTOR = 0.1, 10.0
-
-NEAREST = 0.5  # added to |z| before its logarithm is taken
-
-FAR, NEAR, VALUE, ARRIVED = 0, 1, 2, 3  # the ways in which a feature can matter
-WAYS, CENTRED = 4, 2  # the first two less their means
-SUM, COUNT, TOLD = 0, 1, 2  # in `ErrorSizes.labels`
-ONLY = 0  # the place in an array of one number
+WAYS, CENTRED = 4, 2  # in which a feature can matter; the first two less their means
 
 
 class ErrorSizes(NamedTuple):
@@ -55,15 +44,15 @@ class ErrorSizes(NamedTuple):
     `labels` (sum and count of |error|, fading; how many were told), `usual` (the mean of e).
     """
 
-    reads: Annotated[Floats, Holds(least=0.0, most=MANY)]
-    mean: Annotated[Floats, Holds(least=-LARGEST, most=LARGEST)]
-    variance: Annotated[Floats, Holds(least=0.0, most=4.0 * LARGEST**2)]
-    centres: Annotated[Floats, Holds(least=-1.0, most=FARTHEST_Z)]
-    product: Annotated[Floats, Holds(least=-1e9, most=1e9)]
-    square: Annotated[Floats, Holds(least=0.0, most=1e9)]
-    weight: Annotated[Floats, Holds(least=-LARGEST_WEIGHT, most=LARGEST_WEIGHT)]
-    labels: Annotated[Floats, Holds(least=0.0, most=1e200)]
-    usual: Annotated[Floats, Holds(least=-LARGEST_SIZE, most=LARGEST_SIZE)]
+    reads: Annotated[Floats, Holds(least=0.0, most=MANY), "places"]
+    mean: Annotated[Floats, Holds(least=-LARGEST, most=LARGEST), "places"]
+    variance: Annotated[Floats, Holds(least=0.0, most=4.0 * LARGEST**2), "places"]
+    centres: Annotated[Floats, Holds(least=-1.0, most=FARTHEST_Z), "places 2"]
+    product: Annotated[Floats, Holds(least=-1e9, most=1e9), "places 4"]
+    square: Annotated[Floats, Holds(least=0.0, most=1e9), "places 4"]
+    weight: Annotated[Floats, Holds(least=-LARGEST_WEIGHT, most=LARGEST_WEIGHT), "places 4"]
+    labels: Annotated[Floats, Holds(least=0.0, most=1e200), "3"]
+    usual: Annotated[Floats, Holds(least=-LARGEST_SIZE, most=LARGEST_SIZE), "1"]
 
 
 def new_sizes(d: int) -> ErrorSizes:
@@ -78,98 +67,7 @@ def new_sizes(d: int) -> ErrorSizes:
     return ErrorSizes(reads, mean, variance, centres, product, square, weight, labels, usual)
 
 
-@inner
-def _ways(s: ErrorSizes, j: int, x: float, ways: Floats) -> None:
-    """How a value of feature j matters, each way."""
-    ways[:] = 0.0
-    if s.variance[j] > 0.0:
-        z = (x - s.mean[j]) / math.sqrt(s.variance[j])
-        z = min(max(z, -FARTHEST_Z), FARTHEST_Z)
-        ways[VALUE] = z
-        ways[FAR] = abs(z) - s.centres[j, FAR]
-        ways[NEAR] = math.log(NEAREST + abs(z)) - s.centres[j, NEAR]
-    ways[ARRIVED] = 1.0 - min(s.reads[j] / (s.labels[TOLD] + 1.0), 1.0)
-
-
-@inner
-def _explained(s: ErrorSizes, j: int, x: float, ways: Floats) -> float:
-    """What a value adds to the logarithm of the factor."""
-    _ways(s, j, x, ways)
-    added = 0.0
-    for way in range(WAYS):
-        added += s.weight[j, way] * ways[way]
-    return added
-
-
-@inner
-def _factor(
-    s: ErrorSizes, features: Indices, values: Floats, prediction: float, ways: Floats
-) -> float:
-    last = len(s.reads) - 1
-    log = _explained(s, last, prediction, ways[len(features)])
-    for i in range(len(features)):
-        if features[i] >= 0 and values[i] == values[i]:
-            log += _explained(s, features[i], values[i], ways[i])
-    return min(max(math.exp(log), LEAST_FACTOR), LARGEST_FACTOR)
-
-
-@inner
-def _take(s: ErrorSizes, j: int, x: float, ways: Floats, e: float, pull: float) -> None:
-    """Learn one value: its tests and weights, then its mean and variance."""
-    for way in range(WAYS):
-        phi, weight = ways[way], s.weight[j, way]
-        product = KEEP * s.product[j, way] + e * phi
-        square = KEEP * s.square[j, way] + (e * phi) ** 2
-        s.product[j, way], s.square[j, way] = product, square
-        # Both squared: a root for every number that is read would cost as much as all the rest.
-        found, chance = product * product, max(square, 1.0)
-        if found < LEAVE**2 * chance:
-            s.weight[j, way] = 0.0
-        elif s.reads[j] > ENOUGH and (found > ENTER**2 * chance or weight != 0.0):
-            weight += STEP / math.sqrt(chance) * pull * phi
-            s.weight[j, way] = min(max(weight, -LARGEST_WEIGHT), LARGEST_WEIGHT)
-    s.reads[j] += 1.0
-    share = max(1.0 / s.reads[j], 1.0 / LOOKBACK)
-    if s.variance[j] > 0.0:
-        for way in range(CENTRED):
-            s.centres[j, way] += share * ways[way]
-    off = x - s.mean[j]
-    s.mean[j] += share * off
-    s.variance[j] = (1.0 - share) * (s.variance[j] + share * off * off)
-
-
-@inner
-def _learn(
-    s: ErrorSizes,
-    features: Indices,
-    values: Floats,
-    prediction: float,
-    error: float,
-    ways: Floats,
-) -> float:
-    """The factor as it is now, and then learn the error."""
-    factor = _factor(s, features, values, prediction, ways)
-    size, e, pull = abs(error), 0.0, 0.0
-    if s.labels[SUM] > 0.0:
-        mean = s.labels[SUM] / s.labels[COUNT]
-        e = min(size / mean, LARGEST_SIZE) - 1.0
-        pull = min(size / mean / factor, LARGEST_SIZE) - 1.0
-        share = max(1.0 / (s.labels[TOLD] + 1.0), 1.0 / LOOKBACK)
-        s.usual[ONLY] += share * (e - s.usual[ONLY])
-        e -= s.usual[ONLY]
-        if s.labels[TOLD] > FREE:
-            size = min(size, OUTLIER * mean)
-    for i in range(len(features)):
-        if features[i] >= 0 and values[i] == values[i]:
-            _take(s, features[i], values[i], ways[i], e, pull)
-    _take(s, len(s.reads) - 1, prediction, ways[len(features)], e, pull)
-    s.labels[SUM] = FADE * s.labels[SUM] + size
-    s.labels[COUNT] = FADE * s.labels[COUNT] + 1.0
-    s.labels[TOLD] += 1.0
-    return factor
-
-
-@kernel
+@c_function("kh_error_factor", "features[width] values[width]")
 def factor_of(s: ErrorSizes, features: Indices, values: Floats, prediction: float) -> float:
     """How much larger than others an error is likely to be; nothing changes.
 
@@ -182,10 +80,15 @@ def factor_of(s: ErrorSizes, features: Indices, values: Floats, prediction: floa
     prediction
         What was predicted from it.
     """
-    return _factor(s, features, values, prediction, np.empty((len(features) + 1, WAYS)))
+    raise NotImplementedError
 
 
-@kernel
+@c_function(
+    "kh_error_factors",
+    "features[rows,width] values[rows,width] predictions[rows] errors[rows] factors[rows]",
+    writes="factors",
+    room="4*width+4",
+)
 def factors_of(
     s: ErrorSizes,
     features: Indices,
@@ -195,6 +98,4 @@ def factors_of(
     factors: Floats,
 ) -> None:
     """`factor_of` each row in turn, its error being learnt after it; `factors` gets them."""
-    ways = np.empty((features.shape[1] + 1, WAYS))
-    for row in range(len(errors)):
-        factors[row] = _learn(s, features[row], values[row], predictions[row], errors[row], ways)
+    raise NotImplementedError

@@ -1,4 +1,7 @@
-"""What intervals are made from: trackers of quantiles, weights over them, and one that corrects."""
+"""What intervals are made from: trackers of quantiles, weights over them, and one that corrects.
+
+`core/c/trackers.c` is their rounds, with the constants that nobody needs outside of them.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,19 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from keyhole.core.functions import c_function
 from keyhole.fields import Holds
 from keyhole.problem import Floats, Indices
 
-HALF_LIVES = (math.inf, 30.0, 5.0)  # of the mean errors that residuals are measured in, in labels
-STEPS = (0.02, 0.4)  # of the trackers, in those units
-PLAIN = len(HALF_LIVES)  # units of errors as they are; as many follow of errors over factors
+PLAIN = 3  # units of errors as they are; as many follow of errors over factors
 SCALES, SIDES = 2 * PLAIN, 2  # an upper and a lower edge
-PAIRS = SCALES * len(STEPS)
+PAIRS = 2 * SCALES  # each with two steps
 TRACKERS, EXPERTS = 3 * PAIRS, 2 * PAIRS  # of the upper side, the lower, and both; what a side has
 OUTER = 0.02  # the step of theta
 PENDING = 50.0  # labels of delay at which that step is halved
-KEEP = 0.5 ** (1 / 1000)  # what the regrets of experts count one label later
-SHARE = 0.001  # of the weight, that is dealt out evenly
-FAVOUR = 2.0  # the weight of an expert with a factor, if it does as well as the one without
-FLOOR = 0.01  # the smallest unit, as a share of the one that never fades
-CAP, FREE = 20.0, 10  # an error counts at most so many times the mean, once so many were seen
-WIDER_UNTIL = 400  # labels, until which intervals are made wider for what they do not know yet
 # No finite labels lead beyond these; with them, nothing that a file holds can overflow.
 LARGEST_THETA, MOST_UNITS, FARTHEST = 700.0, 1e6, 1e300
 
-UP, DOWN = 0, 1  # sides
-SUM, COUNT = 0, 1  # in `Trackers.units`
 # A note: the units, what each tracker says, what the experts of each side say together, the factor,
 # and the edge of each side, as distances from the prediction.
 SAID, TOGETHER, FACTOR = SCALES, SCALES + TRACKERS, SCALES + TRACKERS + SIDES
@@ -77,7 +71,7 @@ class Trackers(NamedTuple):
     With delays, divide by 0.01/(1 + D/50) in place of 0.02.
 
     Proof. Let c be 1 if the side counts a miss. (a) No side counts fewer misses than the issued
-    interval has: see `misses`. So it is enough to bound sums of c - a. (b) theta_up is below W:
+    interval has: see `learn`. So it is enough to bound sums of c - a. (b) theta_up is below W:
     when it was above asinh(b) as the interval was issued, then E >= v, and the edge issued is no
     lower, so c = 0 and theta falls; between issuing and telling it moves by 0.02 D at most, and by
     0.02 in a step. The same for theta_down. (c) From below, lowest coverage. If theta_up < -W as
@@ -107,15 +101,15 @@ class Trackers(NamedTuple):
     2023: errors that saturate bound the sum of misses.
     """
 
-    a: Annotated[Floats, Holds(constant=True)]
-    start: Annotated[Floats, Holds(constant=True)]
-    units: Annotated[Floats, Holds(least=0.0, most=1e200)]  # coverages x 2 x units
-    told: Annotated[Indices, Holds()]
-    q: Annotated[Floats, Holds(least=-MOST_UNITS, most=MOST_UNITS)]  # coverages x 36
-    regret: Annotated[Floats, Holds(least=-1e200, most=1e200)]  # coverages x 2 x 24
-    spread: Annotated[Floats, Holds(least=0.0, infinite=True)]  # coverages x 2
-    weight: Annotated[Floats, Holds(least=0.0, most=1.0)]  # coverages x 2 x 24
-    theta: Annotated[Floats, Holds(least=-LARGEST_THETA, most=LARGEST_THETA)]  # coverages x 2
+    a: Annotated[Floats, Holds(constant=True), "coverages"]
+    start: Annotated[Floats, Holds(constant=True), "coverages"]
+    units: Annotated[Floats, Holds(least=0.0, most=1e200), "coverages 2 6"]
+    told: Annotated[Indices, Holds(), "coverages"]
+    q: Annotated[Floats, Holds(least=-MOST_UNITS, most=MOST_UNITS), "coverages 36"]
+    regret: Annotated[Floats, Holds(least=-1e200, most=1e200), "coverages 2 24"]
+    spread: Annotated[Floats, Holds(least=0.0, infinite=True), "coverages 2"]
+    weight: Annotated[Floats, Holds(least=0.0, most=1.0), "coverages 2 24"]
+    theta: Annotated[Floats, Holds(least=-LARGEST_THETA, most=LARGEST_THETA), "coverages 2"]
 
 
 def new_trackers(coverages: Sequence[float]) -> Trackers:
@@ -146,3 +140,58 @@ def new_trackers(coverages: Sequence[float]) -> Trackers:
 def joined(first: Trackers, second: Trackers) -> Trackers:
     """The trackers of both, one after the other."""
     return Trackers(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+@c_function(
+    "kh_issue_intervals",
+    f"order[coverages] notes[coverages,{NOTE}] edges[coverages,2]",
+    writes="notes edges",
+)
+def issue(t: Trackers, order: Indices, factor: float, notes: Floats, edges: Floats) -> None:
+    """The intervals of the next prediction, as offsets from it, and what to note until its label.
+
+    Parameters
+    ----------
+    t
+        As they are now; nothing of them changes.
+    order
+        The coverages, lowest first.
+    factor
+        How much larger than others the error is likely to be; above 0.
+    notes, edges
+        To be written: a note and (low, high) for each coverage.
+    """
+    raise NotImplementedError
+
+
+@c_function("kh_learn_error", f"order[some] notes[coverages,{NOTE}]")
+def learn(t: Trackers, order: Indices, notes: Floats, error: float, gain: float) -> None:
+    """Learn the error of a prediction whose intervals were issued with these notes.
+
+    `order` may be of some coverages only; `notes` have a row for each. Where the issued intervals
+    miss, a miss is counted. The reverse fails in one case: the lowest interval is the midpoint of
+    an empty one, and the error is exactly that. It counts as a miss on both sides, or empty
+    intervals would go on getting emptier.
+    """
+    raise NotImplementedError
+
+
+@c_function(
+    "kh_play_intervals",
+    "order[coverages] errors[rows] factors[rows] edges[rows,coverages,2]",
+    writes="edges",
+    room=f"{NOTE}*coverages",
+)
+def play(
+    t: Trackers, order: Indices, errors: Floats, factors: Floats, gain: float, edges: Floats
+) -> None:
+    """`issue` and `learn` for each of these errors in turn, to the bit.
+
+    `edges` gets (low, high) of each round and coverage.
+    """
+    raise NotImplementedError
+
+
+def gain_of(longest: int) -> float:
+    """The step of theta once some label has come so many labels late."""
+    return OUTER / (1.0 + longest / PENDING)

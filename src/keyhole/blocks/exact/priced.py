@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.exact.priced_market import market_of
+from keyhole.blocks.exact.market import market_of
+from keyhole.blocks.exact.models import DEPENDENT
 from keyhole.blocks.exact.priced_search import PricedSearch
 from keyhole.blocks.exact.subset import checked_moments
-from keyhole.blocks.exact.subset_kernels import DEPENDENT
-from keyhole.prices import Prices, price_list
+from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices, ProblemError, sparsity
 
 
@@ -104,6 +103,7 @@ def best_for_money(
 
     Examples
     --------
+    >>> from keyhole.prices import price_list
     >>> X = np.array([[1.0, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
     >>> y = np.array([3.0, 1, 3, 1])
     >>> prices = price_list(3, None, [2, 3, 1], None)
@@ -113,18 +113,6 @@ def best_for_money(
     [0 1] 5 0.0 True
     [1 2] 4 1.333333 True
     """
-    _compile()
-    return _best(G, c, yy, terms, seconds, start)
-
-
-def _best(
-    G: ArrayLike,
-    c: ArrayLike,
-    yy: float,
-    terms: Terms,
-    seconds: float,
-    start: Sequence[int] | Indices,
-) -> PricedSubset:
     began = time.monotonic()
     G, c, yy = checked_moments(G, c, yy)
     d = len(c)
@@ -243,13 +231,3 @@ def _model(
     value = rss + terms.rate * units
     lower = value if exact else min(max(lower, 0.0), value)
     return PricedSubset(S, w / unit, rss, units, value, lower, exact, nodes, how)
-
-
-@functools.cache
-def _compile() -> None:
-    """Run every kernel once: time limits are for searching, not for compiling."""
-    A, b = np.full((4, 4), 0.5) + 0.5 * np.eye(4), np.array([0.6, -0.5, 0.4, 0.3])
-    prices = price_list(4, None, [1, 1, 1, 2], {"both": (1, [0, 1])})
-    _best(A, b, 1.0, Terms(prices, 3, 2), math.inf, [3])
-    search = PricedSearch(A, b, market_of(prices.needs, prices.units, 3, 2, 0.0))
-    search.settle(search.top, 12)

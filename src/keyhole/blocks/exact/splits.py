@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.exact.relaxation import spread
+from keyhole.blocks.exact.slices import EFFORT
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats
+
+SWEEPS = np.array([1.0, 0.5, 0.25, 0.1, 0.1, 0.05, 0.05])
 
 
 def levels(values: Floats, k: int) -> list[float]:
@@ -38,10 +41,29 @@ def split_off(
         delta -= 0.5 * e.min()
         least = delta[0]
         P = (vectors / (raised - least)) @ vectors.T
-        for mu in (1.0, 0.5, 0.25, 0.1, 0.1, 0.05, 0.05):
-            spread(P, delta, weight / weight.max(), mu * raised[0], least)
+        spread(P, delta, weight / weight.max(), SWEEPS * raised[0], least)
         # P drifts; this puts the smallest eigenvalue of R back to zero, from either side.
         delta += np.linalg.eigvalsh(G - np.diag(delta))[0]
     delta -= 1e-12  # eigenvalues are rounded
     e = delta - k * N
     return (G - np.diag(delta), e) if e.min() > 1e-9 else None
+
+
+def spread(P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float) -> None:
+    """Sweeps of coordinate ascent on sum(weight δ) + mu log det(G - diag(δ)), δ >= least.
+
+    P is the inverse of G - diag(δ). Along one coordinate the determinant falls by the factor
+    1 - t P_jj, so the best step is known, t = 1/P_jj - mu/weight_j, and stays inside the cone.
+    """
+    steps, at_once = len(mus) * len(delta), 1 + EFFORT // P.size
+    for first in range(0, steps, at_once):
+        _spread(P, delta, weight, mus, least, first, min(first + at_once, steps))
+
+
+@c_function(
+    "kh_spread_diagonal", "P[d,d] delta[d] weight[d] mus[.]", writes="P delta", room="d", long=True
+)
+def _spread(
+    P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float, first: int, end: int
+) -> None:
+    raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Sequence
@@ -11,9 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.exact.relaxation import spread
-from keyhole.blocks.exact.subset_kernels import Leaf, enumerate_all
-from keyhole.blocks.exact.subset_search import Search
+from keyhole.blocks.exact.count_search import CountSearch
 from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 
 
@@ -76,8 +73,7 @@ def best_subset(
     k
         How many features the model may have, 1 <= k <= d.
     seconds
-        When to stop searching. The first model and the first bound are made in any case; compiling,
-        on the first call, does not count.
+        When to stop searching. The first model and the first bound are made in any case.
     start
         Features of a model to try as well.
 
@@ -99,7 +95,6 @@ def best_subset(
     >>> best.support, best.weights.round(6), best.exact
     (array([0, 1]), array([1., 2.]), True)
     """
-    _compile()
     began = time.monotonic()
     G, c, yy, k = _checked(G, c, yy, k)
     d = len(c)
@@ -110,18 +105,18 @@ def best_subset(
     if len(kept) == 0:
         return _subset((G, c, yy), kept, 0.0, True, 0, "all columns are zero")
     place = {int(j): p for p, j in enumerate(kept)}
-    search = Search(A, b, min(k, len(kept)))
+    search = CountSearch(A, b, min(k, len(kept)))
     search.first([place[j] for j in tried if j in place])
     done = search.root(began + seconds) or search.run(began + seconds)
     lower, exact = (search.best, True) if done else (search.lower, False)
     how = f"branch and bound, complete, {search.nodes:,} nodes"
     if not exact:
-        below = "relaxation bound" if search.e.min() > 0.0 else "the rss of all columns"
+        below = "relaxation bound" if search.split.e.min() > 0.0 else "the rss of all columns"
         how = (
             f"stopped after {seconds:g} s, {search.nodes:,} nodes: "
             f"forward selection and swaps above, {below} below"
         )
-    support = np.sort(kept[search.S[search.S >= 0]])
+    support = np.sort(kept[search.S])
     return _subset((G, c, yy), support, lower * yy, exact, search.nodes, how)
 
 
@@ -142,19 +137,6 @@ def _scaled(G: Floats, c: Floats, yy: float) -> tuple[Floats, Floats, Indices]:
     b = scale * c / math.sqrt(yy) if yy > 0.0 else np.zeros(len(c))
     kept = _distinct(A, b)
     return np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept], kept
-
-
-@functools.cache
-def _compile() -> None:
-    """Run every kernel once: time limits are for searching, not for compiling."""
-    A, b = np.full((4, 4), 0.5) + 0.5 * np.eye(4), np.array([0.6, -0.5, 0.4, 0.3])
-    search = Search(A, b, 2)
-    search.first([3])
-    search.root(math.inf)
-    search.settle(search.top, finish=True)
-    spread(np.eye(4), np.zeros(4), np.ones(4), 0.1, 0.0)
-    C, S = np.arange(1, 4), np.full(2, -1, dtype=np.int64)
-    enumerate_all(A, b, Leaf(np.arange(1), C, np.zeros(3), 0.0), 1, 1.0, S)
 
 
 def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Floats, float, int]:
@@ -200,10 +182,11 @@ def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]
 
 def _distinct(A: Floats, b: Floats) -> Indices:
     """Columns without the zero ones and without copies of earlier ones (up to sign and units)."""
-    kept = np.zeros(len(A), dtype=bool)
-    for j in np.flatnonzero(np.diag(A) > 0.0):
-        copies = np.flatnonzero(kept & (1.0 - np.abs(A[:, j]) < 1e-12))
-        kept[j] = not any(_same(A, b, int(i), int(j)) for i in copies)
+    kept = np.diag(A) > 0.0
+    near = np.triu(1.0 - np.abs(A) < 1e-12, 1)
+    for j in np.flatnonzero(near.any(axis=0)):
+        copies = np.flatnonzero(kept & near[:, j])
+        kept[j] &= not any(_same(A, b, int(i), int(j)) for i in copies)
     return np.flatnonzero(kept)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -15,15 +15,6 @@ from keyhole.problem import Floats, real_number
 REFRESH = 1024  # updates between two factorisations from the sums
 HUGE = 1e300  # beyond this, products overflow
 TINY = 1e-6  # ridge 0 stands for this share of the mean squared coordinate
-
-
-class VAWState(NamedTuple):
-    """A `VAW` as kernels take it: what predicts, and the sums it comes from."""
-
-    P: Floats
-    theta: Floats
-    A: Floats
-    b: Floats
 
 
 class VAW:
@@ -78,9 +69,11 @@ class VAW:
         self._relative = ridge == 0
         self._updates = 0
 
+    @np.errstate(all="ignore")
     def predict(self, x: Floats) -> float:
         """The prediction for x; changes nothing."""
-        return float(predict(self.P, self.theta, x))
+        along, s, _ = self._forward(x)
+        return along / s
 
     def played(self, x: Floats) -> Floats:
         """The weights w the prediction for x is made with: w.x = predict(x). They depend on x."""
@@ -88,30 +81,42 @@ class VAW:
         w: Floats = self.theta - Px * (float(self.theta @ x) / (1.0 + float(x @ Px)))
         return w
 
+    @np.errstate(all="ignore")
     def update(self, x: Floats, y: float) -> None:
         """Learn the label of x."""
         if self._relative:
             self._raise_ridge(x)
-        update(self.arrays(), x, y)
-        self.count(1)
-
-    def arrays(self) -> VAWState:
-        """What a kernel learns into; then it calls `count`."""
-        return VAWState(self.P, self.theta, self.A, self.b)
+        along, s, Px = self._forward(x)
+        self.A += np.outer(x, x)
+        self.b += y * x
+        self.theta += Px * ((y - along) / s)
+        self.P -= np.outer(Px, Px) / s
+        due = self.until_refresh == 1
+        self._updates += 1
+        if due:
+            self._refactor()
 
     @property
     def until_refresh(self) -> int:
-        """How many updates a kernel may make of A, b, P and theta before it calls `count`."""
+        """After how many updates P and theta are computed anew."""
         # While a tiny ridge still matters, rank-1 updates would lose half the digits.
         early = self._relative and self._updates < 4 * len(self.b)
         return 1 if early else REFRESH - self._updates % REFRESH
 
-    def count(self, updates: int) -> None:
-        """Updates were made, at most `until_refresh` of them; factorise from the sums if due."""
-        due = updates == self.until_refresh
-        self._updates += updates
-        if due:
-            self._refactor()
+    def _forward(self, x: Floats) -> tuple[float, float, Floats]:
+        """theta.x and 1 + x'Px, whose quotient is the prediction, and Px.
+
+        P is positive definite, but after rows of very different sizes its rounded copy may not be:
+        a row for which 1 + x'Px is not above 1/2 then, or which is too large for P, teaches nothing
+        (Px and x'Px count as 0), and a theta.x that overflows is 0.
+        """
+        Px, along = self.P @ x, float(self.theta @ x)
+        s, size = 1.0 + float(x @ Px), float(np.abs(Px).max(initial=0.0))
+        if not abs(along) < HUGE:
+            return 0.0, 1.0, np.zeros(len(x))
+        if not (0.5 < s < HUGE and size < LARGEST):
+            return along, 1.0, np.zeros(len(x))
+        return along, s, Px
 
     def _raise_ridge(self, x: Floats) -> None:
         # One tiny x must not fix a ridge at which the later, larger ones cannot be inverted.
@@ -160,28 +165,3 @@ def learn(P: Floats, theta: Floats, Px: Floats, along: float, s: float, y: float
         theta[a] += Px[a] * step
         for b in range(len(theta)):
             P[a, b] -= Px[a] * Px[b] / s
-
-
-@kernel
-def predict(P: Floats, theta: Floats, x: Floats) -> float:
-    """The prediction for x."""
-    along, s = forward(P, theta, x, np.empty(len(x)))
-    return along / s
-
-
-@kernel
-def update(vaw: VAWState, x: Floats, y: float) -> None:
-    """Learn the label of x: the sums A and b, then P and theta."""
-    (P, theta, A, b), Px = vaw, np.empty(len(x))
-    along, s = forward(P, theta, x, Px)
-    add(A, b, x, y)
-    learn(P, theta, Px, along, s, y)
-
-
-@kernel
-def add(A: Floats, b: Floats, x: Floats, y: float) -> None:
-    """Add a row to the sums alone."""
-    for i in range(len(x)):
-        b[i] += y * x[i]
-        for j in range(len(x)):
-            A[i, j] += x[i] * x[j]

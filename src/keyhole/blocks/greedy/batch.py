@@ -29,7 +29,8 @@ def begin(draw: Draw, memory: Memory) -> Batch:
     A draw that is none, for instance from a file, is a DataError.
     """
     n, m = len(draw.j), len(draw.S)
-    if draw.p.shape != (n, m) or draw.weight.shape != (n, m) or not np.isin(draw.j, draw.S).all():
+    read = m > 0 and (draw.S.take(np.searchsorted(draw.S, draw.j), mode="clip") == draw.j).all()
+    if draw.p.shape != (n, m) or draw.weight.shape != (n, m) or not read:
         raise DataError(f"not a draw of {n} slots that reads {draw.S.tolist()}")
     V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
     slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from keyhole.blocks.greedy.minibatch import MiniBatch, pool
+from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, positive_number
 
 
@@ -73,13 +74,18 @@ class RestartAndCarry:
 
     def start(self, V: Indices) -> tuple[Floats, Floats]:
         """The ridge alone, and the ridge with all earlier rows."""
-        v = len(V)
-        past = self.G[np.minimum.outer(V, V), np.maximum.outer(V, V)]
-        squares = past.diagonal() / np.maximum(self.reads[V], 1)
-        R = np.diag(self.ridge * np.where(squares > 0.0, squares, 1.0))
-        return np.array([R, past + R]), np.array([np.zeros(v), self.c[V]])
+        A, b = np.empty((2, len(V), len(V))), np.empty((2, len(V)))
+        _start_carried(V, self.G, self.c, self.reads, self.ridge, A, b)
+        return A, b
 
     def keep(self, batch: MiniBatch) -> None:
         """Add the sums of the batch."""
         pool(batch.features, batch.G, batch.c, self.G, self.c)
         self.reads[batch.S] += batch.n
+
+
+@c_function("kh_start_carried", "V[v] G[d,d] c[d] reads[d] A[2,v,v] b[2,v]", writes="A b")
+def _start_carried(
+    V: Indices, G: Floats, c: Floats, reads: Indices, ridge: float, A: Floats, b: Floats
+) -> None:
+    raise NotImplementedError

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.core.functions import c_function
+from keyhole.core.structs import hold
 from keyhole.errors import LARGEST
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices
+
+
+class Vaws(NamedTuple):
+    """Several VAWs on the first of some features, the sums of all of these, and what outlives both.
+
+    P[e], theta[e] and losses[e] are those of VAW e. The values of an observation come in the order
+    of S, where feature features[a] stands at columns[a]. `total` and `arrived` are sums and numbers
+    of the values that arrived so far, of all d features.
+    """
+
+    columns: Annotated[Indices, "m"]
+    features: Annotated[Indices, "m"]
+    P: Annotated[Floats, "experts v v"]
+    theta: Annotated[Floats, "experts v"]
+    G: Annotated[Floats, "m m"]
+    c: Annotated[Floats, "m"]
+    losses: Annotated[Floats, "experts"]
+    total: Annotated[Floats, "d"]
+    arrived: Annotated[Indices, "d"]
 
 
 class History:
@@ -90,54 +109,46 @@ class MiniBatch:
         self.c: Floats = np.zeros(m)
         self.yy = 0.0
         self.n = 0
+        self._known: Vaws | None = None
 
     def predict(self, values: Floats, history: History) -> float:
         """The prediction for the values of S; changes nothing."""
-        return predict_row(values, self.in_S, self.features, *self._vaws(history))
+        return predict_row(self._vaws(history), values.copy(), history.reach)
 
     def add(self, values: Floats, y: float, history: History) -> None:
         """Learn one row: the values of S (ascending), NaN where absent, and the label."""
-        self._play(values[np.newaxis], np.array([y]), self.in_S, history, np.empty(1))
+        self.yy, history.reach = learn_row(
+            self._vaws(history), values.copy(), y, self._rows, self.yy, history.reach
+        )
+        self.n += 1
 
-    def play(self, X: Floats, y: Floats, history: History, predictions: Floats) -> int:
+    def play(
+        self, X: NDArray[np.floating], y: Floats, history: History, predictions: Floats
+    ) -> int:
         """Predict and learn the rows of X, which have all d features, one after the other.
 
         Returns how many: all of them, or those before the first one that is too large to square.
         """
-        return self._play(X, y, self.features, history, predictions)
-
-    def _play(
-        self, X: Floats, y: Floats, columns: Indices, history: History, predictions: Floats
-    ) -> int:
-        sums = (self._rows, self.G, self.c, self.yy)
         played, self.yy, history.reach = play_rows(
-            X, y, columns, self.features, *self._vaws(history), *sums, predictions
+            self._vaws(history), X, y, predictions, self._rows, self.yy, history.reach
         )
         self.n += played
         return played
 
-    def _vaws(self, history: History) -> tuple[Floats, Floats, Floats, Floats, Indices, float]:
-        past = (history.losses, history.total, history.count, history.reach)
-        return self.P, self.theta, *past
+    def _vaws(self, history: History) -> Vaws:
+        """What compiled code learns into."""
+        known = self._known
+        if known is None or known.P is not self.P or known.losses is not history.losses:
+            own = (self.in_S, self.features, self.P, self.theta, self.G, self.c)
+            known = hold(Vaws(*own, history.losses, history.total, history.count))
+            self._known = known
+        return known
 
-    def by_feature(self, columns: Floats) -> Floats:
-        """An array whose columns are in batch order, with its columns in the order of S."""
-        result = np.empty_like(columns)
-        result[:, self.in_S] = columns
-        return result
-
-
-@c_function("kh_first_oversized", "X[n,d] y[n] columns[m]")
-@kernel
-def first_oversized(X: NDArray[np.floating], y: Floats, columns: Indices) -> int:
-    """The first row with a label, or a value in the columns, too large to be squared; or -1."""
-    for t in range(len(X)):
-        if abs(y[t]) > LARGEST:
-            return t
-        for j in columns:
-            if abs(X[t, j]) > LARGEST:  # NaN is absent and passes
-                return t
-    return -1
+    def gains(self, slots: Indices, history: History) -> tuple[Floats, Floats]:
+        """`slot_gains` of these rows, for slots at these places of `features`; columns as in S."""
+        levels, gains = np.empty(len(slots)), np.empty((len(slots), len(self.S)))
+        judge_slots(self._vaws(history), slots, self.yy, self.n, levels, gains)
+        return levels, gains
 
 
 @c_function("kh_aggregate", "guesses[experts] losses[experts]")
@@ -150,62 +161,54 @@ def aggregate(guesses: Floats, losses: Floats, reach: float) -> float:
     raise NotImplementedError
 
 
-_VAWS = "P[experts,v,v] theta[experts,v] losses[experts] total[d] arrived[d]"
+@c_function("kh_predict_row", "values[m]", room="v + experts*v + 3*experts")
+def predict_row(vaws: Vaws, values: Floats, reach: float) -> float:
+    """The prediction for the values of S; nothing changes."""
+    raise NotImplementedError
 
 
-@c_function(
-    "kh_predict_row",
-    f"values[m] columns[m] features[m] {_VAWS}",
-    room="v + experts*v + 3*experts",
-)
-def predict_row(
-    values: Floats,
-    columns: Indices,
-    features: Indices,
-    P: Floats,
-    theta: Floats,
-    losses: Floats,
-    total: Floats,
-    arrived: Indices,
-    reach: float,
-) -> float:
-    """The prediction for a row that has features[a] in columns[a]; nothing changes.
-
-    P[e], theta[e] and losses[e] are those of VAW e, `total` and `arrived` the sums and numbers of
-    the values that arrived so far, feature by feature.
-    """
+@c_function("kh_learn_row", "values[m]", room="m + experts*v + 3*experts")
+def learn_row(
+    vaws: Vaws, values: Floats, y: float, rows: int, yy: float, reach: float
+) -> tuple[float, float]:
+    """Learn a row of values of S and its label; yy and reach. See `play_rows`."""
     raise NotImplementedError
 
 
 @c_function(
     "kh_play_rows",
-    f"X[n,width] y[n] columns[m] features[m] {_VAWS} G[m,m] c[m] predictions[n]",
-    writes="P theta losses total arrived G c predictions",
+    "X[n,d] y[n] predictions[n]",
+    writes="predictions",
     room="m + experts*v + 3*experts",
     long=True,
 )
 def play_rows(
-    X: Floats,
+    vaws: Vaws,
+    X: NDArray[np.floating],
     y: Floats,
-    columns: Indices,
-    features: Indices,
-    P: Floats,
-    theta: Floats,
-    losses: Floats,
-    total: Floats,
-    arrived: Indices,
-    reach: float,
-    rows: int,
-    G: Floats,
-    c: Floats,
-    yy: float,
     predictions: Floats,
+    rows: int,
+    yy: float,
+    reach: float,
 ) -> tuple[int, float, float]:
     """Predict and learn rows up to the first that is too large to square; how many, yy, reach.
 
     G receives the products of the first `rows` features with all later ones and all squares, c
     those with the label; `total`, `arrived` the values that arrived.
     """
+    raise NotImplementedError
+
+
+@c_function(
+    "kh_judge_slots",
+    "slots[k1] levels[k1] gains[k1,m]",
+    writes="levels gains",
+    room="2*k1*m + 2*m",
+)
+def judge_slots(
+    vaws: Vaws, slots: Indices, yy: float, n: int, levels: Floats, gains: Floats
+) -> None:
+    """levels[i] = g(V) and gains[i, a] = g(V) - g(V + S[a]) over n rows, V the slots before i."""
     raise NotImplementedError
 
 

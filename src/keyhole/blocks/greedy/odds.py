@@ -15,22 +15,18 @@ whether it was renewed a thousand times or built from a file.
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.draw.keyed import Seed, uniform
-from keyhole.blocks.greedy.experts_kernels import draw_experts, probabilities
-from keyhole.blocks.jit.decorators import inner, kernel
+from keyhole.blocks.draw.keyed import Seed
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 
 WIDE = 1024  # experts, up to which p is worked out in full
-BLOCK = 16  # experts that share a leaf: it is faster to add up so few than to keep them apart
+# As in odds.c. Experts that share a leaf: it is faster to add up so few than to keep them apart.
+BLOCK = 16
 SHIFT = 16.0
-STEPS = 4.0  # from one rate to half of it
-FAR = 2.0**50  # no exponent gets here, unless the sums were made up
 
 
 class Odds(NamedTuple):
@@ -61,108 +57,30 @@ def odds(n: int, d: int) -> Odds:
 
 
 @c_function("kh_even_rate")
-@kernel
 def even_rate(eta: float) -> float:
     """eta rounded to a power of 2^(1/4); 0 if it is none to go by."""
-    if not 0.0 < eta < math.inf:
-        return 0.0
-    return float(2.0 ** (math.floor(STEPS * math.log2(eta) + 0.5) / STEPS))
-
-
-@inner
-def _block(L: Floats, block: int, rate: float, shift: float) -> float:
-    total, none = 0.0, math.exp(-shift)
-    for j in range(block * BLOCK, min((block + 1) * BLOCK, len(L))):
-        # Most of very many experts were never told of.
-        total += none if L[j] == 0.0 else math.exp(-rate * L[j] - shift)
-    return total
-
-
-@inner
-def _build(known: Odds, i: int, L: Floats) -> None:
-    sums, leaves = known.sums[i], known.sums.shape[1] // 2
-    for block in range((len(L) + BLOCK - 1) // BLOCK):
-        sums[leaves + block] = _block(L, block, known.rate[i], known.shift[i])
-    for v in range(leaves - 1, 0, -1):
-        sums[v] = sums[2 * v] + sums[2 * v + 1]
-
-
-@inner
-def _prepare(known: Odds, i: int, L: Floats, eta: float) -> None:
-    # Build the tree of run i unless it stands, for this rate.
-    if np.isnan(known.rate[i]):
-        known.low[i] = L.min()
-    rate = even_rate(eta)
-    best = -rate * known.low[i]
-    if not abs(best) < FAR:
-        rate = best = 0.0
-    shift = SHIFT * math.floor(best / SHIFT)
-    if rate != known.rate[i] or shift != known.shift[i]:
-        known.rate[i], known.shift[i] = rate, shift
-        _build(known, i, L)
+    raise NotImplementedError
 
 
 @c_function("kh_follow", "L[d]")
-@kernel
 def follow(known: Odds, i: int, L: Floats, u: float) -> int:
     """The expert that the uniform number u falls on; down the tree, then along a block."""
-    sums, leaves = known.sums[i], known.sums.shape[1] // 2
-    v, left = 1, u * known.sums[i, 1]
-    while v < leaves:
-        v *= 2
-        if not left < sums[v] and sums[v + 1] > 0.0:  # where nothing is, rounding must not lead
-            left -= sums[v]
-            v += 1
-    block, reached = v - leaves, 0.0
-    last = block * BLOCK
-    for j in range(last, min((block + 1) * BLOCK, len(L))):
-        weight = math.exp(-known.rate[i] * L[j] - known.shift[i])
-        if weight > 0.0:
-            last = j
-            reached += weight
-            if left < reached:
-                break
-    return int(last)
+    raise NotImplementedError
 
 
 @c_function("kh_draw_by", "L[slots,d] eta[slots] j[slots]", writes="j")
-@kernel
 def draw_by(seed: Seed, round: int, L: Floats, eta: Floats, known: Odds, j: Indices) -> None:
     """j_i ~ p_i, run i by the first uniform number of the purpose 2 i."""
-    if known.sums.shape[1] == 0:
-        probabilities(L, eta, known.p)
-        draw_experts(seed, round, known.p, j)
-        return
-    for i in range(len(j)):
-        _prepare(known, i, L[i], eta[i])
-        j[i] = follow(known, i, L[i], uniform(seed, round, 2 * i, 0))
+    raise NotImplementedError
 
 
 @c_function("kh_chance", "L[slots,d]")
-@kernel
 def chance(known: Odds, L: Floats, i: int, j: int) -> float:
     """p_ij, the one that the last draw went by: before anything more is told."""
-    if known.sums.shape[1] == 0:
-        return float(known.p[i, j])
-    return float(math.exp(-known.rate[i] * L[i, j] - known.shift[i]) / known.sums[i, 1])
+    raise NotImplementedError
 
 
 @c_function("kh_renew", "L[slots,d] S[m] weight[slots,m]")
-@kernel
 def renew(known: Odds, L: Floats, S: Indices, weight: Floats) -> None:
     """Take note that run i was told about the experts S[a] with weight[i, a] > 0: L has fallen."""
-    n, leaves = known.sums.shape[0], known.sums.shape[1] // 2
-    if leaves == 0:
-        return
-    for i in range(n):
-        if np.isnan(known.rate[i]):
-            continue
-        for a in range(len(S)):
-            if weight[i, a] > 0.0:
-                known.low[i] = min(known.low[i], L[i, S[a]])
-                block = S[a] // BLOCK
-                v = leaves + block
-                known.sums[i, v] = _block(L[i], block, known.rate[i], known.shift[i])
-                while v > 1:
-                    v //= 2
-                    known.sums[i, v] = known.sums[i, 2 * v] + known.sums[i, 2 * v + 1]
+    raise NotImplementedError

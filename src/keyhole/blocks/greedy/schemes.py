@@ -91,11 +91,8 @@ class OwnSubsets:
 
     def draw(self, seed: int, round: int, p: Floats) -> Draw:
         """The draw of a round."""
-        key = np.uint64(seed)
-        j = np.empty(self.n, dtype=np.int64)
-        kernels.draw_experts(key, round, p, j)
-        member = np.zeros((self.n, self.d), dtype=np.bool_)
-        kernels.draw_own_subsets(key, round, self.d, j, self.sizes, member, workspace(self.d))
+        j, member = np.empty(self.n, dtype=np.int64), np.empty((self.n, self.d), dtype=np.bool_)
+        kernels.draw_own_subsets(seed, round, p, self.sizes, j, member, workspace(self.d))
         S = np.flatnonzero(member.any(axis=0))
         p_S, weight = p.take(S, axis=1), np.empty((self.n, len(S)))
         kernels.own_weights(p_S, self.sizes, self.d, member.take(S, axis=1), weight)
@@ -138,7 +135,7 @@ class OwnBins:
     def draw(self, seed: int, round: int, p: Floats) -> Draw:
         """The draw of a round."""
         j = np.empty(self.n, dtype=np.int64)
-        kernels.draw_experts(np.uint64(seed), round, p, j)
+        kernels.draw_experts(seed, round, p, j)
         member = self.bin_of == self.bin_of[np.arange(self.n), j][:, None]
         S = np.flatnonzero(member.any(axis=0))
         P = np.where(member, p, 0.0).sum(axis=1)
@@ -194,13 +191,9 @@ class SharedReads:
 
     def draw(self, seed: int, round: int, p: Floats) -> Draw:
         """The draw of a round."""
-        key = np.uint64(seed)
-        j = np.empty(self.n, dtype=np.int64)
-        kernels.draw_experts(key, round, p, j)
-        S, played = kernels.draw_shared(key, round, self.d, j, self.budget)
-        p_S, weight = p.take(S, axis=1), np.empty((self.n, len(S)))
-        f0, f = self._filled(self.n), self._filled(played)
-        kernels.shared_weights(p_S, np.searchsorted(S, j), f0, f, weight)
+        j, S = np.empty(self.n, dtype=np.int64), np.empty(self.budget, dtype=np.int64)
+        p_S, weight = np.empty((self.n, self.budget)), np.empty((self.n, self.budget))
+        kernels.draw_shared_reads(seed, round, p, j, S, p_S, weight)
         return Draw(j, S, p_S, weight)
 
 

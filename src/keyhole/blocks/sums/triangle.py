@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Indices
 
 
-@kernel
-def base(i: int | np.integer, d: int) -> np.int64:
-    """The entry (i, j), i <= j, of a d x d matrix is at base(i, d) + j."""
-    row = np.int64(i)  # signed: a mix with d would be a float
-    return row * d - row * (row + 1) // 2
-
-
-@kernel
-def restrict(flat: NDArray[np.generic], d: int, S: Indices, out: NDArray[np.generic]) -> None:
+def restrict(flat: NDArray[Any], d: int, S: Indices, out: NDArray[Any]) -> None:
     """The triangle of the features S, in the order of S, from the triangle of d features."""
-    m = len(S)
-    for a in range(m):
-        for b in range(a, m):
-            i, j = min(S[a], S[b]), max(S[a], S[b])
-            out[base(a, m) + b] = flat[base(i, d) + j]
+    first, m = _bases(d), len(S)
+    place = _bases(m)
+    for a, feature in enumerate(S):
+        low, high = np.minimum(feature, S[a:]), np.maximum(feature, S[a:])
+        out[place[a] + a : place[a] + m] = flat[first[low] + high]
 
 
-@kernel
-def unpack(flat: NDArray[np.generic], d: int, out: NDArray[np.generic]) -> None:
+def unpack(flat: NDArray[Any], d: int, out: NDArray[Any]) -> None:
     """The full symmetric d x d matrix of the triangle at the beginning of `flat`."""
-    for i in range(d):
-        row = base(i, d)
-        for j in range(i, d):
-            out[i, j] = flat[row + j]
-            out[j, i] = flat[row + j]
+    for i, start in enumerate(_bases(d)):
+        row = flat[start + i : start + d]
+        out[i, i:] = row
+        out[i:, i] = row
+
+
+def _bases(d: int) -> Indices:
+    """The entry (i, j), i <= j, is at bases[i] + j."""
+    i = np.arange(d)
+    bases: Indices = i * d - i * (i + 1) // 2
+    return bases

@@ -24,10 +24,12 @@ KH_API void kh_draw_experts(u64 seed, i64 round, floats *p, ints *j)
     }
 }
 
-KH_API void kh_draw_own_subsets(u64 seed, i64 round, i64 d, ints *j, ints *sizes, bools *member, ints *space,
+KH_API void kh_draw_own_subsets(u64 seed, i64 round, floats *p, ints *sizes, ints *j, bools *member, ints *space,
                                 kh_room *room)
 {
-    i64 mark = room->used;
+    i64 mark = room->used, d = p->m;
+    kh_draw_experts(seed, round, p, j);
+    memset(member->at, 0, (size_t)(p->n * d) * sizeof(bool));
     for (i64 i = 0; i < j->n; i++) {
         ints alone = some_ints(&AT(*j, i), 1), rest = take_ints(room, AT(*sizes, i) - 1);
         kh_complement(seed, round, 2 * i + 1, d, &alone, &rest, space);
@@ -90,6 +92,30 @@ KH_API void kh_shared_weights(floats *p, ints *place, f64 f0, f64 f, floats *wei
             AT2(*weight, i, e) = counts > 0.0 ? counts / (Q + (1.0 - Q) * f0) : 0.0;
         }
     }
+}
+
+/* The chance of an expert that is not played to be read all the same: 1 if everything is read. */
+static f64 filled(i64 d, i64 budget, i64 played)
+{
+    return budget == d ? 1.0 : (f64)(budget - played) / (f64)(d - played);
+}
+
+KH_API void kh_draw_shared_reads(u64 seed, i64 round, floats *p, ints *j, ints *S, floats *p_S, floats *weight,
+                                 kh_room *room)
+{
+    i64 n = p->n, d = p->m, budget = S->n, mark = room->used;
+    kh_draw_experts(seed, round, p, j);
+    i64 played = kh_draw_shared(seed, round, d, j, budget, S, room);
+    ints place = take_ints(room, n);
+    for (i64 i = 0; i < n; i++) {
+        place.at[i] = 0;
+        for (i64 a = 0; a < budget; a++) {
+            place.at[i] += S->at[a] < j->at[i];
+            AT2(*p_S, i, a) = AT2(*p, i, S->at[a]);
+        }
+    }
+    kh_shared_weights(p_S, &place, filled(d, budget, n), filled(d, budget, played), weight);
+    room->used = mark;
 }
 
 KH_API void kh_feed(ints *S, floats *p, floats *weight, floats *losses, floats *L, floats *squares, floats *largest)

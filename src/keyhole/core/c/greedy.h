@@ -5,6 +5,10 @@
 
 #define KH_ODDS(F) F(floats, p) F(floats, sums) F(floats, rate) F(floats, shift) F(floats, low)
 KH_STRUCT(kh_odds, KH_ODDS)
+#define KH_VAWS(F) \
+    F(ints, columns) F(ints, features) F(floats, P) F(floats, theta) F(floats, G) F(floats, c) F(floats, losses) \
+    F(floats, total) F(ints, arrived)
+KH_STRUCT(kh_vaws, KH_VAWS)
 
 /* experts.c */
 KH_API void kh_probabilities(floats *L, floats *eta, floats *p);
@@ -21,6 +25,6 @@ KH_API f64 kh_chance(kh_odds *known, floats *L, i64 i, i64 j);
 KH_API void kh_renew(kh_odds *known, floats *L, ints *S, floats *weight);
 
 /* minibatch.c */
-KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns);
+i64 kh_first_oversized(floats *X, floats *y, ints *columns);
 
 #endif

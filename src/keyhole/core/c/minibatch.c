@@ -3,11 +3,7 @@
 #include "fit.h"
 #include "greedy.h"
 
-/* Several VAWs, and what they need of the past: values that arrived, feature by feature. */
-typedef struct {
-    floats P, theta, losses, total;
-    ints arrived;
-} vaws_of;
+KH_LAYOUT(kh_vaws, KH_VAWS)
 
 static bool oversized(floats *row, f64 y, ints *columns)
 {
@@ -17,7 +13,7 @@ static bool oversized(floats *row, f64 y, ints *columns)
     return false;
 }
 
-KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns)
+i64 kh_first_oversized(floats *X, floats *y, ints *columns)
 {
     for (i64 t = 0; t < X->n; t++) {
         floats row = floats_at(*X, t);
@@ -27,10 +23,10 @@ KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns)
 }
 
 /* The first x->n features as they count; where one is absent, its mean so far. */
-static void gather(floats *row, ints *columns, ints *features, const vaws_of *vaws, floats *x)
+static void gather(floats *row, ints *columns, kh_vaws *vaws, floats *x)
 {
     for (i64 a = 0; a < x->n; a++) {
-        i64 j = AT(*features, a);
+        i64 j = AT(vaws->features, a);
         x->at[a] = kh_taken(AT(*row, AT(*columns, a)));
         if (isnan(x->at[a]))
             x->at[a] = AT(vaws->arrived, j) > 0 ? AT(vaws->total, j) / (f64)vaws->arrived.at[j] : 0.0;
@@ -58,7 +54,7 @@ typedef struct {
     floats Px, along, s, guesses;
 } said;
 
-static said take_said(const vaws_of *vaws, kh_room *room)
+static said take_said(kh_vaws *vaws, kh_room *room)
 {
     i64 E = vaws->theta.n, v = vaws->theta.m;
     floats Px = {TAKE(room, f64, E * v), E, v, 1};
@@ -66,7 +62,7 @@ static said take_said(const vaws_of *vaws, kh_room *room)
 }
 
 /* Each VAW's prediction, within the reach of the labels so far if there are several. */
-static void guess(const vaws_of *vaws, floats x, f64 reach, said *out)
+static void guess(kh_vaws *vaws, floats x, f64 reach, said *out)
 {
     x.n = vaws->theta.m;
     for (i64 e = 0; e < vaws->theta.n; e++) {
@@ -77,20 +73,18 @@ static void guess(const vaws_of *vaws, floats x, f64 reach, said *out)
     }
 }
 
-KH_API f64 kh_predict_row(floats *values, ints *columns, ints *features, floats *P, floats *theta, floats *losses,
-                          floats *total, ints *arrived, f64 reach, kh_room *room)
+KH_API f64 kh_predict_row(kh_vaws *vaws, floats *values, f64 reach, kh_room *room)
 {
     i64 mark = room->used;
-    vaws_of vaws = {*P, *theta, *losses, *total, *arrived};
-    floats x = take_floats(room, theta->m);
-    said out = take_said(&vaws, room);
-    gather(values, columns, features, &vaws, &x);
-    guess(&vaws, x, reach, &out);
+    floats x = take_floats(room, vaws->theta.m);
+    said out = take_said(vaws, room);
+    gather(values, &vaws->columns, vaws, &x);
+    guess(vaws, x, reach, &out);
     room->used = mark;
-    return kh_aggregate(&out.guesses, losses, reach);
+    return kh_aggregate(&out.guesses, &vaws->losses, reach);
 }
 
-static void learn(const vaws_of *vaws, f64 y, const said *out)
+static void learn(kh_vaws *vaws, f64 y, said *out)
 {
     for (i64 e = 0; e < vaws->theta.n; e++) {
         floats P = floats_at(vaws->P, e), theta = floats_at(vaws->theta, e), Px = floats_at(out->Px, e);
@@ -101,52 +95,95 @@ static void learn(const vaws_of *vaws, f64 y, const said *out)
 }
 
 /* The products of the first `rows` features with all later ones, and all squares. */
-static void add_products(floats *G, floats *c, floats *x, f64 y, i64 rows)
+static void add_products(kh_vaws *vaws, floats *x, f64 y, i64 rows)
 {
     const f64 *restrict row = x->at;
     for (i64 a = 0; a < x->n; a++) {
-        f64 *restrict sums = ROW(*G, a), value = row[a];
-        c->at[a] += value * y;
+        f64 *restrict sums = ROW(vaws->G, a), value = row[a];
+        AT(vaws->c, a) += value * y;
         i64 last = a < rows ? x->n : a + 1;
         for (i64 b = a; b < last; b++) sums[b] += value * row[b];
     }
 }
 
-static void note_arrived(floats *row, ints *columns, ints *features, const vaws_of *vaws)
+static void note_arrived(floats *row, ints *columns, kh_vaws *vaws)
 {
-    for (i64 a = 0; a < features->n; a++) {
+    for (i64 a = 0; a < columns->n; a++) {
         f64 value = kh_taken(AT(*row, AT(*columns, a)));
         if (isnan(value)) continue;
-        AT(vaws->total, features->at[a]) += value;
-        AT(vaws->arrived, features->at[a])++;
+        AT(vaws->total, AT(vaws->features, a)) += value;
+        AT(vaws->arrived, vaws->features.at[a])++;
     }
 }
 
-KH_API void kh_play_rows(floats *X, floats *y, ints *columns, ints *features, floats *P, floats *theta,
-                         floats *losses, floats *total, ints *arrived, f64 reach, i64 rows, floats *G, floats *c,
-                         f64 yy, floats *predictions, i64 *played, f64 *new_yy, f64 *new_reach, kh_room *room)
+/* Predict and learn a row; the prediction. */
+static f64 play(kh_vaws *vaws, floats *row, ints *columns, f64 y, i64 rows, f64 *yy, f64 *reach, floats *x, said *out)
+{
+    gather(row, columns, vaws, x);
+    guess(vaws, *x, *reach, out);
+    f64 prediction = kh_aggregate(&out->guesses, &vaws->losses, *reach);
+    learn(vaws, y, out);
+    add_products(vaws, x, y, rows);
+    note_arrived(row, columns, vaws);
+    *yy += y * y;
+    *reach = f_max(*reach, fabs(y));
+    return prediction;
+}
+
+KH_API void kh_learn_row(kh_vaws *vaws, floats *values, f64 y, i64 rows, f64 yy, f64 reach, f64 *new_yy, f64 *new_reach,
+                         kh_room *room)
+{
+    i64 mark = room->used;
+    floats x = take_floats(room, vaws->features.n);
+    said out = take_said(vaws, room);
+    *new_yy = yy, *new_reach = reach;
+    play(vaws, values, &vaws->columns, y, rows, new_yy, new_reach, &x, &out);
+    room->used = mark;
+}
+
+KH_API void kh_play_rows(kh_vaws *vaws, floats *X, floats *y, floats *predictions, i64 rows, f64 yy, f64 reach,
+                         i64 *played, f64 *new_yy, f64 *new_reach, kh_room *room)
 {
     i64 mark = room->used, t = 0;
-    vaws_of vaws = {*P, *theta, *losses, *total, *arrived};
-    floats x = take_floats(room, features->n);
-    said out = take_said(&vaws, room);
+    floats x = take_floats(room, vaws->features.n);
+    said out = take_said(vaws, room);
+    *new_yy = yy, *new_reach = reach;
     for (; t < y->n; t++) {
-        f64 label = y->at[t];
         floats row = floats_at(*X, t);
-        if (oversized(&row, label, columns)) break;
-        gather(&row, columns, features, &vaws, &x);
-        guess(&vaws, x, reach, &out);
-        AT(*predictions, t) = kh_aggregate(&out.guesses, losses, reach);
-        learn(&vaws, label, &out);
-        add_products(G, c, &x, label, rows);
-        yy += label * label;
-        reach = f_max(reach, fabs(label));
-        note_arrived(&row, columns, features, &vaws);
+        if (oversized(&row, y->at[t], &vaws->features)) break;
+        AT(*predictions, t) =
+            play(vaws, &row, &vaws->features, y->at[t], rows, new_yy, new_reach, &x, &out);
     }
     *played = t;
-    *new_yy = yy;
-    *new_reach = reach;
     room->used = mark;
+}
+
+KH_API void kh_judge_slots(kh_vaws *vaws, ints *slots, f64 yy, i64 n, floats *levels, floats *gains, kh_room *room)
+{
+    i64 mark = room->used, m = gains->m;
+    floats found = {TAKE(room, f64, slots->n * m), slots->n, m, 1};
+    kh_sweep(&vaws->G, &vaws->c, yy, slots, levels, &found, room);
+    for (i64 i = 0; i < slots->n; i++) {
+        AT(*levels, i) /= (f64)n;
+        for (i64 a = 0; a < m; a++) AT2(*gains, i, AT(vaws->columns, a)) = AT2(found, i, a) / (f64)n;
+    }
+    room->used = mark;
+}
+
+/* Where two VAWs on V start: from a ridge alone, and from the ridge and all earlier rows. */
+KH_API void kh_start_carried(ints *V, floats *G, floats *c, ints *reads, f64 ridge, floats *A, floats *b)
+{
+    for (i64 a = 0; a < V->n; a++) {
+        i64 i = V->at[a];
+        f64 square = AT2(*G, i, i) / (f64)i_max(AT(*reads, i), 1), own = ridge * (square > 0.0 ? square : 1.0);
+        for (i64 q = 0; q < V->n; q++) {
+            i64 j = V->at[q];
+            AT3(*A, 0, a, q) = a == q ? own : 0.0;
+            AT3(*A, 1, a, q) = AT2(*G, i_min(i, j), i_max(i, j)) + AT3(*A, 0, a, q);
+        }
+        AT2(*b, 0, a) = 0.0;
+        AT2(*b, 1, a) = AT(*c, i);
+    }
 }
 
 KH_API void kh_pool(ints *features, floats *G, floats *c, floats *all_G, floats *all_c)

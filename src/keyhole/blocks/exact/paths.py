@@ -1,4 +1,4 @@
-"""Good subsets for every amount of money: forward selection by gain and price, no search."""
+"""Good subsets of every size, or for every amount of money: selection and exchange, no search."""
 
 from __future__ import annotations
 
@@ -6,18 +6,64 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from keyhole.blocks.exact.market import (
+    GAIN,
+    PER_UNIT,
+    ItemMarket,
+    exchanged,
+    grown,
+    limited,
+    market_of,
+)
+from keyhole.blocks.exact.models import include, swaps
 from keyhole.blocks.exact.priced import beside
-from keyhole.blocks.exact.priced_kernels import GAIN, PER_UNIT, complete, exchange
-from keyhole.blocks.exact.priced_market import Market, market_of
-from keyhole.blocks.exact.subset import checked_moments
-from keyhole.blocks.exact.subset_kernels import include, untouched
+from keyhole.blocks.exact.subset import checked_moments, scaled
 from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices
 
 LESS = (0.01, 0.1, 1.0)  # what all the money is taken to be worth, as a share of y'y
 TIE = 1e-12  # of y'y: rounding
-NONE = (-1, -1)
+
+
+def subset_path(G: ArrayLike, c: ArrayLike, yy: float, most: int) -> list[Indices]:
+    """For each size 0, 1, ..., most, features that explain y well, from second moments alone.
+
+    Each size begins with the features of the size before, adds the one that helps most, and
+    exchanges one feature at a time as long as that helps. The work is bounded by what there is to
+    exchange, not by a clock: the same sums, the same subsets.
+
+    Parameters
+    ----------
+    G, c, yy
+        X'X, X'y, y'y, as in `best_subset`.
+    most
+        The largest size, 1 <= most <= d.
+
+    Returns
+    -------
+    list of indices
+        most + 1 of them, each ascending. One is shorter than its size where no further column is
+        independent of those it has, and then the later ones are the same.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
+    >>> y = np.array([3.0, 1, 3, 1])
+    >>> [S.tolist() for S in subset_path(X.T @ X, X.T @ y, y @ y, most=2)]
+    [[], [1], [0, 1]]
+    """
+    A, b, kept, most = scaled(G, c, yy, most)
+    path: list[Indices] = [np.empty(0, dtype=np.int64)]
+    before: Indices = np.empty(0, dtype=np.int64)  # numbers of columns of A
+    for k in range(1, most + 1):
+        S = np.full(k, -1, dtype=np.int64)
+        S[: len(before)] = before
+        size = swaps(A, b, k, S, len(before))[0] if len(kept) else 0
+        before = S[:size]
+        path.append(np.sort(kept[before]))
+    return path
 
 
 def priced_path(
@@ -68,36 +114,30 @@ def priced_path(
     market = market_of(needs, prices.units, 0, min(most, len(kept)), 0.0)
     before: Indices = np.zeros(0, dtype=np.int64)
     for i, limit in enumerate(limits):
-        before = _best(A, b, market._replace(limit=min(limit, sum(prices.units))), before)
+        before = _best(A, b, limited(market, min(limit, sum(prices.units))), before)
         S = _seen(A, b, before, rows)
         found[i] = np.sort(kept[S])
     return found
 
 
-def _best(A: Floats, b: Floats, market: Market, start: Indices) -> Indices:
+def _best(A: Floats, b: Floats, market: ItemMarket, start: Indices) -> Indices:
     """The best of several greedy choices, of equal ones the cheapest as a rule, then exchanged."""
     price = 1.0 / max(market.limit, 1)
     tries = [(given, style, 0.0) for given in (start, start[:0]) for style in (PER_UNIT, GAIN)]
     tries += [(start[:0], GAIN, worth * price) for worth in LESS]
     best, value = start, math.inf
     for given, style, lam in tries:
-        S = np.zeros(len(b), dtype=np.int64)
-        S[: len(given)] = given
-        size, lost = complete(A, b, market, S, len(given), NONE, style, lam)
-        if lam > 0.0:
-            size, lost = complete(A, b, market, S, size, NONE, GAIN, 0.0)
+        lost, S = grown(A, b, market, given, style, lam)
         if lost < value - TIE:
-            best, value = S[:size], lost
-    S = np.concatenate([best, np.zeros(len(b) - len(best), dtype=np.int64)])
-    size, _ = exchange(A, b, market, S, len(best), value)
-    return S[:size]
+            best, value = S, lost
+    return exchanged(A, b, market, best, value)[1]
 
 
 def _seen(A: Floats, b: Floats, S: Indices, rows: int) -> Indices:
     """Those of S that are seen to help, most helpful first: the size of the least criterion."""
     if not len(S):
         return S
-    D, r = untouched(A, b)
+    D, r = np.diag(A).copy(), b.copy()
     L = np.empty((len(S), len(b)))
     open_, order, left = S.tolist(), list[int](), [1.0]
     for s in range(len(S)):

@@ -1,17 +1,37 @@
 """Rounds of online hard thresholding against a slow transcription, phase by phase."""
 
-import copy
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from keyhole.blocks.draw.keyed import scratch, uniform
+import keyhole as kh
+from keyhole.blocks.draw.keyed import uniform
 from keyhole.blocks.draw.sampling import uniform_subset
-from keyhole.blocks.literature import hard_thresholding as pieces
-from keyhole.blocks.literature import hard_thresholding_kernels as kernels
-from keyhole.blocks.literature.hard_thresholding import Rule
+from keyhole.learners.hard_thresholding import Draw
 from keyhole.problem import Floats
+
+
+class Rule(NamedTuple):
+    """What does not change: a step of 0 is the adaptive one."""
+
+    k: int
+    budget: int
+    hybrid: bool
+    step: float
+    growth: float
+
+
+def learner_of(d: int, rule: Rule, fresh: int, seed: int) -> kh.HardThresholdingLearner:
+    return kh.HardThresholdingLearner(
+        kh.Problem(d, rule.k, rule.budget),
+        seed=seed,
+        hybrid=rule.hybrid,
+        batch_size=fresh,
+        growth=rule.growth,
+        step_size=rule.step or None,
+    )
 
 
 class Slow:
@@ -136,13 +156,13 @@ def test_rounds_are_the_transcription(
     k: int, budget: int, d: int, step: float, hybrid: bool
 ) -> None:
     rule = Rule(k, budget, hybrid, step, 1.4)
-    search, slow = pieces.nothing_found(d, k, 3), Slow(d, rule, 3, seed=9)
-    room, rng = pieces.room_for(budget), np.random.default_rng(k)
+    learner, slow = learner_of(d, rule, 3, seed=9), Slow(d, rule, 3, seed=9)
+    search, rng = learner._search, np.random.default_rng(k)
     weights, scales = rng.normal(size=d) * 2.0, np.arange(1.0, d + 1.0)
     mixing = np.eye(d) + 0.8  # correlated, so that steps are too long at first
     for t in range(1, 120):
-        n = kernels.choose(np.uint64(9), t, rule, search, room, scratch(d))
-        draw = pieces.first(room, n)
+        ticket = learner.ask()
+        draw = Draw(ticket.features, **ticket.memo)
         features, kept, scale = slow.ask(t)
         assert draw.features.tolist() == features
         assert draw.features[draw.inside].tolist() == kept
@@ -155,7 +175,7 @@ def test_rounds_are_the_transcription(
         x = row[features]
         if t % 5 == 0:
             x[0] = np.nan
-        kernels.learn(np.uint64(9), rule, search, draw, x, y)
+        learner.tell(ticket.fill(x), y)
         slow.tell(features, kept, scale, x, y)
         assert search.pace.tolist() == pytest.approx([slow.curvature, slow.fresh])
     np.testing.assert_allclose(search.theta, slow.theta, rtol=1e-6, atol=1e-9)
@@ -163,13 +183,11 @@ def test_rounds_are_the_transcription(
 
 
 def test_a_late_label_of_an_earlier_phase_teaches_means_alone() -> None:
-    rule = Rule(1, 2, False, 0.0, 1.0)
-    search, room = pieces.nothing_found(2, 1, 1), pieces.room_for(2)
-    kernels.choose(np.uint64(0), 1, rule, search, room, scratch(2))
-    old = copy.deepcopy(room)
-    kernels.learn(np.uint64(0), rule, search, room, np.array([1.0, 2.0]), 3.0)
+    learner = learner_of(2, Rule(1, 2, False, 0.0, 1.0), 1, seed=0)
+    search, ticket, old = learner._search, learner.ask(), learner.ask()
+    learner.tell(ticket.fill([1.0, 2.0]), 3.0)
     before = [search.theta.copy(), search.gradient.copy(), search.whole.copy()]
-    kernels.learn(np.uint64(0), rule, search, old, np.array([1.0, np.nan]), 9.0)
+    learner.tell(old.fill([1.0, np.nan]), 9.0)
     for was, part in zip(before, (search.theta, search.gradient, search.whole), strict=True):
         np.testing.assert_array_equal(part, was)
     assert search.arrived.tolist() == [2, 1]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.draw.mixed_sampling import MixedScheme, mixed_scheme
-from keyhole.blocks.sums.weighted_sums import WeightedSums
+from keyhole.learners.weighted_sums import WeightedSums
 from keyhole.problem import Floats, Indices, ProblemError
 
 X = np.array([[1.0, -2.0, 0.5, 3.0, 0.25, -1.0], [2.0, 0.5, -1.0, 1.0, 4.0, 0.125]])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keyhole.blocks.fit.newton import NewtonStep
+from keyhole.learners.newton import NewtonStep, predicted
 from keyhole.problem import Floats
 
 
@@ -95,3 +95,36 @@ def test_units_do_not_matter_and_odd_rows_do_no_harm() -> None:
     empty.start(np.empty(0), np.empty(0))
     assert empty.step(np.empty(0), 3.0) == 0.0
     assert empty.label == 3.0
+
+
+def test_a_newton_step_on_a_row_too_large_learns_the_range_alone() -> None:
+    for x, P, first in [
+        (np.zeros(2), np.eye(2), 1.0),
+        (np.full(2, 1e151), np.eye(2), 1.0),
+        (np.array([1.0, 0.0]), np.diag([1e150, 1.0]), 1.0),
+        (np.array([1.0, 0.0]), np.eye(2), 1e300),
+    ]:
+        newton = NewtonStep(2)
+        newton.start(np.array([first, -2.0]), np.ones(2))
+        newton.P[:], newton.limits[:] = P, (1.0, 2.0)
+        prediction = newton.step(x, -4.0)
+        assert prediction == min(max(float(newton.u @ x), -1.0), 1.0)
+        assert newton.limits.tolist() == [4.0, max(2.0, abs(prediction + 4.0))]
+        assert newton.u.tolist() == [first, -2.0]
+        np.testing.assert_array_equal(newton.P, P)
+        np.testing.assert_array_equal(newton.A, np.eye(2))
+    # inf - inf is no prediction.
+    limits = np.array([3.0, 0.0])
+    assert predicted(np.array([1e200, -1e200]), limits, np.full(2, 1e150)) == 0.0
+    assert predicted(np.array([1e200, 0.0]), limits, np.full(2, 1e150)) == 3.0
+    assert predicted(np.array([-1e200, 0.0]), limits, np.full(2, 1e150)) == -3.0
+
+
+def test_a_label_that_was_met_exactly_moves_nothing() -> None:
+    newton = NewtonStep(1)
+    newton.start(np.array([2.0]), np.ones(1))
+    newton.limits[:] = 5.0, 0.0
+    assert newton.step(np.ones(1), 2.0) == 2.0
+    assert newton.u.tolist() == [2.0]
+    assert newton.A.tolist() == newton.P.tolist() == [[1.0]]
+    assert newton.limits.tolist() == [5.0, 0.0]

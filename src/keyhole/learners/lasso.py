@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.draw.reading import Block, read
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats
 
 TOLERANCE = 1e-6  # in units of standard deviations
 SWEEPS = 1000
 TINY = 1e-4  # least share of the label's variance that counts as noise
 ROUNDS = 20  # of lasso and noise level in turn
+RUNAWAY = 1e6  # a step that no coordinate takes while R is positive semidefinite
 
 
 def lasso(R: Floats, c: Floats, penalty: float, start: Floats | None = None) -> Floats:
@@ -89,72 +87,34 @@ def scaled_lasso(
     return w, sigma
 
 
-RUNAWAY = 1e6
-
-
-@kernel
+@np.errstate(all="ignore")
 def descend(R: Floats, c: Floats, penalty: float, w: Floats, tolerance: float, sweeps: int) -> int:
     """Minimise w'R w / 2 - c.w + penalty |w|_1 from w on, in place; sweeps made.
 
-    Stops when no coordinate of a sweep moved by more than `tolerance`, or one moved by more than
-    any does while R is positive semidefinite. After a full sweep only the
-    non-zero coordinates are gone through until they rest; then all again.
+    Stops when no coordinate of a sweep moved by more than `tolerance`, or one ran away. After a
+    full sweep only the non-zero coordinates are gone through until they rest; then all again.
     """
-    d = len(c)
-    left = c - R @ w
-    full, made = True, 0
-    while made < sweeps:
-        made += 1
-        moved = 0.0
-        for j in range(d):
-            if not full and w[j] == 0.0:
-                continue
-            if not R[j, j] > 0.0:
-                continue
-            target = left[j] + R[j, j] * w[j]
-            size = max(abs(target) - penalty, 0.0) / R[j, j]
-            step = (size if target > 0.0 else -size) - w[j]
-            if step != 0.0:
-                w[j] += step
-                for i in range(d):
-                    left[i] -= step * R[j, i]
-                moved = max(moved, abs(step))
-        if moved > RUNAWAY:
-            break
-        if moved <= tolerance:
+    left, squares = c - R @ w, np.diag(R)
+    usable = squares > 0.0
+    full = True
+    for made in range(1, sweeps + 1):
+        moved, j = 0.0, -1
+        while True:
+            # The next coordinate that may move: not 0, or pulled away from 0 by what is left.
+            movable = w[j + 1 :] != 0.0
             if full:
+                movable |= np.abs(left[j + 1 :]) > penalty
+            movable &= usable[j + 1 :]
+            if not movable.any():
                 break
-            full = True
-        else:
-            full = False
-    return made
-
-
-class Model(NamedTuple):
-    """A linear model: weights, what absent values count as, intercept."""
-
-    w: Floats
-    means: Floats
-    intercept: float
-
-
-@kernel
-def predict(model: Model, x: Floats) -> float:
-    """intercept + w.x, one after the other; the mean stands in for a value that is absent."""
-    w, means, total = model
-    for j in range(len(w)):
-        if w[j] != 0.0:
-            total += w[j] * (means[j] if np.isnan(x[j]) else x[j])
-    return total
-
-
-@kernel
-def play(block: Block, model: Model) -> int:
-    """Rounds that read everything and predict by one model; how many, see `Block`."""
-    d = len(model.w)
-    everything, x = np.arange(d), np.empty(d)
-    for t in range(len(block.y)):
-        if not read(block.X[t], everything, x, block.bought[t]):
-            return t
-        block.predictions[t] = predict(model, x)
-    return len(block.y)
+            j += 1 + int(movable.argmax())
+            target = float(left[j] + squares[j] * w[j])
+            size = max(abs(target) - penalty, 0.0) / float(squares[j])
+            step = math.copysign(size, target) - float(w[j])
+            w[j] += step
+            left -= step * R[j]
+            moved = max(moved, abs(step))
+        if moved > RUNAWAY or (full and moved <= tolerance):
+            return made
+        full = moved <= tolerance
+    return sweeps

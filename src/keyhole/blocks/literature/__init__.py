@@ -1,1 +1,0 @@
-"""Learners from the literature: their state and their rounds."""
