@@ -19,7 +19,7 @@ void kh_empty_runs(kh_ensemble *runs)
     for (i64 e = 0; e < many; e++) runs->along.at[e] = 0.0, runs->s.at[e] = 1.0;
 }
 
-KH_API void kh_invert(floats *A)
+KH_API KH_WIDE void kh_invert(floats *A)
 {
     i64 v = A->n;
     for (i64 k = 0; k < v; k++) {
@@ -130,7 +130,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
     }
 }
 
-KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
+KH_API KH_WIDE void kh_learn_runs(kh_ensemble *runs, f64 y)
 {
     i64 w = runs->place.m;
     for (i64 e = 0; e < runs->size.n; e++) {

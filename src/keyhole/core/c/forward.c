@@ -14,7 +14,7 @@ typedef struct {
 } steps;
 
 /* r and D before anything is chosen, the constant aside; whether there is anything to explain. */
-static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
+KH_WIDE static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
 {
     i64 d = into->r.n, w = d + 1;
     const f64 *G = ROW(kept->G, memory), *c = ROW(kept->c, memory), *n = ROW(kept->n, memory);
@@ -30,8 +30,9 @@ static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_select
     }
     f64 level = c[d] / total, whole = sqrt(total);
     const f64 *restrict constant = G + d * w;
+    for (i64 j = 0; j < d; j++) unit[j] = G[j * w + j]; /* far apart: nothing else waits for them */
     for (i64 j = 0; j < d; j++) {
-        f64 own = G[j * w + j];
+        f64 own = unit[j];
         unit[j] = own > 0.0 ? 1.0 / sqrt(own) : 0.0;
         rare[j] = n[j] > 0.0 ? 1.0 / sqrt(n[j]) : 0.0;
         ready[j] = n[j] * scale >= KH_READS;

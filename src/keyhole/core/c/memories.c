@@ -10,7 +10,7 @@ static void times(f64 *restrict at, i64 n, f64 factor)
     for (i64 p = 0; p < n; p++) at[p] *= factor;
 }
 
-KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
+KH_API KH_WIDE f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
                        kh_room *room)
 {
     i64 mark = room->used, m = values->m, w = m + 1;
@@ -122,12 +122,9 @@ KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, flo
             const f64 *row = ROW(*G, a);
             all_c[v] += c->at[a] * more;
             all_n[v] += count->at[a] * more;
-            all_G[v * w + v] += row[a] * more;
-            for (i64 b = a + 1; b <= m; b++) {
+            for (i64 b = 0; b <= m; b++) { /* row by row: a column of many features is on as many lines */
                 i64 u = b < m ? kept->seat.at[features->at[b]] : last;
-                f64 product = row[b] * more;
-                all_G[v * w + u] += product;
-                all_G[u * w + v] += product;
+                all_G[v * w + u] += (b < a ? G->at[b * (m + 1) + a] : row[b]) * more;
             }
         }
     }
