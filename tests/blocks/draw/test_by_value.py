@@ -13,11 +13,9 @@ import pytest
 from keyhole.blocks.draw import keyed, sampling
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.blocks.draw.sorting import largest, merge, sort
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Indices, ProblemError
 
 
-@kernel
 def ints(*numbers: int) -> Indices:
     return np.array(numbers, dtype=np.int64)
 
