@@ -21,6 +21,7 @@ from keyhole.blocks.draw.keyed import uniform
 from keyhole.blocks.greedy.odds import Odds, odds
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
+from keyhole.core.numbers import exp
 from keyhole.core.structs import hold
 from keyhole.fields import AT_LEAST_0, MAY_OVERFLOW, Holds
 from keyhole.problem import Floats, Indices, Problem
@@ -106,7 +107,7 @@ def settings(
         np.uint64(seed),
         experts,
         past,
-        math.exp(-1.0 / parts.layer_memory),
+        exp(-1.0 / parts.layer_memory),
         seats,
         max(DRAWN, math.isqrt(d)) if seats < d else 0,
         int(uniform(np.uint64(seed), 0, FIRST_READS, 0) * d),
