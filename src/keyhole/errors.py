@@ -320,6 +320,8 @@ def refuse_round(round: int) -> NoReturn:
 
 def finite_label(y: SupportsFloat) -> float:
     """The label as a finite float, or a DataError."""
+    if type(y) is float and SMALLEST <= abs(y) <= LARGEST:
+        return y
     try:
         label = _float(y)
     except (TypeError, ValueError, OverflowError):

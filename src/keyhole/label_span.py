@@ -17,8 +17,9 @@ def cut_off_largest(prediction: float) -> float:
 
 def cut_off_largest_rounds(predictions: Floats) -> None:
     """As `cut_off_largest`, in place."""
-    np.nan_to_num(predictions, copy=False)
-    np.clip(predictions, -LARGEST, LARGEST, out=predictions)
+    if not (np.abs(predictions) <= LARGEST).all():
+        np.nan_to_num(predictions, copy=False)
+        np.clip(predictions, -LARGEST, LARGEST, out=predictions)
 
 
 class LabelSpan:

@@ -91,6 +91,11 @@ class Residuals:
         """Those that are tracked, lowest first."""
         return tuple(sorted(self._coverages.tolist()))
 
+    @property
+    def tracking(self) -> bool:
+        """Whether some coverage is tracked."""
+        return len(self._coverages) > 0
+
     def track(self, coverage: float) -> int:
         """Track a coverage from now on; its place among all of them."""
         share = a_coverage(coverage)

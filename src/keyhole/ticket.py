@@ -142,6 +142,16 @@ class Ticket:
             and all(np.array_equal(v, other.memo[key]) for key, v in self.memo.items())
         )
 
+    def again(self, round: int, memo: Mapping[str, NDArray[Any]]) -> Ticket:
+        """The order of the same features, at the same cost, for another example."""
+        new = object.__new__(Ticket)
+        for name in ("features", "names", "cost", "order"):
+            object.__setattr__(new, name, getattr(self, name))
+        frozen = {key: _frozen(array) for key, array in memo.items()}
+        object.__setattr__(new, "round", round)
+        object.__setattr__(new, "memo", MappingProxyType(frozen))
+        return new
+
     def says_the_same(self, other: Ticket) -> bool:
         """Whether two tickets are copies of each other, to the last bit; names aside."""
         return self is other or (
@@ -191,6 +201,8 @@ class Ticket:
         or a missing key mean that the value was bought and did not arrive. What was known when the
         ticket was asked may be left out: of a mapping, or of an array as NaN.
         """
+        if type(values) is np.ndarray and values.dtype == np.float64:
+            return self._observed(np.array(values))
         if not isinstance(values, np.ndarray) and isinstance(values, Mapping):
             return self._observed(self._by_key(values))
         try:

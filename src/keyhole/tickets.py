@@ -77,6 +77,13 @@ class Desk:
         self._open[ticket.round] = ticket
         return ticket
 
+    def issue_again(self, like: Ticket, memo: Mapping[str, NDArray[Any]]) -> Ticket:
+        """Open the ticket of the next round, for what another ticket of this desk was for."""
+        ticket = like.again(self.round + 1, memo)
+        self.round += 1
+        self._open[ticket.round] = ticket
+        return ticket
+
     def settle(self, seen: Observation, y: float) -> tuple[Ticket, float]:
         """Close the ticket of `seen` with its label. Any error comes before any change.
 

@@ -1,6 +1,7 @@
 """Gradients estimated from a few reads: unbiased, exact where they can be, within the budget."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from keyhole.learners.attribute_efficient import (
     gradient,
     measure,
     new_iterate,
+    plan_of,
     predicted,
 )
 from keyhole.problem import Floats
@@ -40,7 +42,7 @@ def iterate() -> Iterate:
 
 
 def learner_of(
-    d: int, budget: int, kinds: tuple[bool, bool], it: Iterate | None = None, **settings: float
+    d: int, budget: int, kinds: tuple[bool, bool], it: Iterate | None = None, **settings: Any
 ) -> kh.AERRLearner | kh.AELRLearner:
     """AERR or AELR, data-dependent or not, with this iterate."""
     lasso, dependent = kinds
@@ -154,7 +156,7 @@ def test_draws_share_what_is_left() -> None:
 @pytest.mark.parametrize("lasso", [False, True])
 def test_attribute_efficient_steps(lasso: bool, radius: float, rate: float) -> None:
     d, rng = 5, np.random.default_rng(5)
-    learner = learner_of(d, 4, (lasso, False), radius=radius, **({"rate": rate} if rate else {}))
+    learner = learner_of(d, 4, (lasso, False), radius=radius, rate=rate or None)
     it = learner._iterate
     w, average, theta, shares = np.zeros(d), np.zeros(d), np.zeros(d), np.full(d, 1 / d)
     counts, sums, squares = np.zeros((3, d))
@@ -162,7 +164,7 @@ def test_attribute_efficient_steps(lasso: bool, radius: float, rate: float) -> N
     gradients = largest = biggest = 0.0
     for t in range(1, 8):
         ticket = learner.ask()
-        plan = Plan(ticket.features, *ticket.memo["counts"], ticket.memo["offsets"])
+        plan = plan_of(ticket)
         x, y = rng.normal(size=4), float(rng.normal())
         if t % 3 == 0:
             x[1] = np.nan
@@ -203,8 +205,9 @@ def test_attribute_efficient_steps(lasso: bool, radius: float, rate: float) -> N
 
 def test_predictions_and_second_moments() -> None:
     rng = np.random.default_rng(5)
-    counts = rng.uniform(0.5, 2.0, (4, 3))
-    its, x = Plan(np.array([0, 2, 3]), *counts, rng.normal(size=2)), np.array([1.0, np.nan, -2.0])
+    reach, product, played, means = rng.uniform(0.5, 2.0, (4, 3))
+    its = Plan(np.array([0, 2, 3]), reach, product, played, means, rng.normal(size=2))
+    x = np.array([1.0, np.nan, -2.0])
     filled = np.where(np.isnan(x), its.means, x)
     assert predicted(its, x) == pytest.approx(its.offsets[1] + its.played @ filled)
     it = new_iterate(4)

@@ -216,22 +216,16 @@ def test_64_batches_may_wait() -> None:
     assert late.number == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "epochs"),
-    [
-        ({}, {1: (1, 1), 2: (2, 3), 3: (2, 3), 4: (4, 7), 9: (8, 15)}),
-        ({"exploration": 5}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
-        ({"horizon": 1000}, {1: (1, 1 << 62), 900: (1, 1 << 62)}),
-    ],
-)
-def test_epochs_double_unless_there_is_one(
-    given: dict[str, int], epochs: dict[int, tuple[int, int]]
-) -> None:
-    learner = kh.ExploreThenCommitLearner(kh.Problem(16, 1, 2), **given)
-    for t, (first, last) in epochs.items():
-        length = last - first + 1 if not given else 1000
-        explored = given.get("exploration", learner.explored(length))
-        assert learner._epoch(t) == (first, last, explored)
+def test_epochs_double_unless_there_is_one() -> None:
+    """Of the T rounds of an epoch, from T on, the first `explored(T)` explore."""
+    problem = kh.Problem(16, 1, 2)
+    learner = kh.ExploreThenCommitLearner(problem)
+    for t, T in {1: 1, 2: 2, 3: 2, 4: 4, 7: 4, 8: 8, 9: 8}.items():
+        assert learner._commits(t) == T + learner.explored(T)
+    for t in (1, 900):
+        assert kh.ExploreThenCommitLearner(problem, exploration=5)._commits(t) == 6
+        single = kh.ExploreThenCommitLearner(problem, horizon=1000)
+        assert single._commits(t) == 1 + single.explored(1000)
 
 
 def test_the_residual_is_at_least_half_of_the_recent_error(

@@ -51,7 +51,7 @@ def test_it_explores_at_squares_and_reads_the_support_else(k: int, budget: int) 
     played = 0
     for t, (x, y) in enumerate(stream(600), start=1):
         ticket = learner.ask()
-        S = np.flatnonzero(learner._exploit.marks(np.arange(20)) < 0)
+        S = learner._support
         if math.isqrt(t) ** 2 == t:
             assert len(ticket.features) == budget
         else:
@@ -70,7 +70,7 @@ def test_newton_steps_are_taken_on_the_support_until_it_changes() -> None:
     for t, (x, y) in enumerate(stream(1500), start=1):
         before = learner._newton.weights.copy()
         ticket = learner.ask()
-        S = learner._exploit.support
+        S = learner._support
         if learner._number != number:
             number, restarts = learner._number, restarts + 1
             mirror.start(learner._fit.weights[S], 2 * learner._fit.sums.squares[S])

@@ -42,6 +42,7 @@ _RESULTS: dict[Any, Any] = {
 }
 _SPARE = 1 << 14  # bytes of room for gaps between its pieces
 _PIECE = 64
+_EXACT = compiler.sanitized()  # no more room than was asked for, anew in every call
 
 
 def c_function(
@@ -72,7 +73,6 @@ class CFunction:
         self._name, self._shapes, self._writes = name, shapes, frozenset(writes)
         self._room, self._long = room, long
         self._call: Callable[..., Any] | None = None
-        self.numba_form = function  # what kernels that are still numba's call
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         if self._call is None:
@@ -184,20 +184,20 @@ class _Arena(threading.local):
     """Room to work in, one per thread: as large as any call needed so far."""
 
     def __init__(self) -> None:
-        self.bytes, self.checked = 0, compiler.sanitized()
+        self.bytes = 0
         self.memory = np.empty(0, dtype=np.uint8)
         self.struct = (ctypes.c_int64 * 3)()
+        self.place = ctypes.addressof(self.struct)
 
     def room(self, numbers: int) -> int:
         """The address of the room, empty, with space for so many numbers."""
-        wanted = 8 * numbers
-        wanted = (wanted if self.checked else 2 * wanted) + _SPARE
-        if wanted > self.bytes or self.checked:
+        wanted = (8 if _EXACT else 16) * numbers + _SPARE
+        if wanted > self.bytes or _EXACT:
             self.memory = np.empty(wanted + _PIECE, dtype=np.uint8)
             start = -(-address(self.memory) // _PIECE) * _PIECE
             self.struct[0], self.struct[1], self.bytes = start, wanted, wanted
         self.struct[2] = 0
-        return ctypes.addressof(self.struct)
+        return self.place
 
 
 _ARENA = _Arena()

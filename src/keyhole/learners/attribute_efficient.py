@@ -153,20 +153,20 @@ class AttributeEfficient(LearnerBase):
         mu = it.sums / np.maximum(it.counts, 1.0)
         features, unread = np.flatnonzero(mark), ~mark
         offsets = np.array([it.w @ mu, played[unread] @ mu[unread]])
-        counts = (every[features] for every in (reach, product, played, mu))
+        counts = (reach[features], product[features], played[features], mu[features])
         return Plan(features, *counts, offsets)
 
     @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
-        return predicted(_plan(seen.ticket), seen.values)
+        return predicted(plan_of(seen.ticket), seen.values)
 
     @np.errstate(all="ignore")
     def tell(self, seen: Observation, y: float) -> None:
         """Step along the estimated gradient; the average, the sums of what arrived."""
         ticket, label = self._desk.settle(seen, y)
         it, features = self._iterate, ticket.features
-        self._step(features, gradient(_plan(ticket), seen.values, label))
+        self._step(features, gradient(plan_of(ticket), seen.values, label))
         it.tally[LABELS] += 1.0
         it.average[:] += 2.0 / (it.tally[LABELS] + 1.0) * (it.w - it.average)
         i, x = seen.arrived()
@@ -241,5 +241,7 @@ def gradient(plan: Plan, values: Floats, y: float) -> Floats:
     return g
 
 
-def _plan(ticket: Ticket) -> Plan:
-    return Plan(ticket.features, *ticket.memo["counts"], ticket.memo["offsets"])
+def plan_of(ticket: Ticket) -> Plan:
+    """The plan that a ticket remembers."""
+    reach, product, played, means = ticket.memo["counts"]
+    return Plan(ticket.features, reach, product, played, means, ticket.memo["offsets"])

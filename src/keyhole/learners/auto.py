@@ -17,6 +17,7 @@ from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as playing
 from keyhole.blocks.auto import study as studying
 from keyhole.blocks.auto.advice import Advice
+from keyhole.blocks.auto.batch import Batch, narrowed, new_batch, tidy
 from keyhole.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -38,15 +39,11 @@ from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
     ONLY,
-    Batch,
     Settings,
     batch_size,
     held_together,
-    narrowed,
     new_auto,
-    new_batch,
     settings,
-    tidy,
 )
 from keyhole.blocks.auto.state import State as Sums
 from keyhole.blocks.auto.telling import Played, advised, bought_lines, valued
@@ -59,7 +56,7 @@ from keyhole.core.structs import hold
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
 from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
-from keyhole.learners.auto_memos import MEMOS, Memo, PastMemo, past_of
+from keyhole.learners.auto_memos import MEMOS, past_of
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.batches import Batches, Entry
@@ -191,7 +188,9 @@ class AutoLearner(LearnerBase):
         self.past = not self.proper if past is None else true_or_false("past", past)
         s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
         self._auto = new_auto(s, parts, till(problem, worth, purse, horizon))
-        self._batches, self._space = Batches[Batch](), None
+        self._batches = Batches[Batch]()
+        self._space: Batch | None = None  # room of the current batch
+        self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[ONLY] = purse_units(problem, purse)
@@ -308,6 +307,8 @@ class AutoLearner(LearnerBase):
         budget
             What may be spent on this example.
         """
+        if prices is None and without is None and known is None and budget is None:
+            return self._ask_as_usual()
         barred, special = listed(without), mapping("prices", prices) or mapping("known", known)
         if not special and not barred and budget is None:
             return self._ask_as_usual()
@@ -318,22 +319,31 @@ class AutoLearner(LearnerBase):
         S = buying.buy_once(self._auto, own_till, OWN_TERMS + self.round)
         ordered, paid = terms.order(S)
         own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
-        memo = {**self._memo(0)._asdict(), **own}
+        memo = {**self._memo(np.array(0)), **own}
         ticket = self._desk.issue(S, memo)
         self._state.purse[ONLY] -= 0 if self.purse is None else int(paid.sum())
         return ticket
 
     def _ask_as_usual(self) -> Ticket:
         entry = self._open()
-        ticket = self._desk.issue(entry.content.S, self._memo(entry.number)._asdict())
+        if self._first is not None and self._first[0] is entry:
+            _, first, cost = self._first
+            ticket = self._desk.issue_again(first, self._memo(first.memo["batch"]))
+        else:
+            ticket = self._desk.issue(entry.content.S, self._memo(np.array(entry.number)))
+            cost = 0 if self.purse is None else self._cost(entry.content)
+            self._first = entry, ticket, cost
         entry.asked += 1
-        if self.purse is not None:
-            self._state.purse[ONLY] -= self._cost(entry.content)
+        if cost:
+            self._state.purse[ONLY] -= cost
         return ticket
 
-    def _memo(self, batch: int) -> Memo | PastMemo:
-        number = np.array(batch)
-        return PastMemo(number, *noted(self._last)) if self.past else Memo(number)
+    def _memo(self, batch: Indices) -> dict[str, Any]:
+        """What a ticket of that batch remembers: `Memo` or `PastMemo`."""
+        if not self.past:
+            return {"batch": batch}
+        past, told = noted(self._last)
+        return {"batch": batch, "past": past, "told": told}
 
     def _cost(self, batch: Batch) -> int:
         prices = self.problem.prices
@@ -590,31 +600,39 @@ class AutoLearner(LearnerBase):
         return super()._rounds_alike(t) if entry is None else entry.size - entry.asked
 
     def _play(self, block: Block) -> int:
-        batches, t, entry = self._batches, block.first_round - 1, self._batches.asking
-        if entry is not None:
-            clock = np.array([t, entry.number, entry.size, entry.asked, entry.closed, 0])
-            played = self._play_rows(playing.play_on, entry.content, clock, block)
-            entry.asked += played
-            batches.close(entry, played)
-            return played
-        room, clock = self._room(), np.array([t, batches.begun, 0, 0, 0, 0])
-        played = self._play_rows(playing.play, room, clock, block)
-        _, number, size, asked, _, read = clock.tolist()
-        batches.resume(number, asked, size, narrowed(room, read))
-        return played
+        before, entry = block.first_round - 1, self._batches.asking
+        if entry is None:
+            batch, clock = self._room(), np.array([before, self._batches.begun, 0, 0, 0, 0])
+        else:
+            batch = entry.content
+            clock = np.array([before, entry.number, entry.size, entry.asked, entry.closed, 0])
+        try:
+            self._play_rows(playing.play if entry is None else playing.play_on, batch, clock, block)
+        except KeyboardInterrupt:  # what was played stands
+            played = self._count(clock, before, entry, batch)
+            self._desk.skip(played, block.y[:played])
+            raise
+        return self._count(clock, before, entry, batch)
 
     def _play_rows(
         self, play: Callable[..., int], batch: Batch, clock: Indices, block: Block
-    ) -> int:
+    ) -> None:
         """Play in calls of some milliseconds, so that an interrupt is heard."""
-        t, rows, n = 0, 64, len(block.y)
-        while t < n:
+        t, rows = 0, 64
+        while t < len(block.y):
             began, some = time.perf_counter(), slice(t, t + rows)
-            X, y = block.X[some], block.y[some]
-            played = play(self._auto, batch, clock, X, y, block.bought[some], block.predictions[some])
-            t += played
+            X, y, bought, predictions = (part[some] for part in block[2:6])
+            played = play(self._auto, batch, clock, X, y, bought, predictions)
             if played < len(y):
-                break
-            if time.perf_counter() - began < 0.005:
-                rows *= 2
-        return t
+                return
+            t, rows = t + rows, rows if time.perf_counter() - began > 0.005 else 2 * rows
+
+    def _count(self, clock: Indices, before: int, entry: Entry[Batch] | None, batch: Batch) -> int:
+        """Take note of how far the rounds of a block have come; how many there were."""
+        now, number, size, asked, _, read = clock.tolist()
+        if entry is None:
+            self._batches.resume(number, asked, size, narrowed(batch, read))
+        else:
+            entry.asked = asked
+            self._batches.close(entry, now - before)
+        return int(now - before)

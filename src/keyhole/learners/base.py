@@ -272,7 +272,7 @@ class LearnerBase(OneAtATime, ABC):
         d, width = self.problem.d, self.problem.width
         X, y = rows_and_labels(X, y, d)
         refuse_labels(y)
-        # A copy: kernels are compiled anew for read-only arrays. What cannot be squared is 0.
+        # A copy, whatever came in. What cannot be squared is 0.
         y = np.where(np.abs(y) < SMALLEST, 0.0, np.asarray(y, dtype=np.float64))
         if bought is None:
             bought = np.empty((len(y), width), dtype=np.int32)
@@ -320,7 +320,7 @@ class LearnerBase(OneAtATime, ABC):
             if reads < width:  # what kernels are handed is as wide as what they buy
                 some = np.empty((rows.stop - start, reads), dtype=np.int32)
             out = (some, predictions[rows])
-            # Kernels are compiled for one kind of rows: whatever comes in, it goes on as that.
+            # Kernels take one kind of rows: whatever comes in, it goes on as that.
             block = np.require(X[rows], np.float64, ["C", "A", "W", "E"])
             played = self._play(Block(*key, block, y[rows], *out, workspace(d)))
             told = slice(start, start + played)
@@ -440,7 +440,7 @@ class LearnerBase(OneAtATime, ABC):
 
     @classmethod
     def _restored(cls, state: State) -> Self:
-        """The learner with its state put back, not looked at yet: nothing here may be compiled."""
+        """The learner with its state put back, not looked at yet."""
         return restore(cls, state)
 
     def _parts(self) -> Mapping[str, object]:

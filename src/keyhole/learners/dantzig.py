@@ -9,8 +9,8 @@ from typing import Annotated, NamedTuple, Self, cast
 
 import numpy as np
 
-from keyhole.blocks.dantzig import explore as kernels
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.blocks.dantzig.explore import explore_block
 from keyhole.blocks.dantzig.solve import solve
 from keyhole.blocks.dantzig.threshold import printed_threshold
 from keyhole.blocks.draw.reading import Block
@@ -35,6 +35,8 @@ from keyhole.problem import (
     whole_number,
 )
 from keyhole.saving.snapshot import State, restore
+
+_ENTRIES = 1 << 18  # values that are explored between two additions to the moments, at most
 
 Weighting = Callable[[Moments, int], Estimate]
 
@@ -274,15 +276,16 @@ class DantzigLearner(LearnerBase):
         ticket = seen.ticket
         memo = ticket.memo
         model = (memo["support"], memo["weights"], memo["means"])
-        return float(predict_seen(ticket.features, seen.values, *model))
+        return predict_seen(ticket.features, seen.values, *model)
 
     def tell(self, seen: Observation, y: float) -> None:
         """Add the explored values to the moments."""
         ticket, label = self._desk.settle(seen, y)
-        self._moments.room(self.k0)
-        row = (ticket.features, seen.values, ticket.memo["explore"])
-        kernels.write_arrived(*row, self._moments.buffer(), self._asked)
-        self._moments.add_written(np.array((label,)))
+        S = ticket.memo["explore"]
+        x = seen.values[ticket.features.searchsorted(S)]
+        arrived = ~np.isnan(x)
+        self._moments.add(S[arrived], x[arrived], label)
+        self._asked[S] += 1
 
     def refit(self) -> None:
         """Solve the program now, unless it is too early; else it is solved at powers of two."""
@@ -297,12 +300,10 @@ class DantzigLearner(LearnerBase):
         return {**super()._sizes(), "k0": self.problem.exploration}
 
     def _play(self, block: Block) -> int:
-        model, asked = self._model, np.zeros_like(self._asked)
-        played_model = (model.support, model.w, model.means)
-        buffer = self._moments.buffer()
-        played = kernels.explore_block(block, played_model, self.k0, buffer, asked)
-        self._moments.add_written(block.y[:played])
-        self._asked += asked
+        model, shape = self._model, (len(block.y), self.k0)
+        S, x = np.empty(shape, dtype=np.int32), np.empty(shape)
+        played = explore_block(block, model.support, model.w, model.means, S, x, self._asked)
+        self._moments.add_rows(S[:played], x[:played], block.y[:played])
         return played
 
     def _before_round(self, t: int) -> None:
@@ -313,7 +314,7 @@ class DantzigLearner(LearnerBase):
 
     def _rounds_alike(self, t: int) -> int:
         until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
-        return min(until_solve, self._moments.room(self.k0))
+        return min(until_solve, max(1, _ENTRIES // self.k0))
 
     def _estimate(self) -> tuple[Floats, Floats]:
         """G and b, divided by the share of values that arrived."""

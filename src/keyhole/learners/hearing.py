@@ -42,8 +42,8 @@ def hearing(tell: Method) -> Method:
             heard, prediction = self._residuals.told, _as_issued(self, seen)
             tell(self, seen, y)
             if self._residuals.told == heard and prediction is not None:  # no `tell` within it
-                label, bought = finite_label(y), bought_for(seen)
-                self._residuals.hear(seen.ticket.round, prediction, label, bought)
+                bought = bought_for(seen) if self._residuals.tracking else None
+                self._residuals.hear(seen.ticket.round, prediction, finite_label(y), bought)
 
     return told
 

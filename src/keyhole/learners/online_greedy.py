@@ -241,8 +241,8 @@ class OnlineGreedyLearner(LearnerBase):
         """A ticket for the features of the current batch."""
         entry = self._open(self.round + 1)
         entry.asked += 1
-        memo = Memo(np.array(entry.number), entry.content.mini.V)
-        return self._desk.issue(entry.content.draw.S, memo._asdict())
+        memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}  # a `Memo`
+        return self._desk.issue(entry.content.draw.S, memo)
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
@@ -334,8 +334,8 @@ class OnlineGreedyLearner(LearnerBase):
             rows = slice(played, min(rounds, played + entry.size - entry.asked))
             block.bought[rows, : len(S)] = S
             block.bought[rows, len(S) :] = -1
-            some = (block.X[rows], block.y[rows], self._history, block.predictions[rows])
-            many = mini.play(*some)
+            out = block.predictions[rows]
+            many = mini.play(block.X[rows], block.y[rows], self._history, out)
             entry.asked += many
             self._close(entry, many)
             played += many

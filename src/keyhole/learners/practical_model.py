@@ -37,7 +37,7 @@ def forward(P: Floats, theta: Floats, z: Floats) -> tuple[Floats, float, float]:
         Pz = P @ z
         along, s = float(theta @ z), 1.0 + float(z @ Pz)
     fits = abs(along) < HUGE
-    if not (fits and 0.5 < s < HUGE and np.abs(Pz).max() < LARGEST):
+    if not (fits and 0.5 < s < HUGE and max(map(abs, Pz.tolist())) < LARGEST):
         return np.zeros_like(z), along if fits else 0.0, 1.0
     return Pz, along, s
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, SeenSums
+from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, SeenSums, place
 from keyhole.problem import Floats, Indices
 
 OWN = 20.0  # a pair with N r^2 above this keeps its own correlation, a mean its own value
@@ -192,11 +192,6 @@ def stripes(d: int) -> Iterator[tuple[Indices, Indices]]:
     for first in range(0, d, rows):
         i, j = np.triu_indices(min(rows, d - first), first + 1, d)
         yield i + first, j
-
-
-def place(i: Indices, j: Indices, d: int) -> Indices:
-    """Where the records of pairs i <= j stand."""
-    return i * d - i * (i + 1) // 2 + j
 
 
 def raw_correlations(sums: SeenSums, centre: Floats, inverse: Floats) -> tuple[Floats, float]:

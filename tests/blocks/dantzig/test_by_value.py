@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from keyhole.blocks.dantzig import engine as kernels
 from keyhole.blocks.dantzig import solve as dantzig
 from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution, proven
 from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.kernels import engine as kernels
 from keyhole.blocks.dantzig.threshold import compatibility_threshold, printed_threshold
 from keyhole.problem import Floats
 

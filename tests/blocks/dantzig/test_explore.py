@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.explore import Buffer, explore_block, write_arrived
+from keyhole.blocks.dantzig.explore import explore_block
 from keyhole.blocks.draw.keyed import scratch, subset
 from keyhole.blocks.draw.reading import Block
 from keyhole.errors import LARGEST
@@ -14,13 +16,6 @@ from keyhole.problem import Floats, Indices
 
 D, K0, N, SEED, FIRST = 9, 3, 6, np.uint64(5), 4
 SUPPORT, W, MEANS = np.array([1, 6]), np.array([2.0, -1.0]), np.array([0.25, 0.5])
-
-
-def buffer() -> Buffer:
-    """One row of two entries is there already, and one before it."""
-    offsets = np.full(12, -7)
-    offsets[:3] = [0, 1, 3]
-    return 2, offsets, np.full(40, -7), np.full(40, np.nan)
 
 
 def drawn(t: int) -> Indices:
@@ -38,19 +33,29 @@ def rounds() -> Floats:
     return X
 
 
-def play(X: Floats) -> tuple[int, Floats, NDArray[np.int32], Buffer, Indices]:
+class Played(NamedTuple):
+    rounds: int
+    predictions: Floats
+    bought: NDArray[np.int32]
+    explored: NDArray[np.int32]
+    values: Floats
+    asked: Indices
+
+
+def play(X: Floats) -> Played:
     bought, predictions = np.full((N, K0 + 3), 99, dtype=np.int32), np.full(N, np.nan)
-    asked, book = np.zeros(D, dtype=np.int64), buffer()
+    explored, values = np.full((N, K0), -7, dtype=np.int32), np.full((N, K0), np.nan)
+    asked = np.zeros(D, dtype=np.int64)
     block = Block(SEED, FIRST, X, np.zeros(N), bought, predictions, scratch(D))
-    played = explore_block(block, (SUPPORT, W, MEANS), K0, book, asked)
-    return played, predictions, bought, book, asked
+    played = explore_block(block, SUPPORT, W, MEANS, explored, values, asked)
+    return Played(played, predictions, bought, explored, values, asked)
 
 
 def test_a_block_is_its_rounds_one_by_one() -> None:
     X = rounds()
-    played, predictions, bought, (_, offsets, features, values), asked = play(X)
+    played, predictions, bought, explored, values, asked = play(X)
     assert played == N
-    e, counts = 3, np.zeros(D, dtype=np.int64)
+    counts = np.zeros(D, dtype=np.int64)
     for t in range(N):
         S = drawn(t)
         union = sorted({*S.tolist(), *SUPPORT.tolist()})
@@ -62,13 +67,9 @@ def test_a_block_is_its_rounds_one_by_one() -> None:
         assert predictions[t] == pytest.approx(expected)
         counts[S] += 1
         arrived = [j for j in S.tolist() if not np.isnan(x[j])]
-        assert offsets[2 + t + 1] == e + len(arrived)
-        assert features[e : e + len(arrived)].tolist() == arrived
-        np.testing.assert_array_equal(values[e : e + len(arrived)], x[arrived])
-        e += len(arrived)
+        assert explored[t].tolist() == [*arrived, *[-1] * (K0 - len(arrived))]
+        np.testing.assert_array_equal(values[t, : len(arrived)], x[arrived])
     assert asked.tolist() == counts.tolist()
-    assert (features[e:] == -7).all()
-    assert offsets[:3].tolist() == [0, 1, 3]
 
 
 @pytest.mark.parametrize("where", ["drawn", "support"])
@@ -77,30 +78,15 @@ def test_a_block_ends_before_a_value_that_cannot_be_squared(where: str) -> None:
         X = rounds()
         j = 6 if where == "support" else int(next(j for j in drawn(3)[::-1] if j not in (1, 6)))
         X[3, j] = value
-        told, predictions, _, (_, offsets, _, _), asked = play(X)
-        assert told == played
-        assert asked.sum() == K0 * played
+        told = play(X)
+        assert told.rounds == played
+        assert told.asked.sum() == K0 * played
         if played == 3:
-            assert np.isfinite(predictions[:3]).all()
-            assert offsets[6] == -7  # nothing of that round is in the buffer
+            assert np.isfinite(told.predictions[:3]).all()
+            assert (told.bought[3:] == 99).all()
     X = rounds()
     X[
         :,
         [j for j in range(D) if j not in {*SUPPORT, *np.concatenate([drawn(t) for t in range(N)])}],
     ] = np.inf
-    assert play(X)[0] == N  # what is not bought is not looked at
-
-
-def test_what_arrived_of_one_round_is_written() -> None:
-    rows, offsets, features, values = book = buffer()
-    asked = np.zeros(D, dtype=np.int64)
-    bought, x = np.array([0, 2, 3, 5, 8]), np.array([1.0, 2.0, np.nan, 3.0, 4.0])
-    write_arrived(bought, x, np.array([2, 3, 8]), book, asked)
-    assert offsets[: rows + 2].tolist() == [0, 1, 3, 5]
-    assert features[3:6].tolist() == [2, 8, -7]
-    assert values[3:5].tolist() == [2.0, 4.0]
-    assert asked.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 1]
-    write_arrived(bought, x, np.array([0, 5]), (rows + 1, *book[1:]), asked)
-    assert offsets[4] == 7
-    assert features[5:7].tolist() == [0, 5]
-    assert asked[[0, 5]].tolist() == [1, 1]
+    assert play(X).rounds == N  # what is not bought is not looked at

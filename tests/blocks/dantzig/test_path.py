@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from keyhole.blocks.dantzig import solve as dantzig
+from keyhole.blocks.dantzig.basis import DONE
 from keyhole.blocks.dantzig.certificate import TOLERANCE
-from keyhole.blocks.dantzig.kernels.homotopy import DONE
-from keyhole.blocks.dantzig.kernels.walk import Point, cold_start, point_at, step
 from keyhole.blocks.dantzig.path import DantzigPath, Points, _proves
+from keyhole.blocks.dantzig.walk import Point, cold_start, point_at, step
 from keyhole.problem import Floats, ProblemError
 
 

@@ -12,18 +12,12 @@ import pytest
 
 from keyhole.blocks.draw import keyed, sampling
 from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.draw.reading import read
 from keyhole.blocks.draw.sorting import largest, merge, sort
 from keyhole.blocks.jit.decorators import kernel
-from keyhole.errors import LARGEST, SMALLEST
 from keyhole.problem import Indices, ProblemError
 
 
 @kernel
-def reads(row: Any, features: Any, values: Any, bought: Any) -> Any:
-    return read(row, features, values, bought)  # which is inlined in compiled code
-
-
 def ints(*numbers: int) -> Indices:
     return np.array(numbers, dtype=np.int64)
 
@@ -72,19 +66,6 @@ def test_largest_is_a_stable_sort(m: int) -> None:
     out = np.full(3, -1, dtype=np.int64)
     largest(np.array([1.0, 2.0]), out)
     assert out.tolist() == [1, 0, -1]
-
-
-def test_what_is_read_of_a_row() -> None:
-    row = np.array([1.0, SMALLEST, SMALLEST / 2, -SMALLEST, math.nan, LARGEST, -LARGEST, 7.0])
-    values, bought = np.full(7, 5.0), np.full(9, 5, dtype=np.int32)
-    assert reads(row, ints(0, 1, 2, 3, 4, 5, 6), values, bought)
-    expected = [1.0, SMALLEST, 0.0, -SMALLEST, math.nan, LARGEST, -LARGEST]
-    np.testing.assert_array_equal(values, expected)
-    assert bought.tolist() == [0, 1, 2, 3, 4, 5, 6, -1, -1]
-    assert reads(np.array([-SMALLEST / 2]), ints(0), values, bought)
-    assert values[0] == 0.0
-    for large in (LARGEST * 1.001, -LARGEST * 1.001, math.inf):
-        assert not reads(np.array([1.0, large]), ints(0, 1), values, bought)
 
 
 def test_uniforms_are_made_of_two_words_each() -> None:

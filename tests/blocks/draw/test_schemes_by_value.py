@@ -51,9 +51,7 @@ def test_shares_by_counting_subsets(n: int) -> None:
 
 def test_with_one_more_keeps_the_order() -> None:
     for j in (0, 3, 9):
-        out = ints(-1, -1, -1)
-        with_one_more(ints(2, 5), j, out)
-        assert out.tolist() == sorted([2, 5, j])
+        assert with_one_more(ints(2, 5), j).tolist() == sorted([2, 5, j])
 
 
 def test_a_mixed_draw_is_a_draw_by_weight_and_a_uniform_rest() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from keyhole.blocks.fit.forward import NEW, Room, select
+from keyhole.blocks.fit.forward import NEW, Selecting, select
 from keyhole.blocks.fit.market import Market, basket, market
 from keyhole.blocks.fit.priced_forward import select_priced_into
 from keyhole.blocks.sums.memories import Memories, memories, remember
@@ -32,7 +32,7 @@ def learnt(seed: int) -> Memories:
 def run(kept: Memories, shop: Market, money: int, rate: float) -> tuple[list[int], int]:
     """What is chosen, and the money left."""
     gains, r, square, ready = np.empty(D), np.empty(D), np.empty(D), np.empty(D, dtype=np.bool_)
-    room = Room(np.empty(D, dtype=np.int64), gains, r, square, np.empty((D + 3, D)), ready)
+    room = Selecting(np.empty(D, dtype=np.int64), gains, r, square, np.empty((D + 3, D)), ready)
     args = kept, 0, THRESHOLD, room, shop, basket(shop), money, rate
     size, _, left, _ = select_priced_into(*args)
     return room.chosen[:size].tolist(), left

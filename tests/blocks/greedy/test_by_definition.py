@@ -12,7 +12,7 @@ from keyhole.blocks.greedy.batch import begin
 from keyhole.blocks.greedy.experts import BEXP, Tally, anytime, known_horizon, second_order
 from keyhole.blocks.greedy.experts_kernels import own_weights, probabilities
 from keyhole.blocks.greedy.memory import Restart, RestartAndCarry
-from keyhole.blocks.greedy.minibatch import History, MiniBatch, aggregate, first_oversized, pool
+from keyhole.blocks.greedy.minibatch import History, MiniBatch, aggregate, pool
 from keyhole.blocks.greedy.parts import (
     NAMED,
     negative_gains,
@@ -295,17 +295,24 @@ def test_several_guesses_are_mixed_by_vovk() -> None:
     assert aggregate(np.array([0.5, 0.5]), np.zeros(2), Y) == pytest.approx(0.5)
 
 
-def test_the_first_row_too_large_to_square() -> None:
-    X, y, columns = np.zeros((4, 3)), np.zeros(4), np.array([0, 2])
-    assert first_oversized(X, y, columns) == -1
+def test_rows_are_played_up_to_the_first_that_is_too_large_to_square() -> None:
+    X, y, S = np.zeros((4, 3)), np.zeros(4), np.array([0, 2])
+
+    def played() -> int:
+        batch = MiniBatch(S, S, np.eye(2)[None], np.zeros((1, 2)), False)
+        many = batch.play(X, y, History(3, 1), np.empty(4))
+        assert batch.n == many
+        return many
+
+    assert played() == 4
     X[0], y[0] = 1e150, -1e150  # the largest there is
     X[1, 0] = np.nan
     X[2, 1] = np.inf  # not read
-    assert first_oversized(X, y, columns) == -1
+    assert played() == 4
     X[3, 2] = -1.1e150
-    assert first_oversized(X, y, columns) == 3
+    assert played() == 3
     y[2] = 1.1e150
-    assert first_oversized(X, y, columns) == 2
+    assert played() == 2
 
 
 def test_a_block_whose_first_row_is_too_large_plays_nothing() -> None:

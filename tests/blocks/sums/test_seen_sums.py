@@ -32,7 +32,7 @@ def test_the_sums_are_what_they_say(d: int, n: int, seed: int) -> None:
     for i in range(d):
         for j in range(i, d):
             both = seen[:, i] * seen[:, j]
-            record = sums.pairs[place(i, j, d)]
+            record = sums.pairs[place(np.array(i), np.array(j), d)]
             expected = np.zeros(4)
             expected[[PRODUCT, COUNT, FIRST, SECOND]] = (
                 Z[:, i] @ Z[:, j],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
@@ -122,6 +121,7 @@ def noted(last: Layer) -> tuple[Floats, Indices]:
     """
     past, told = np.empty(PAST), np.empty(2, dtype=np.int64)
     _note(last, past, told)
+    past.flags.writeable = told.flags.writeable = False
     return past, told
 
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from keyhole.blocks.auto.batch import Batch
 from keyhole.blocks.auto.choose import leader
 from keyhole.blocks.auto.experts import LEADING, NO_MEMORY
-from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
+from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Settings, State
 from keyhole.blocks.auto.worth import joint_fit
 from keyhole.problem import Floats
 
 
 def linear(d: int, batch: Batch, share: Floats) -> tuple[Floats, float]:
     """Weights and intercept, in the user's units, of a mean of the experts of a batch."""
-    weights, constant, runs, b = np.zeros(d), 0.0, batch.runs, len(batch.S)
-    for e, part in enumerate(share.tolist()):
-        place = runs.place[e, : runs.size[e]]
-        theta = part * runs.theta[e, : runs.size[e]]
-        here = place < b
-        weights[batch.S[place[here]]] += theta[here]
-        constant += float(theta[~here].sum())
-    middle = float(np.nan_to_num(batch.label[ONLY]))
-    centres = np.nan_to_num(batch.centre)
-    return weights, middle + constant - float(weights[batch.S] @ centres)
+    weights, runs, b = np.zeros(d), batch.runs, len(batch.S)
+    used = np.arange(b + 1) < runs.size[:, None]
+    theta = share[:, None] * runs.theta
+    by_place = np.bincount(runs.place[used], theta[used], b + 1)
+    weights[batch.S] = by_place[:b]
+    middle, unknown = float(batch.label[ONLY]), np.isnan(batch.centre)
+    offset = float(by_place[:b] @ np.where(unknown, 0.0, batch.centre))
+    return weights, (0.0 if math.isnan(middle) else middle) + float(by_place[b]) - offset
 
 
 def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Floats:

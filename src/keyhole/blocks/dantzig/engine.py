@@ -51,10 +51,11 @@ REFUSED = -1  # b is not finite, lam is negative or NaN, or the start is no basi
 _PAUSED, _NO_ROOM = 7, 8
 _ANYHOW, _STRAIGHT, _SPARSE, _GO_ON = 0, 1, 2, 3
 WORK = 1 << 28  # multiply-adds between two looks at Python, for whoever wants to interrupt
+_LEAST = 1 << 19  # bytes of memory that a program begins with, and more if it is large
 _KEPT = 1 << 25  # bytes: more than this is not kept for the next program
 
+# A basis to start from: columns, their signs, rows, their signs; weights of the columns, or empty.
 Guess = tuple[Indices, Floats, Indices, Floats, Floats]
-"""A basis to start from: columns, their signs, rows, their signs; weights of the columns or empty."""
 
 # An answer: how it ended (0 optimal, 1 infeasible and u a direction of proof, else neither);
 # pivots; w and u of length d; the basis, a `Guess` for a similar program; a `Proof`.
@@ -64,8 +65,8 @@ Outcome = tuple[int, int, Floats, Floats, Guess, Proof]
 class DantzigRoom(NamedTuple):
     """Where a start is given and an answer is told, and memory for what is between them.
 
-    Of a start with n columns: the columns and the rows, their signs, the weights of the columns, each
-    in the first n entries. An answer is told likewise.
+    Of a start with n columns: the columns and the rows, their signs, the weights of the columns,
+    each in the first n entries. An answer is told likewise.
     """
 
     work: int  # multiply-adds before it pauses
@@ -122,7 +123,7 @@ class _Rooms:
 
     def take(self, d: int, n: int) -> DantzigRoom:
         """Enough for many programs of d coordinates, from a start with n of them."""
-        wanted = (1 << 18) + 8 * (50 * d + 8 * (n + 64) ** 2)
+        wanted = max(_LEAST, 8 * (50 * d + 8 * (n + 16) ** 2))
         if d >= self._largest[0] and self._largest[1] > wanted:
             wanted = self._largest[1]
         try:
@@ -157,9 +158,7 @@ def certify(
     return cast(Proof, tuple(proof.tolist()))
 
 
-def solve(
-    G: Floats, b: Floats, lam: Floats, start: Guess, pivots: int, straight: bool
-) -> Outcome:
+def solve(G: Matrix, b: Floats, lam: Floats, start: Guess, pivots: int, straight: bool) -> Outcome:
     """min |w|_1 s.t. |b - G w| <= lam.
 
     G symmetric (d, d) in C order, b of length d, lam of length d or 1. `start`: the basis of an

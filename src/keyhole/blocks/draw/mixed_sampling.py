@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.blocks.draw.keyed import Seed, categorical, complement, uniform
+from keyhole.blocks.draw.keyed import categorical, complement, uniform
 from keyhole.blocks.draw.sampling import workspace
 from keyhole.blocks.draw.sorting import merge
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Floats, Indices, ProblemError, whole_number
 
 
@@ -127,10 +126,14 @@ class MixedScheme:
 
     def draw(self, seed: int, round: int, *, purpose: int = 0) -> Indices:
         """The m features of a round, ascending; uses the streams `purpose` and `purpose + 1`."""
-        out = np.empty(self.m, dtype=np.int64)
-        given = (np.uint64(seed), round, purpose, self.support, self.q)
-        mixed(*given, out, workspace(self.d))
-        return out
+        d, S, key = self.d, self.support, np.uint64(seed)
+        if self.m in (0, d - len(S)):  # nothing, or everything that is left: no draw
+            first, taken, rest = None, S, np.empty(self.m, dtype=np.int64)
+        else:
+            first = categorical(uniform(key, round, purpose, 0), self.q)
+            taken, rest = with_one_more(S, first), np.empty(self.m - 1, dtype=np.int64)
+        complement(key, round, purpose + 1, d, taken, rest, workspace(d))
+        return rest if first is None else with_one_more(rest, first)
 
     def read(self, seed: int, round: int, *, purpose: int = 0) -> Indices:
         """All that is read in a round, ascending: the support and `draw`."""
@@ -187,7 +190,6 @@ def mixed_scheme(w: Floats, support: ArrayLike, m: int) -> MixedScheme:
 Shares = tuple[float, float, float, float]
 
 
-@kernel
 def shares(n: int, m: int) -> Shares:
     """(a, b, c, e) with P[i] = a + b q_i and P[i, j] = c + e (q_i + q_j), for m out of n."""
     if m == n:
@@ -200,41 +202,6 @@ def shares(n: int, m: int) -> Shares:
     return a, b, a * (m - 2) / (n - 2), a * (n - m) / (n - 2)
 
 
-@kernel
-def with_one_more(S: NDArray[np.signedinteger], j: int, out: NDArray[np.signedinteger]) -> None:
+def with_one_more(S: Indices, j: int) -> Indices:
     """S, ascending, and j, which is not in it, ascending."""
-    a = len(S)
-    while a > 0 and S[a - 1] > j:
-        out[a] = S[a - 1]
-        a -= 1
-    out[a] = j
-    out[:a] = S[:a]
-
-
-@kernel
-def mixed(
-    seed: Seed,
-    round: int,
-    purpose: int,
-    support: NDArray[np.signedinteger],
-    q: Floats,
-    out: NDArray[np.signedinteger],
-    space: Indices,
-) -> None:
-    """len(out) features outside `support`, ascending: one with the probabilities q, a uniform rest.
-
-    q has a number for each of the d features, 0 on the support (ascending). The first feature uses
-    `purpose`, the rest the one after it.
-    """
-    m, d = len(out), len(q)
-    if m == 0:
-        return
-    if m == d - len(support):  # everything that is left, no draw
-        complement(seed, round, purpose, d, support, out, space)
-        return
-    first = categorical(uniform(seed, round, purpose, 0), q)
-    taken = np.empty(len(support) + 1, dtype=np.int64)
-    with_one_more(support, first, taken)
-    rest = np.empty(m - 1, dtype=np.int64)
-    complement(seed, round, purpose + 1, d, taken, rest, space)
-    with_one_more(rest, first, out)
+    return np.insert(S, int(np.searchsorted(S, j)), j)

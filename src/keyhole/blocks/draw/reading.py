@@ -1,4 +1,4 @@
-"""A block of rounds to be played, and how a compiled round reads its row: where it buys only."""
+"""A block of rounds to be played."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import inner
-from keyhole.core.functions import c_function
-from keyhole.errors import LARGEST, SMALLEST
 from keyhole.problem import Floats, Indices
 
 
@@ -30,28 +27,3 @@ class Block(NamedTuple):
     bought: Annotated[NDArray[np.int32], "rows width"]
     predictions: Annotated[Floats, "rows"]
     space: Annotated[Indices, "3 d+4"]
-
-
-@inner
-def taken(value: float) -> float:
-    """The value as it counts: 0 if it is too small to be squared, as in an `Observation`."""
-    return 0.0 if abs(value) < SMALLEST else value
-
-
-@c_function("kh_read", "row[d] features[m] values[n] bought[width]", writes="values bought")
-@inner
-def read(
-    row: NDArray[np.floating], features: Indices, values: Floats, bought: NDArray[np.int32]
-) -> bool:
-    """Whether the values at the features, written to `values`, can all be squared or are absent.
-
-    `bought` receives the features, then -1.
-    """
-    for a in range(len(features)):
-        values[a] = row[features[a]]
-        if abs(values[a]) > LARGEST:  # NaN is absent and passes
-            return False
-        values[a] = taken(values[a])
-        bought[a] = features[a]
-    bought[len(features) :] = -1
-    return True

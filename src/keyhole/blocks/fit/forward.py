@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.blocks.sums.memories import Memories
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
@@ -47,9 +45,6 @@ class Selecting(NamedTuple):
     ready: Annotated[NDArray[np.bool_], "seats"]
 
 
-Room = Selecting
-
-
 def select(kept: Memories, memory: int, most: int, threshold: float) -> Selection:
     """Choose greedily at most `most` features that are significant, of those that have a seat.
 
@@ -82,7 +77,6 @@ def select(kept: Memories, memory: int, most: int, threshold: float) -> Selectio
 
 
 @c_function("kh_select_into")
-@kernel
 def select_into(
     kept: Memories, memory: int, most: int, threshold: float, room: Selecting
 ) -> tuple[int, float]:
@@ -94,77 +88,4 @@ def select_into(
     biased towards independence while few pairs were read together, which errs on the side of
     choosing too much rather than of dividing by noise.
     """
-    r, D, L, ready = room.r, room.D, room.L, room.ready
-    scale, d = kept.scale[memory], len(r)
-    noise, second = prepare(kept, memory, most, room)
-    if not second > 0.0:
-        return 0, noise
-    rare, size = L[most + 2], 0
-    while size < most:
-        v, best = -1, 0.0
-        error = threshold * math.sqrt(noise / scale)
-        for j in range(d):
-            # Both tests come before the square root, which few features reach.
-            if D[j] > NEW and r[j] * r[j] > error * error * rare[j] * rare[j] * D[j] and ready[j]:
-                excess = abs(r[j]) / math.sqrt(D[j]) - error * rare[j]
-                if excess > best:
-                    v, best = j, excess
-        if v < 0:
-            break
-        noise = project(kept, memory, most, room, size, v, noise, second)
-        size += 1
-    return size, noise
-
-
-@part
-def prepare(kept: Memories, memory: int, most: int, room: Selecting) -> tuple[float, float]:
-    """r and D before anything is chosen, the constant aside; the label's variance, mean square."""
-    r, D, L, ready = room.r, room.D, room.L, room.ready
-    G, c, n = kept.G[memory], kept.c[memory], kept.n[memory]
-    scale, d = kept.scale[memory], len(r)
-    total = n[d]
-    if not total > 0.0:
-        r[:] = 0.0
-        D[:] = 0.0
-        return 0.0, 0.0
-    level, second = c[d] / total, kept.yy[memory] / total
-    unit, rare = L[most + 1], L[most + 2]  # 1/sqrt(G_jj), 1/sqrt(n_j)
-    whole = math.sqrt(total)
-    for j in range(d):
-        unit[j] = 1.0 / math.sqrt(G[j, j]) if G[j, j] > 0.0 else 0.0
-        rare[j] = 1.0 / math.sqrt(n[j]) if n[j] > 0.0 else 0.0
-        ready[j] = n[j] * scale >= READS
-        L[0, j] = G[d, j] * unit[j] / whole
-        r[j] = (c[j] * unit[j] - L[0, j] * level * whole) * rare[j]
-        D[j] = 1.0 - L[0, j] * L[0, j] if G[j, j] > 0.0 else 0.0
-    return max(second - level * level, 0.0), second
-
-
-@part
-def project(
-    kept: Memories,
-    memory: int,
-    most: int,
-    room: Selecting,
-    size: int,
-    v: int,
-    noise: float,
-    second: float,
-) -> float:
-    """Choose feature v after `size` others: take it out of r and D; what is left of the label."""
-    chosen, gains, r, D, L, ready = room
-    G, unit, rare = kept.G[memory], L[most + 1], L[most + 2]
-    rank, root, row = size + 1, math.sqrt(D[v]), L[size + 1]
-    step, weight, left = r[v] / root, unit[v] / root, r[v] / root / rare[v]
-    for j in range(len(r)):
-        row[j] = G[v, j] * weight * unit[j]
-    for q in range(rank):
-        factor, earlier = L[q, v] / root, L[q]
-        for j in range(len(r)):
-            row[j] -= factor * earlier[j]
-    for j in range(len(r)):
-        D[j] -= row[j] * row[j]
-        r[j] -= row[j] * left * rare[j]
-    ready[v], D[v] = False, 0.0
-    chosen[size], gains[size] = v, step * step
-    return float(max(noise - step * step, 1e-3 * second))
+    raise NotImplementedError

@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import inner, kernel, succeeds
 from keyhole.core.functions import c_function
 from keyhole.problem import Indices
 
@@ -66,16 +65,6 @@ class Basket(NamedTuple):
     more: Annotated[Indices, "listed"]
 
 
-@kernel
-def _basket(shop: Market) -> Basket:
-    held = Basket(
-        np.empty(len(shop.units), dtype=np.bool_), np.empty(len(shop.barred), dtype=np.int64)
-    )
-    empty(shop, held)
-    return held
-
-
-@succeeds(_basket)
 def basket(shop: Market) -> Basket:
     """An empty basket."""
     paid, more = np.empty(len(shop.units), dtype=np.bool_), np.empty(len(shop.barred), np.int64)
@@ -85,36 +74,12 @@ def basket(shop: Market) -> Basket:
 
 
 @c_function("kh_empty_basket")
-@kernel
 def empty(shop: Market, held: Basket) -> None:
     """Take everything out of a basket."""
-    held.paid[:] = False
-    for j in range(len(held.more)):
-        cost = 0
-        for a in range(shop.first[j], shop.first[j + 1]):
-            cost += shop.units[shop.need[a]]
-        held.more[j] = cost
+    raise NotImplementedError
 
 
 @c_function("kh_take_feature")
-@kernel
 def take(shop: Market, held: Basket, j: int) -> int:
     """Buy the items that feature j still needs; what they cost."""
-    cost = held.more[j]
-    if cost > 0:
-        for a in range(shop.first[j], shop.first[j + 1]):
-            i = shop.need[a]
-            if not held.paid[i]:
-                held.paid[i] = True
-                for h in range(shop.start[i], shop.start[i + 1]):
-                    held.more[shop.holder[h]] -= shop.units[i]
-    return int(cost)
-
-
-@inner
-def cost_of(shop: Market, S: Indices) -> int:
-    """What features cost together."""
-    held, cost = _basket(shop), 0
-    for j in S:
-        cost += take(shop, held, j)
-    return cost
+    raise NotImplementedError

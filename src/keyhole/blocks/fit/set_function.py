@@ -11,12 +11,9 @@ The functions trust that G is a Gram matrix. A feature of which the chosen ones 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, ProblemError, whole_number
 
@@ -88,18 +85,12 @@ def greedy(G: Floats, c: Floats, yy: float, n: int, k: int) -> tuple[Indices, fl
     return V, residual(G, c, yy, n, V)
 
 
-# A feature of which less than this share is new, given those chosen before, adds nothing: what the
-# pseudo-inverse does with a singular design. Sums in float64 resolve about 1e-13.
-NEW = 1e-10
-
-
 @c_function(
     "kh_sweep",
     "G[m,m] c[m] chosen[n] levels[n] gains[n,m]",
     writes="levels gains",
     room="n*m+2*m",
 )
-@kernel
 def sweep(G: Floats, c: Floats, yy: float, chosen: Indices, levels: Floats, gains: Floats) -> None:
     """levels[i] = h(V_i), gains[i, a] = h(V_i) - h(V_i + a), V_i the features chosen before i.
 
@@ -107,31 +98,4 @@ def sweep(G: Floats, c: Floats, yy: float, chosen: Indices, levels: Floats, gain
     the diagonal and the rows and columns of `chosen`. A feature chosen twice counts once. Each
     step of the Cholesky factorisation projects all candidates at once: O(m) per earlier step.
     """
-    n, m = gains.shape
-    factor = np.empty((n, m))
-    D, r = np.empty(m), np.empty(m)
-    for a in range(m):
-        D[a] = G[a, a]
-        r[a] = c[a]
-    level, rank = max(yy, 0.0), 0
-    for i in range(n):
-        levels[i] = level
-        for a in range(m):
-            new = D[a] > NEW * G[a, a]
-            gains[i, a] = min(r[a] * r[a] / D[a], level) if new else 0.0
-        v = chosen[i]
-        if not D[v] > NEW * G[v, v]:
-            continue
-        root = math.sqrt(D[v])
-        step = r[v] / root
-        for a in range(m):
-            product = G[min(v, a), max(v, a)]
-            for s in range(rank):
-                product -= factor[s, v] * factor[s, a]
-            factor[rank, a] = product / root
-        for a in range(m):
-            D[a] -= factor[rank, a] * factor[rank, a]
-            r[a] -= factor[rank, a] * step
-        D[v] = 0.0
-        rank += 1
-        level = max(level - step * step, 0.0)
+    raise NotImplementedError

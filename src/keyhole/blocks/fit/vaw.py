@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 
 from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.errors import LARGEST
 from keyhole.fields import Holds
 from keyhole.problem import Floats, real_number
@@ -130,38 +129,3 @@ class VAW:
             return  # only zeros so far
         self.P = inverse(self.A + self.ridge * np.eye(len(self.b)))
         self.theta = solution(self.P, self.b)
-
-
-@kernel
-def forward(P: Floats, theta: Floats, x: Floats, Px: Floats) -> tuple[float, float]:
-    """theta.x and 1 + x'Px, whose quotient is the prediction; Px is filled.
-
-    P is positive definite, but after rows of very different sizes its rounded copy may not be: a
-    row for which 1 + x'Px is not above 1/2 then, or which is too large for P, teaches nothing (Px
-    and x'Px count as 0), and a theta.x that overflows is 0.
-    """
-    v, along, s, size = len(theta), 0.0, 1.0, 0.0
-    for a in range(v):
-        total = 0.0
-        for b in range(v):
-            total += P[a, b] * x[b]
-        Px[a] = total
-        s += x[a] * total
-        size = max(size, abs(total))
-        along += theta[a] * x[a]
-    if not abs(along) < HUGE:
-        along, s = 0.0, np.nan
-    if not (0.5 < s < HUGE and size < LARGEST):
-        Px[:] = 0.0
-        s = 1.0
-    return along, s
-
-
-@kernel
-def learn(P: Floats, theta: Floats, Px: Floats, along: float, s: float, y: float) -> None:
-    """The rank-1 update with the label y, given what `forward` returned."""
-    step = (y - along) / s
-    for a in range(len(theta)):
-        theta[a] += Px[a] * step
-        for b in range(len(theta)):
-            P[a, b] -= Px[a] * Px[b] / s

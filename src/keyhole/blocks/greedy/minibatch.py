@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.blocks.fit.inverse import inverse, solution
 from keyhole.core.functions import c_function
@@ -121,7 +122,9 @@ class MiniBatch:
         )
         self.n += 1
 
-    def play(self, X: Floats, y: Floats, history: History, predictions: Floats) -> int:
+    def play(
+        self, X: NDArray[np.floating], y: Floats, history: History, predictions: Floats
+    ) -> int:
         """Predict and learn the rows of X, which have all d features, one after the other.
 
         Returns how many: all of them, or those before the first one that is too large to square.
@@ -146,12 +149,6 @@ class MiniBatch:
         levels, gains = np.empty(len(slots)), np.empty((len(slots), len(self.S)))
         judge_slots(self._vaws(history), slots, self.yy, self.n, levels, gains)
         return levels, gains
-
-
-@c_function("kh_first_oversized", "X[n,d] y[n] columns[m]")
-def first_oversized(X: Floats, y: Floats, columns: Indices) -> int:
-    """The first row with a label, or a value in the columns, too large to be squared; or -1."""
-    raise NotImplementedError
 
 
 @c_function("kh_aggregate", "guesses[experts] losses[experts]")
@@ -186,7 +183,13 @@ def learn_row(
     long=True,
 )
 def play_rows(
-    vaws: Vaws, X: Floats, y: Floats, predictions: Floats, rows: int, yy: float, reach: float
+    vaws: Vaws,
+    X: NDArray[np.floating],
+    y: Floats,
+    predictions: Floats,
+    rows: int,
+    yy: float,
+    reach: float,
 ) -> tuple[int, float, float]:
     """Predict and learn rows up to the first that is too large to square; how many, yy, reach.
 

@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import inner, kernel, succeeds
 from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats, Indices, ProblemError
@@ -90,31 +89,6 @@ def remember(kept: Memories, features: Indices, values: Floats, labels: Floats) 
     fold(kept, features, G, c, count, yy, len(labels))
 
 
-_SMALL = 1e-60  # a scale below this is multiplied out, once in 138 tau rounds
-
-
-@kernel
-def _products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
-    m = values.shape[1]
-    G, c, count, yy = np.zeros((m + 1, m + 1)), np.zeros(m + 1), np.zeros(m + 1), 0.0
-    x = np.ones(m + 1)
-    for t in range(rows):
-        for a in range(m):
-            x[a] = values[t, a]
-            if np.isnan(x[a]):
-                x[a] = 0.0
-            else:
-                count[a] += 1.0
-        for a in range(m + 1):
-            c[a] += x[a] * labels[t]
-            for b in range(a, m + 1):
-                G[a, b] += x[a] * x[b]
-        yy += labels[t] * labels[t]
-    count[m] = rows
-    return G, c, count, yy
-
-
-@succeeds(_products)
 def products(values: Floats, labels: Floats, rows: int) -> tuple[Floats, Floats, Floats, float]:
     """G, c, counts and y'y of the first `rows` rows, with the constant in the last place.
 
@@ -137,87 +111,16 @@ def _products_into(
     raise NotImplementedError
 
 
-@inner
-def forget(kept: Memories, i: int, share: float) -> float:
-    """Let memory i keep this share of all it has; returns what a new sum is multiplied by."""
-    scale = kept.scale[i] * share
-    if scale < _SMALL:
-        G, c, n = kept.G, kept.c, kept.n  # one by one: slices take seconds to compile
-        for p in range(G.shape[1]):
-            for q in range(G.shape[2]):
-                G[i, p, q] *= scale
-        for p in range(c.shape[1]):
-            c[i, p] *= scale
-        for p in range(n.shape[1]):
-            n[i, p] *= scale
-        kept.yy[i] *= scale
-        kept.rest[i] *= scale
-        scale = 1.0
-    kept.scale[i] = scale
-    return float(1.0 / scale)
-
-
-@inner
-def copy_memory(kept: Memories, i: int, m: int) -> None:
-    """Let memory i have what memory m has; nothing, if there is no memory m."""
-    if m >= len(kept.tau):
-        forget(kept, i, 0.0)
-        return
-    G, c, n = kept.G, kept.c, kept.n
-    for p in range(G.shape[1]):
-        for q in range(G.shape[2]):
-            G[i, p, q] = G[m, p, q]
-        c[i, p] = c[m, p]
-        n[i, p] = n[m, p]
-    for j in range(kept.rest.shape[1]):
-        for p in range(kept.rest.shape[2]):
-            kept.rest[i, j, p] = kept.rest[m, j, p]
-    kept.yy[i], kept.scale[i] = kept.yy[m], kept.scale[m]
-
-
-@inner
-def shift_labels(kept: Memories, i: int, more: float) -> None:
-    """Let memory i be of the same rounds with labels larger by `more`: their centre moved."""
-    G, c, last, rest = kept.G, kept.c, len(kept.who), kept.rest
-    kept.yy[i] = max(kept.yy[i] + more * (2.0 * c[i, last] + more * kept.n[i, last]), 0.0)
-    for p in range(last + 1):
-        c[i, p] += more * G[i, p, last]
-    for j in range(rest.shape[1]):
-        rest[i, j, PRODUCT] += more * rest[i, j, LEVEL]
-
-
 @c_function("kh_fold_row", "z[d+1] seen[d+1]", room="seats+1")
-@kernel
 def fold_row(kept: Memories, i: int, share: float, z: Floats, seen: Floats, y: float) -> None:
     """Let memory i keep a share of all it has, and add one round that read everything.
 
     z: centred values, 0 where absent, and 1 in the last place; seen: 1 where there is one.
     """
-    more = forget(kept, i, share)
-    G, c, n, rest, seats = kept.G[i], kept.c[i], kept.n[i], kept.rest[i], len(kept.who)
-    kept.yy[i] += y * y * more
-    there = np.zeros(seats + 1)
-    for a in range(seats + 1):
-        j = kept.who[a] if a < seats else len(z) - 1
-        if j >= 0:
-            there[a] = z[j]
-            c[a] += z[j] * y * more
-            n[a] += seen[j] * more
-    for a in range(seats + 1):
-        if there[a] != 0.0:
-            row = G[a]
-            for b in range(seats + 1):
-                row[b] += there[a] * there[b] * more  # in this order G stays symmetric to the bit
-    for j in range(len(rest)):
-        if kept.seat[j] < 0:
-            rest[j, SQUARE] += z[j] * z[j] * more
-            rest[j, LEVEL] += z[j] * more
-            rest[j, PRODUCT] += z[j] * y * more
-            rest[j, COUNT] += seen[j] * more
+    raise NotImplementedError
 
 
 @c_function("kh_fold", "features[m] G[m+1,m+1] c[m+1] count[m+1]")
-@kernel
 def fold(
     kept: Memories, features: Indices, G: Floats, c: Floats, count: Floats, yy: float, rows: int
 ) -> None:
@@ -225,18 +128,4 @@ def fold(
 
     The features must have seats.
     """
-    m, last = len(features), len(kept.who)
-    for i in range(len(kept.tau)):
-        more = forget(kept, i, math.exp(-rows / kept.tau[i]))
-        kept.yy[i] += yy * more
-        all_G, all_c, all_n = kept.G[i], kept.c[i], kept.n[i]
-        for a in range(m + 1):
-            v = kept.seat[features[a]] if a < m else last
-            all_c[v] += c[a] * more
-            all_n[v] += count[a] * more
-            all_G[v, v] += G[a, a] * more
-            for b in range(a + 1, m + 1):
-                w = kept.seat[features[b]] if b < m else last
-                product = G[a, b] * more
-                all_G[v, w] += product
-                all_G[w, v] += product
+    raise NotImplementedError

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.blocks.sums import moments_kernels as kernels
 from keyhole.blocks.sums import triangle as triangles
 from keyhole.blocks.sums.rows import Gathered, Rows
+from keyhole.core.structs import hold
 from keyhole.errors import LARGEST
 from keyhole.problem import (
     DataError,
@@ -36,11 +37,7 @@ def _numbers(name: str, values: ArrayLike, kinds: str, ndim: int) -> NDArray[Any
             f"{name} must be numbers in an array of {ndim} dimensions, "
             f"got {array.dtype} of shape {array.shape}"
         )
-    dtype = np.float64 if "f" in kinds else np.int32 if array.dtype == np.int32 else np.int64
-    # Anything else, even an array that is only read-only, would have the kernels compiled anew.
-    if array.dtype == dtype and array.flags.carray:
-        return array
-    return np.array(array, dtype=dtype, order="C")
+    return np.ascontiguousarray(array, dtype=np.float64 if "f" in kinds else np.int64)
 
 
 class Moments:
@@ -95,9 +92,12 @@ class Moments:
         self._buffered = 0
         capacity = max(d, min(_ENTRIES, _ROWS * d))
         offsets, features = np.zeros(_ROWS + 1, dtype=np.int32), np.empty(capacity, dtype=np.int32)
-        self._buffer = Rows(offsets, features, np.empty(capacity), np.empty(_ROWS))
         start, order = np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32)
-        self._room = Gathered(start, order)
+        self._parts = (
+            hold(Rows(offsets, features, np.empty(capacity), np.empty(_ROWS))),
+            hold(kernels.MomentSums(d, self._total, self._recent, self._pairs)),
+            hold(Gathered(start, order)),
+        )
 
     def add(self, features: ArrayLike, values: ArrayLike, y: SupportsFloat) -> None:
         """Add one row: ascending features, their values, the label.
@@ -131,40 +131,11 @@ class Moments:
                 f"label that are finite and at most {LARGEST:g} in size (leave out what "
                 f"did not arrive), got {S[fault].tolist()}, {x[fault].tolist()}, {y[fault]}"
             )
-        t, self._buffered = kernels.take(S, x, y, 0, self._buffered, self._buffer[:])
-        while t < len(y):
-            self._flush()
-            t, self._buffered = kernels.take(S, x, y, t, self._buffered, self._buffer[:])
-
-    def room(self, width: int) -> int:
-        """How many rows of at most `width` features `buffer` has space for, at least one."""
-        if self._free(width) == 0:
-            self._flush()
-        return self._free(width)
-
-    def buffer(self) -> tuple[int, NDArray[np.signedinteger], NDArray[np.integer], Floats]:
-        """Where a kernel that knows what it does writes rows without a copy.
-
-        (rows, offsets, features, values): the next row is number `rows`, row t has the features
-        offsets[t], ..., offsets[t + 1] - 1, as in `add`. `add_written` then adds them.
-        """
-        return self._buffered, self._buffer.offsets, self._buffer.features, self._buffer.x
-
-    def add_written(self, y: Floats) -> None:
-        """Add the first len(y) rows that were written to `buffer`, with their labels; unchecked."""
-        self._buffer.y[self._buffered : self._buffered + len(y)] = y
-        self._buffered += len(y)
-
-    def _free(self, width: int) -> int:
-        offsets, features, _, y = self._buffer
-        free = len(features) - int(offsets[self._buffered])
-        return min(len(y) - self._buffered, free // max(width, 1))
+        self._n, self._buffered = kernels.take(S, x, y, self._n, self._buffered, *self._parts)
 
     def _flush(self) -> None:
         if self._buffered:
-            sums = kernels.Sums(self.d, self._total, self._recent, self._pairs)
-            rows = (self._buffered, self._buffer, sums, self._room)
-            self._n = kernels.accumulate(self._n, *rows)
+            self._n = kernels.accumulate(self._n, self._buffered, *self._parts)
             self._buffered = 0
 
     def _sum(self, start: int, stop: int) -> Floats:

@@ -6,14 +6,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import kernel, part
 from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats, Indices
 
 LABELS = 2  # how many of the last labels are inputs
 HALF_LIVES = (3.0, 20.0, 100.0)  # rounds after which a label counts half in a faded mean
-FADES = tuple(0.5 ** (1.0 / half_life) for half_life in HALF_LIVES)
 INPUTS = LABELS + len(HALF_LIVES)
 NAMES: tuple[str, ...] = (
     *("last label", "label before last", *(f"label {i} rounds ago" for i in range(3, 99)))[:LABELS],
@@ -50,37 +48,13 @@ def no_past() -> Past:
     return Past(np.zeros(LABELS), np.zeros(many), np.zeros(many), np.zeros(1, dtype=np.int64))
 
 
-@part
-def inputs_part(past: Past, out: Floats) -> None:
-    """`inputs`, as a part of a kernel."""
-    for i in range(LABELS):
-        out[i] = past.last[i] if i < past.told[ONLY] else np.nan
-    for i in range(len(past.faded)):
-        known = past.weight[i] > 0.0
-        out[LABELS + i] = past.faded[i] / past.weight[i] if known else np.nan
-
-
-@part
-def remember_part(past: Past, y: float) -> None:
-    """`remember`, as a part of a kernel."""
-    for i in range(LABELS - 1, 0, -1):
-        past.last[i] = past.last[i - 1]
-    past.last[0] = y
-    past.told[ONLY] += 1
-    for i in range(len(past.faded)):
-        past.faded[i] = FADES[i] * past.faded[i] + y
-        past.weight[i] = FADES[i] * past.weight[i] + 1.0
-
-
 @c_function("kh_past_inputs", "out[5]", writes="out")
-@kernel
 def inputs(past: Past, out: Floats) -> None:
     """Write the last labels and the faded means, in the units of the label; NaN where unknown."""
-    inputs_part(past, out)
+    raise NotImplementedError
 
 
 @c_function("kh_remember_label")
-@kernel
 def remember(past: Past, y: float) -> None:
     """Take in a label."""
-    remember_part(past, y)
+    raise NotImplementedError

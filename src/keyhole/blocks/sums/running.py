@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.core.functions import c_function
 from keyhole.fields import AT_LEAST_0
 from keyhole.problem import Floats
@@ -81,50 +80,18 @@ def _centres(seen: Running, out: Floats) -> None:
 
 
 @c_function("kh_add_value")
-@kernel
 def add(seen: Running, j: int, value: float) -> None:
     """Take in a value of quantity j; NaN is absent and changes nothing."""
-    if np.isnan(value):
-        return
-    if seen.reads[j] == 0.0:
-        seen.reference[j] = value
-    shift = value - seen.reference[j]
-    seen.reads[j] += 1.0
-    seen.total[j] += shift
-    seen.square[j] += shift * shift
-
-
-@inner
-def forget_one(seen: Running, j: int) -> None:
-    """As if no value of quantity j had arrived."""
-    seen.reference[j] = seen.reads[j] = seen.total[j] = seen.square[j] = 0.0
-
-
-@inner
-def restate(seen: Running, j: int, mean: float, variance: float) -> None:
-    """As if all values of quantity j that arrived had had this mean and this variance."""
-    seen.reference[j], seen.total[j] = mean, 0.0
-    seen.square[j] = variance * seen.reads[j]
+    raise NotImplementedError
 
 
 @c_function("kh_spread")
-@kernel
 def spread(seen: Running, j: int) -> float:
     """The sample variance of quantity j."""
-    if seen.reads[j] < 2.0:
-        return 0.0
-    shift = seen.total[j] / seen.reads[j]
-    return float(max(seen.square[j] - seen.reads[j] * shift * shift, 0.0) / (seen.reads[j] - 1.0))
+    raise NotImplementedError
 
 
 @c_function("kh_centre")
-@kernel
 def centre(seen: Running, j: int) -> float:
     """The mean of quantity j, shrunk to 0 where it may well be 0."""
-    if seen.reads[j] == 0.0:
-        return 0.0
-    mean = seen.reference[j] + seen.total[j] / seen.reads[j]
-    if mean == 0.0:
-        return 0.0
-    noise = 2.0 * spread(seen, j) / seen.reads[j]
-    return float(mean * max(0.0, 1.0 - noise / mean / mean))
+    raise NotImplementedError

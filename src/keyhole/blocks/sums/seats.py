@@ -7,19 +7,14 @@ G stays positive semidefinite.
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.jit.decorators import inner, kernel
 from keyhole.blocks.sums.memories import COUNT, LEVEL, PRODUCT, SQUARE, Memories
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices, StateError
-
-READ_NOW, CHOSEN = math.inf, 1e300  # strengths: such features stay
 
 
 class Known(NamedTuple):
@@ -29,18 +24,7 @@ class Known(NamedTuple):
     strength: Annotated[Floats, "seats"]
 
 
-@c_function("kh_all_seated", "S[m]")
-@kernel
-def all_seated(kept: Memories, S: Indices) -> bool:
-    """Whether all of these features have a seat."""
-    resting = 0
-    for j in S:
-        resting += kept.seat[j] < 0
-    return resting == 0
-
-
 @c_function("kh_admit", "S[m]", room="seats+m")
-@kernel
 def admit(kept: Memories, S: Indices, known: Known) -> None:
     """Give the features S seats: empty ones first, then those of the least strength; ties: lower.
 
@@ -53,61 +37,7 @@ def admit(kept: Memories, S: Indices, known: Known) -> None:
     >>> kept.who.tolist(), kept.seat.tolist()
     ([4, 2], [-1, -1, 1, -1, 0])
     """
-    missing, strength = 0, known.strength
-    for a in range(len(kept.who)):
-        if kept.who[a] < 0:
-            strength[a] = -1.0
-    for j in S:
-        if kept.seat[j] < 0:
-            missing += 1
-        else:
-            strength[kept.seat[j]] = READ_NOW
-    weakest, q = np.empty(missing, dtype=np.int64), 0
-    largest(-strength, weakest)
-    for j in S:
-        if kept.seat[j] < 0:
-            a = weakest[q]
-            if kept.who[a] >= 0:
-                _leave(kept, a, known.r)
-            _sit_down(kept, a, j)
-            q += 1
-
-
-@inner
-def _leave(kept: Memories, a: int, r: Floats) -> None:
-    # c is what makes r, the product with what the chosen features leave of the label, what it was:
-    # the products with the chosen, which explained the rest of c, are lost.
-    j, last = kept.who[a], len(kept.who)
-    for i in range(len(kept.tau)):
-        G, c, n, total = kept.G[i], kept.c[i], kept.n[i], kept.n[i, last]
-        most = math.sqrt(kept.yy[i] / total) if total > 0.0 else 0.0
-        part = r[i, a] if abs(r[i, a]) <= most else math.copysign(most, r[i, a])
-        level = c[last] / total if total > 0.0 else 0.0
-        kept.rest[i, j, SQUARE] = max(G[a, a], 0.0)
-        kept.rest[i, j, LEVEL] = G[a, last]
-        kept.rest[i, j, PRODUCT] = (
-            part * math.sqrt(max(G[a, a], 0.0)) * math.sqrt(n[a]) + G[a, last] * level
-        )
-        kept.rest[i, j, COUNT] = n[a]
-        for b in range(last + 1):
-            G[a, b] = 0.0
-            G[b, a] = 0.0
-        c[a], n[a] = 0.0, 0.0
-    kept.seat[j], kept.who[a] = -1, -1
-
-
-@inner
-def _sit_down(kept: Memories, a: int, j: int) -> None:
-    last = len(kept.who)
-    for i in range(len(kept.tau)):
-        sums = kept.rest[i, j]
-        kept.G[i, a, a] = sums[SQUARE]
-        kept.G[i, a, last] = sums[LEVEL]
-        kept.G[i, last, a] = sums[LEVEL]
-        kept.c[i, a] = sums[PRODUCT]
-        kept.n[i, a] = sums[COUNT]
-        sums[:] = 0.0
-    kept.seat[j], kept.who[a] = a, j
+    raise NotImplementedError
 
 
 def read_counts(kept: Memories, memory: int) -> Floats:

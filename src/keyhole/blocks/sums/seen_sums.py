@@ -64,7 +64,7 @@ class SeenSums:
         i, x = features[here], values[here]
         if len(i) > WIDE:
             for e in range(len(i)):
-                self._add_pairs(i[e], x[e], i[e:], x[e:])
+                self._add_pairs(i[e : e + 1], x[e : e + 1], i[e:], x[e:])
         else:
             a, b = upper(len(i))
             self._add_pairs(i[a], x[a], i[b], x[b])
@@ -72,9 +72,7 @@ class SeenSums:
         self.singles[LABEL, i] += y
         self.totals += (1.0, y, y * y)
 
-    def _add_pairs(
-        self, i: Indices | np.int64, x_i: Floats | np.float64, j: Indices, x_j: Floats
-    ) -> None:
+    def _add_pairs(self, i: Indices, x_i: Floats, j: Indices, x_j: Floats) -> None:
         records = np.ones((len(j), 4))
         records[:, PRODUCT], records[:, FIRST], records[:, SECOND] = x_i * x_j, x_i, x_j
         self.pairs[place(i, j, self.d)] += records
@@ -109,7 +107,7 @@ class SeenSums:
         return counts
 
 
-def place(i: Indices | np.int64, j: Indices, d: int) -> Indices:
+def place(i: Indices, j: Indices, d: int) -> Indices:
     """Where the records of i <= j stand."""
     places: Indices = i * d - i * (i + 1) // 2 + j
     return places

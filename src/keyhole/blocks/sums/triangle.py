@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.jit.decorators import kernel
 from keyhole.problem import Indices
-
-
-@kernel
-def base(i: int | np.integer, d: int) -> np.int64:
-    """The entry (i, j), i <= j, of a d x d matrix is at base(i, d) + j."""
-    row = np.int64(i)  # signed: a mix with d would be a float
-    return row * d - row * (row + 1) // 2
 
 
 def restrict(flat: NDArray[Any], d: int, S: Indices, out: NDArray[Any]) -> None:
@@ -36,7 +28,7 @@ def unpack(flat: NDArray[Any], d: int, out: NDArray[Any]) -> None:
 
 
 def _bases(d: int) -> Indices:
-    """Of every row, where the entry 0 of it would be."""
+    """The entry (i, j), i <= j, is at bases[i] + j."""
     i = np.arange(d)
     bases: Indices = i * d - i * (i + 1) // 2
     return bases

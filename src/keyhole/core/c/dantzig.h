@@ -1,5 +1,5 @@
-/* The homotopy engine of the Dantzig program. What the parts do, and why, is said in the docstrings
-   of blocks/dantzig/kernels; engine.c is the entry, and the files below it follow the same order. */
+/* The homotopy engine of the Dantzig program. What the parts do, and why, is said at the top of
+   blocks/dantzig/engine.py and basis.py; dantzig_engine.c is the entry. */
 #ifndef KH_DANTZIG_H
 #define KH_DANTZIG_H
 #include "kh.h"
@@ -13,29 +13,30 @@
 #define DZ_WIDE
 #endif
 
-/* Sides, and rows of the arrays of a basis: see kernels/basis.py. */
+/* Sides, and rows of the arrays of a basis: see blocks/dantzig/basis.py. */
 enum { ROWS, COLUMNS };
-enum { VALUE = 0, RATE = 2, MOVE = 4, BOUND = 6, BOUND_RATE = 8, SIGN = 10, CENTRE = 12, LEFT = 13, PACE = 14 };
-enum { LINES = 15 };
+enum { VALUE = 0, RATE = 2, MOVE = 4, BOUND = 6, BOUND_RATE = 8, SIGN = 10, CENTRE = 12 };
+enum { LEFT = 13, PACE = 14, LINES = 15 };
 enum { SPARE = 6, GAUGE = 7, FACTOR = 8, LEAD = 9, BASICS = 10 };
 enum { LARGEST = 0, WIDER = 1 };
 enum { NUMBER = 2, ORDER = 3, ACTIVES = 4 };
 enum { SIZE = 0, STUCK = 1, STUCK_SIGN = 2 };
 /* How a part of the homotopy ended. FULL: the basis wants room; PAUSED: call again, it goes on from there;
    NO_ROOM: call again with more, it begins anew. */
-enum { REFUSED = -1, DONE = 0, RAY = 1, STALLED = 3, LIMIT = 4, TOO_WIDE = 5, FULL = 6, PAUSED = 7, NO_ROOM = 8, GO_ON = 9 };
+enum { REFUSED = -1, DONE = 0, RAY = 1, STALLED = 3, LIMIT = 4, TOO_WIDE = 5, FULL, PAUSED, NO_ROOM, GO_ON };
 enum { BY_NOTHING = -1, BY_LINE = 0, BY_BASIC = 1, BY_OTHER_END = 2 };
 enum { BEGINNING, LOOKING, GOING }; /* stages of a solve: what comes next */
-enum { FIRST = 24 }; /* size of the first working set */
+enum { FIRST = 24 };                /* size of the first working set */
 
-#define FEASIBLE 1e-11 /* violations below this (times the size of b, w, u or 1) are rounding */
-#define PIVOT 1e-9     /* smaller pivots, relative to the numbers they come from, are rounding */
-#define ACCURATE 1e-10 /* the basis equations must hold this well, relatively */
+#define FEASIBLE 1e-11   /* violations below this (times the size of b, w, u or 1) are rounding */
+#define PIVOT 1e-9       /* smaller pivots, relative to the numbers they come from, are rounding */
+#define ACCURATE 1e-10   /* the basis equations must hold this well, relatively */
 #define LEAST_BOUND 1e-6 /* bounds are loosened as if they were at least this times the size of b */
-#define NEAR 0.9       /* what comes this close to its bound joins together with what violates it */
-#define SPREAD 1e-4    /* irregularity of the loosening, against ties */
+#define NEAR 0.9         /* what comes this close to its bound joins together with what violates it */
+#define SPREAD 1e-4      /* irregularity of the loosening, against ties */
 
-#define KH_BASIS(F) F(floats, line) F(ints, place) F(floats, basic) F(ints, active) F(floats, inv) F(floats, spare)
+#define KH_BASIS(F) \
+    F(floats, line) F(ints, place) F(floats, basic) F(ints, active) F(floats, inv) F(floats, spare)
 KH_STRUCT(kh_basis, KH_BASIS)
 
 /* Where a start is given and an answer is told, and memory for what is between them. */
@@ -79,8 +80,8 @@ typedef struct {
     bool straight;
 } dz_loosening;
 
-/* Where on the path: s, pivots made and allowed, how many of the last ones moved nothing; work (multiply-adds)
-   that is left before a pause. */
+/* Where on the path: s, pivots made and allowed, how many of the last ones moved nothing; work
+   (multiply-adds) that is left before a pause. */
 typedef struct {
     f64 s;
     i64 made, pivots, waiting, work;
@@ -130,12 +131,15 @@ static inline i64 rounded(i64 n) { return (n + 15) / 16 * 16; }
 /* dantzig_rows.c */
 f64 dz_largest(const f64 *x, i64 n);
 f64 dz_excess(const f64 *x, const f64 *y, i64 n);
-void dz_add_rows(const f64 *M, i64 stride, i64 m, const i64 *index, const f64 *weight, i64 n, f64 factor, f64 *out);
-void dz_add_rows_single(const float *M, i64 stride, i64 m, const i64 *index, const f64 *weight, i64 n, f64 factor,
-                        f64 *out);
+void dz_add_rows(const f64 *M, i64 stride, i64 m, const i64 *index, const f64 *weight, i64 n, f64 factor,
+                 f64 *out);
+void dz_add_rows_single(const float *M, i64 stride, i64 m, const i64 *index, const f64 *weight, i64 n,
+                        f64 factor, f64 *out);
 void dz_add_both(const f64 *G, i64 d, const i64 *index, const f64 *t, const f64 *v, i64 n, f64 *r, f64 *q);
-void dz_add_both_single(const float *G, i64 d, const i64 *index, const f64 *t, const f64 *v, i64 n, f64 *r, f64 *q);
-void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64 *weight, i64 start, i64 stop, f64 *out);
+void dz_add_both_single(const float *G, i64 d, const i64 *index, const f64 *t, const f64 *v, i64 n, f64 *r,
+                        f64 *q);
+void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64 *weight, i64 start, i64 stop,
+                f64 *out);
 void dz_rank_one(f64 *inv, i64 stride, i64 n, const f64 *x, const f64 *y);
 void dz_add_scaled(f64 *out, f64 a, const f64 *x, i64 n);
 void dz_multiply(const f64 *inv, i64 stride, i64 n, const f64 *v, f64 *out);
@@ -173,12 +177,14 @@ bool dz_start_path(dz_matrix M, kh_basis *z, f64 size, dz_loosening how);
 
 /* dantzig_set.c: the working set. Newcomers are written to scratch.found; how many is returned. */
 void dz_add_G(const dz_program *p, const i64 *index, const f64 *weight, i64 n, f64 factor, f64 *out);
-void dz_products(const dz_program *p, const i64 *W, const kh_basis *z, f64 s, dz_lines lines, dz_scratch scratch);
+void dz_products(const dz_program *p, const i64 *W, const kh_basis *z, f64 s, dz_lines lines,
+                 dz_scratch scratch);
 bool dz_feasible(const dz_program *p, const f64 *r);
 bool dz_holds(const dz_program *p, dz_lines lines);
 void dz_loads(const dz_program *p, dz_lines lines, f64 wider_r, f64 wider_q, f64 *load);
 i64 dz_newcomers(f64 *load, const bool *member, i64 d, i64 quota, f64 near, bool eager, i64 *found);
-i64 dz_stopping(const dz_program *p, const i64 *W, const bool *member, const kh_basis *z, i64 quota, dz_scratch scratch);
+i64 dz_stopping(const dz_program *p, const i64 *W, const bool *member, const kh_basis *z, i64 quota,
+                dz_scratch scratch);
 i64 dz_join(i64 *W, i64 m, bool *member, const i64 *new, i64 count);
 void dz_gather(const dz_program *p, const i64 *W, i64 old, i64 m, floats M);
 void dz_fill(kh_basis *z, const dz_program *p, const i64 *W, i64 old);
@@ -190,6 +196,8 @@ bool dz_equal_sides(dz_matrix M, kh_basis *z, floats L);
 void dz_unfold(floats L, i64 n, f64 *share, f64 *x);
 
 /* dantzig_repair.c, with the table of dantzig_table.c */
+bool dz_fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size);
+bool dz_tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size);
 i64 dz_repair_bytes(i64 n, i64 m, i64 pivots);
 i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_lines lines, dz_scratch scratch,
               i64 pivots, kh_room *room, bool *looked, bool *solved);
@@ -202,6 +210,7 @@ void dz_adopt(kh_basis *z, const dz_guess *guess, const i64 *W, i64 *local);
 bool dz_first_basis(dz_solve *s);
 i64 dz_grow(dz_solve *s);
 i64 dz_follow_to_end(dz_solve *s, dz_matrix M);
+void dz_over_all_coordinates(dz_solve *s);
 static inline dz_matrix working_matrix(const dz_solve *s) { return (dz_matrix){s->M.at, s->M.m}; }
 
 #endif

@@ -15,7 +15,8 @@ void dz_new_lines(kh_basis *z, i64 m, i64 wide, kh_room *from)
 {
     z->line = (floats){zeros(from, 8 * LINES * wide), LINES, wide, 1};
     z->place = (ints){TAKE(from, i64, 2 * m), 2, m, 1};
-    for (i64 j = 0; j < m; j++) z->place.at[j] = z->place.at[m + j] = -1, line_of(z, BOUND + COLUMNS)[j] = 1.0;
+    for (i64 j = 0; j < m; j++)
+        z->place.at[j] = z->place.at[m + j] = -1, line_of(z, BOUND + COLUMNS)[j] = 1.0;
 }
 
 static void new_places(kh_basis *z, i64 room, kh_room *from)

@@ -4,10 +4,10 @@
 KH_LAYOUT(kh_dantzig_room, KH_DANTZIG_ROOM)
 
 #define TOLERANCE 1e-8
-#define ENORMOUS 1e30 /* a threshold that never binds; infinity would make NaNs */
-enum { SMALL = 48 };  /* with fewer coordinates a working set does not pay */
-enum { ANYHOW, STRAIGHT, SPARSE, AGAIN }; /* how it is to be solved; see kernels/engine.py */
-enum { WEIGHTS = 2 }; /* row of the signs of a room */
+#define ENORMOUS 1e30                     /* a threshold that never binds; infinity would make NaNs */
+enum { SMALL = 48 };                      /* with fewer coordinates a working set does not pay */
+enum { ANYHOW, STRAIGHT, SPARSE, AGAIN }; /* how it is to be solved; see blocks/dantzig/engine.py */
+enum { WEIGHTS = 2 };                     /* row of the signs of a room */
 enum { EXCESS, TOP, OBJECTIVE, WORTH, SCALE, DUALITY_GAP, LARGEST_B }; /* a proof */
 
 /* lam by coordinate, finite; whether w = 0 violates anything; false: refused. */
@@ -32,8 +32,8 @@ static bool within(const i64 *index, i64 n, i64 d)
 }
 
 /* What a certificate needs, from the lines of a point. */
-static void judge(const dz_program *p, dz_lines lines, i64 n, const f64 *w, const i64 *rows, i64 number, const f64 *u,
-                  f64 *proof)
+static void judge(const dz_program *p, dz_lines lines, i64 n, const f64 *w, const i64 *rows, i64 number,
+                  const f64 *u, f64 *proof)
 {
     f64 objective = 0.0, value = 0.0, scale = 1.0, over = dz_excess(lines.r, p->lam, p->d);
     if (over > TOLERANCE * p->size) {
@@ -46,7 +46,8 @@ static void judge(const dz_program *p, dz_lines lines, i64 n, const f64 *w, cons
     /* objective + lam.|u| = b.u; below a millionth of that, objective is mostly rounding. */
     f64 terms = 2.0 * objective - value;
     for (i64 o = 0; o < number; o++) terms = f_max(terms, fabs(p->b[rows[o]] * u[o]));
-    proof[EXCESS] = over, proof[TOP] = dz_largest(lines.q, p->d), proof[OBJECTIVE] = objective, proof[WORTH] = value;
+    proof[EXCESS] = over, proof[TOP] = dz_largest(lines.q, p->d), proof[OBJECTIVE] = objective,
+    proof[WORTH] = value;
     proof[SCALE] = scale, proof[LARGEST_B] = p->size;
     proof[DUALITY_GAP] = fabs(objective - value) / f_max(f_max(objective, 1e-6 * terms), 1e-300);
 }
@@ -61,8 +62,9 @@ static void compute_lines(const dz_program *p, dz_lines lines, const i64 *column
     dz_add_G(p, rows, u, number, 1.0, lines.q);
 }
 
-static void certify(const f64 *G, const float *single, const floats *b, const floats *lam, const ints *columns,
-                    const floats *w, const ints *rows, const floats *u, f64 *proof, kh_room *room)
+static void certify(const f64 *G, const float *single, const floats *b, const floats *lam,
+                    const ints *columns, const floats *w, const ints *rows, const floats *u, f64 *proof,
+                    kh_room *room)
 {
     i64 d = b->n, mark = room->used;
     dz_program p = {G, single, d, b->at, lam->at, dz_largest(b->at, d)};
@@ -72,14 +74,14 @@ static void certify(const f64 *G, const float *single, const floats *b, const fl
     room->used = mark;
 }
 
-KH_API void kh_certify_dantzig(floats *G, floats *b, floats *lam, ints *columns, floats *w, ints *rows, floats *u,
-                               floats *proof, kh_room *room)
+KH_API void kh_certify_dantzig(floats *G, floats *b, floats *lam, ints *columns, floats *w, ints *rows,
+                               floats *u, floats *proof, kh_room *room)
 {
     certify(G->at, NULL, b, lam, columns, w, rows, u, proof->at, room);
 }
 
-KH_API void kh_certify_dantzig_single(singles *G, floats *b, floats *lam, ints *columns, floats *w, ints *rows,
-                                      floats *u, floats *proof, kh_room *room)
+KH_API void kh_certify_dantzig_single(singles *G, floats *b, floats *lam, ints *columns, floats *w,
+                                      ints *rows, floats *u, floats *proof, kh_room *room)
 {
     certify(NULL, G->at, b, lam, columns, w, rows, u, proof->at, room);
 }
@@ -115,7 +117,7 @@ static void write_answer(dz_solve *s, i64 code, bool known, kh_dantzig_room *roo
 }
 
 /* The basis of the working set becomes one of all coordinates in their own order. */
-static void over_all_coordinates(dz_solve *s)
+void dz_over_all_coordinates(dz_solve *s)
 {
     static const i64 carried[] = {VALUE, RATE, BOUND_RATE, SIGN};
     kh_basis old = s->z, *z = &s->z;
@@ -125,7 +127,8 @@ static void over_all_coordinates(dz_solve *s)
     dz_fill(z, &s->program, NULL, 0);
     for (i64 side = 0; side < 2; side++) {
         for (int i = 0; i < 4; i++)
-            for (i64 j = 0; j < m; j++) line_of(z, carried[i] + side)[s->W[j]] = line_of(&old, carried[i] + side)[j];
+            for (i64 j = 0; j < m; j++)
+                line_of(z, carried[i] + side)[s->W[j]] = line_of(&old, carried[i] + side)[j];
         for (i64 j = 0; j < m; j++) place_of(z, side)[s->W[j]] = place_of(&old, side)[j];
         for (i64 i = 0; i < size_of(z); i++) active_of(z, side)[i] = s->W[active_of(z, side)[i]];
     }
@@ -174,7 +177,7 @@ static i64 go_on(dz_solve *s)
     if (on_set && !s->over_all) {
         i64 code = dz_grow(s);
         if (code != TOO_WIDE || s->mode == SPARSE) return code;
-        over_all_coordinates(s);
+        dz_over_all_coordinates(s);
         s->how = (dz_loosening){SPREAD, false};
         dz_recompute_lines(G, &s->z);
         dz_loosen(&s->z, s->s, s->program.size, s->how);
@@ -195,7 +198,8 @@ static i64 run(dz_solve *s, const floats *lam, bool again, kh_dantzig_room *room
     return code;
 }
 
-/* How it ended, pivots, size of the basis. NO_ROOM: call anew with more memory; PAUSED: AGAIN, with the same. */
+/* How it ended, pivots, size of the basis. NO_ROOM: call anew with more memory; PAUSED: AGAIN, with the same.
+ */
 static void solve(dz_program program, const floats *lam, i64 n, bool known, i64 pivots, i64 mode,
                   kh_dantzig_room *room, floats *point, i64 *code, i64 *made, i64 *size)
 {
@@ -206,8 +210,13 @@ static void solve(dz_program program, const floats *lam, i64 n, bool known, i64 
     s->path.work = room->work;
     if (mode != AGAIN) {
         s->program = program, s->mode = mode, s->pivots = pivots;
-        s->guess = (dz_guess){n, known, ROW(room->places, COLUMNS), ROW(room->places, ROWS),
-                              ROW(room->signs, COLUMNS), ROW(room->signs, ROWS), ROW(room->signs, WEIGHTS)};
+        s->guess = (dz_guess){n,
+                              known,
+                              ROW(room->places, COLUMNS),
+                              ROW(room->places, ROWS),
+                              ROW(room->signs, COLUMNS),
+                              ROW(room->signs, ROWS),
+                              ROW(room->signs, WEIGHTS)};
         s->how = (dz_loosening){mode == STRAIGHT ? 1e-7 : SPREAD, mode == STRAIGHT};
         s->room = (kh_room){base, (char *)room->memory.at + room->memory.n - base, 0};
     }
@@ -225,8 +234,9 @@ KH_API void kh_solve_dantzig(floats *G, floats *b, floats *lam, i64 n, i64 known
     solve(program, lam, n, known, pivots, mode, room, point, code, made, size);
 }
 
-KH_API void kh_solve_dantzig_single(singles *G, floats *b, floats *lam, i64 n, i64 known, i64 pivots, i64 mode,
-                                    kh_dantzig_room *room, floats *point, i64 *code, i64 *made, i64 *size)
+KH_API void kh_solve_dantzig_single(singles *G, floats *b, floats *lam, i64 n, i64 known, i64 pivots,
+                                    i64 mode, kh_dantzig_room *room, floats *point, i64 *code, i64 *made,
+                                    i64 *size)
 {
     dz_program program = {NULL, G->at, b->n, b->at, NULL, 0.0};
     solve(program, lam, n, known, pivots, mode, room, point, code, made, size);

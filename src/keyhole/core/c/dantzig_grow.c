@@ -1,8 +1,8 @@
 /* The homotopy of the Dantzig program on a growing working set of coordinates. */
 #include "dantzig.h"
 
-#define GROWTH 0.25   /* of its size: by how much the working set may grow at a time */
-#define PATIENCE 0.4  /* of n: pivots between two looks at all coordinates, if that is more than CHECK */
+#define GROWTH 0.25  /* of its size: by how much the working set may grow at a time */
+#define PATIENCE 0.4 /* of n: pivots between two looks at all coordinates, if that is more than CHECK */
 enum { CHECK = 16 };
 
 /* Leave this call, and be called again with more room, unless there are so many bytes. */
@@ -19,7 +19,8 @@ void dz_resize(dz_solve *s, i64 m, i64 room)
     if (m != coordinates(z)) {
         dz_room_for(s, dz_lines_bytes(m, rounded(m)));
         dz_new_lines(z, m, rounded(m), &s->room);
-        for (i64 i = 0; i < LEFT; i++) memcpy(line_of(z, i), line_of(&old, i), sizeof(f64) * coordinates(&old));
+        for (i64 i = 0; i < LEFT; i++)
+            memcpy(line_of(z, i), line_of(&old, i), sizeof(f64) * coordinates(&old));
         for (i64 side = 0; side < 2; side++)
             memcpy(place_of(z, side), place_of(&old, side), sizeof(i64) * coordinates(&old));
     }
@@ -71,10 +72,13 @@ static i64 look(dz_solve *s)
     if (s->code == DONE || s->code == LIMIT) {
         i64 quota = i_max(FIRST, (i64)(GROWTH * (f64)coordinates(&s->z)));
         dz_products(&s->program, s->W, &s->z, s->s, s->lines, s->scratch);
-        dz_loads(&s->program, s->lines, s->s * gauge[WIDER + ROWS], s->s * gauge[WIDER + COLUMNS], s->scratch.load);
-        return dz_newcomers(s->scratch.load, s->member, s->program.d, quota, NEAR, s->how.straight, s->scratch.found);
+        dz_loads(&s->program, s->lines, s->s * gauge[WIDER + ROWS], s->s * gauge[WIDER + COLUMNS],
+                 s->scratch.load);
+        return dz_newcomers(s->scratch.load, s->member, s->program.d, quota, NEAR, s->how.straight,
+                            s->scratch.found);
     }
-    if (s->code == RAY) return dz_stopping(&s->program, s->W, s->member, &s->z, FIRST + s->trouble, s->scratch);
+    if (s->code == RAY)
+        return dz_stopping(&s->program, s->W, s->member, &s->z, FIRST + s->trouble, s->scratch);
     s->trouble++;
     s->how.spread *= 100.0;
     return 0;

@@ -49,13 +49,12 @@ DZ_WIDE static void find_room(const kh_basis *z, i64 other, f64 s, f64 least)
     const f64 *restrict d = line_of(z, MOVE + other);
     const i64 *restrict place = place_of(z, other);
     f64 *restrict left = line_of(z, LEFT), *restrict pace = line_of(z, PACE);
-    for (i64 j = 0, m = coordinates(z); j < m; j++) { /* without branches: this vectorises */
-        f64 v = v0[j] + s * v1[j], a = fabs(d[j]);
-        f64 room = h0[j] + s * h1[j] - (d[j] > 0 ? v : -v);
-        bool stops = (a > least) & (place[j] < 0);
-        left[j] = stops ? room : INFINITY;
-        pace[j] = stops ? a : 0.0;
+    i64 m = coordinates(z);
+    for (i64 j = 0; j < m; j++) { /* one choice by the same condition in each loop: so both vectorise */
+        f64 v = v0[j] + s * v1[j], room = h0[j] + s * h1[j] - (d[j] > 0 ? v : -v);
+        left[j] = (fabs(d[j]) > least) & (place[j] < 0) ? room : INFINITY;
     }
+    for (i64 j = 0; j < m; j++) pace[j] = (fabs(d[j]) > least) & (place[j] < 0) ? fabs(d[j]) : 0.0;
 }
 
 /* What stops the ray of `side` first: a line at its bound, a basic value at 0, the cause itself at its
@@ -191,7 +190,8 @@ static i64 pivot(dz_matrix M, kh_basis *z, f64 s, f64 size, i64 side, bool joins
     }
     dz_change cause = {joins, which, sign}, answer;
     f64 big = dz_ray(M, z, side, cause);
-    i64 found = dz_blocking(z, side, s, end, 1e-11 * (side == COLUMNS ? size : 1.0), big, &answer.which, &answer.sign);
+    i64 found = dz_blocking(z, side, s, end, 1e-11 * (side == COLUMNS ? size : 1.0), big, &answer.which,
+                            &answer.sign);
     if (found == BY_OTHER_END) {
         move(z, side, 2.0 * line_of(z, BOUND + other)[j], 2.0 * line_of(z, BOUND_RATE + other)[j]);
         line_of(z, SIGN + other)[j] = -sign;

@@ -32,13 +32,14 @@ DZ_WIDE static void find_gaps(const kh_table *t, i64 m, const f64 *restrict ray,
 {
     const f64 *restrict value = edge_of(t, PRIMAL), *restrict low = edge_of(t, LOW);
     const f64 *restrict high = edge_of(t, HIGH), *restrict tiny = edge_of(t, TINY);
-    f64 *restrict room = edge_of(t, GAP), *restrict pace = edge_of(t, SPEED), *restrict soon = edge_of(t, SOONEST);
-    for (i64 i = 0; i < m; i++) { /* without branches: this vectorises */
-        f64 a = way * ray[i], gap = a > 0.0 ? high[i] - value[i] : value[i] - low[i];
-        gap = gap > 0.0 ? gap : 0.0, a = a > 0.0 ? a : -a;
-        a = a > small ? a : 0.0;
-        room[i] = gap, pace[i] = a, soon[i] = a / (gap + tiny[i]);
+    f64 *restrict room = edge_of(t, GAP), *restrict pace = edge_of(t, SPEED),
+                  *restrict soon = edge_of(t, SOONEST);
+    for (i64 i = 0; i < m; i++) { /* little in each loop: so all of them vectorise */
+        f64 gap = way * ray[i] > 0.0 ? high[i] - value[i] : value[i] - low[i];
+        room[i] = gap > 0.0 ? gap : 0.0;
     }
+    for (i64 i = 0; i < m; i++) pace[i] = fabs(ray[i]) > small ? fabs(ray[i]) : 0.0;
+    for (i64 i = 0; i < m; i++) soon[i] = pace[i] / (room[i] + tiny[i]);
 }
 
 /* The row of the table that stops a ray, and after how long; -1: none before `end`. Two passes: how far the
@@ -59,8 +60,8 @@ i64 dz_nearest(const kh_table *t, i64 m, const f64 *ray, f64 way, f64 end, f64 *
 
 /* Until no column and no multiplier is wrong, by steepest edges; whether it came to that, and how many pivots
    and flips of rows to the other bound it took. */
-static bool make_pivots(dz_matrix M, const kh_basis *z, const kh_table *t, dz_rounding rounding, i64 pivots, i64 *made,
-                        i64 *flips)
+static bool make_pivots(dz_matrix M, const kh_basis *z, const kh_table *t, dz_rounding rounding, i64 pivots,
+                        i64 *made, i64 *flips)
 {
     i64 m = coordinates(z), wide = t->edge.m;
     f64 *dual = edge_of(t, DUAL), *least = edge_of(t, LEAST), *most = edge_of(t, MOST);
@@ -98,7 +99,7 @@ static bool make_pivots(dz_matrix M, const kh_basis *z, const kh_table *t, dz_ro
 }
 
 /* Whether the weights have their signs and all rows of the working set hold. */
-static bool fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
+bool dz_fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
 {
     f64 slack = FEASIBLE * size;
     bool good = true;
@@ -109,7 +110,7 @@ static bool fits(const kh_basis *z, const i64 *W, const f64 *r, f64 size)
 }
 
 /* Whether r = b - G w and q = G u are at their bounds where the basis says so. */
-static bool tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size)
+bool dz_tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size)
 {
     f64 wrong = 0.0;
     for (i64 i = 0; i < size_of(z); i++) {
@@ -122,7 +123,10 @@ static bool tight(const kh_basis *z, const i64 *W, dz_lines lines, f64 size)
 }
 
 /* Room that a repair takes for a while. */
-i64 dz_repair_bytes(i64 n, i64 m, i64 pivots) { return dz_table_bytes(n, m, pivots) + 16 * m + 2 * (64 + KH_GAP); }
+i64 dz_repair_bytes(i64 n, i64 m, i64 pivots)
+{
+    return dz_table_bytes(n, m, pivots) + 16 * m + 2 * (64 + KH_GAP);
+}
 
 /* Pivots from the lasso's basis, inverse at hand, r = b - G w and q = G u up to date; how many. looked:
    whether r and q are those of the new basis, accurately; solved: whether that is the answer. If it is not,
@@ -132,7 +136,7 @@ i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_li
 {
     i64 n = size_of(z), m = coordinates(z), mark = room->used, made, flips;
     *looked = true, *solved = false;
-    if (!fits(z, W, lines.r, p->size)) return 0;
+    if (!dz_fits(z, W, lines.r, p->size)) return 0;
     f64 top_w = dz_largest(basic_of(z, VALUE + COLUMNS), n), top_u = dz_largest(basic_of(z, VALUE + ROWS), n);
     dz_rounding rounding = {FEASIBLE * p->size, FEASIBLE * top_w, FEASIBLE * top_u};
     kh_table t = dz_tabulate(W, M, z, lines, rounding, pivots, room);
@@ -142,7 +146,7 @@ i64 dz_repair(const dz_program *p, const i64 *W, dz_matrix M, kh_basis *z, dz_li
     *looked = false;
     if (done) {
         dz_products(p, W, z, 0.0, lines, scratch);
-        *looked = tight(z, W, lines, p->size);
+        *looked = dz_tight(z, W, lines, p->size);
         *solved = *looked && dz_holds(p, lines);
     }
     if (!*solved) dz_take_inverse(z, &t, made, rows, columns);

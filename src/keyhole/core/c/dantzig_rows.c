@@ -45,8 +45,7 @@ DZ_WIDE void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64
         f64 a0 = weight[k], a1 = weight[k + 1], a2 = weight[k + 2], a3 = weight[k + 3];
         const f64 *restrict l0 = L + k * stride + low, *restrict l1 = l0 + stride;
         const f64 *restrict l2 = l1 + stride, *restrict l3 = l2 + stride;
-        for (i64 j = 0; j < 16 * blocks; j++)
-            out[j] += (a0 * l0[j] + a1 * l1[j]) + (a2 * l2[j] + a3 * l3[j]);
+        for (i64 j = 0; j < 16 * blocks; j++) out[j] += (a0 * l0[j] + a1 * l1[j]) + (a2 * l2[j] + a3 * l3[j]);
     }
     for (; k < last; k++) {
         f64 a0 = weight[k];

@@ -11,7 +11,8 @@ void dz_add_G(const dz_program *p, const i64 *index, const f64 *weight, i64 n, f
 }
 
 /* r = b - G w and q = G u on all coordinates, at s. */
-void dz_products(const dz_program *p, const i64 *W, const kh_basis *z, f64 s, dz_lines lines, dz_scratch scratch)
+void dz_products(const dz_program *p, const i64 *W, const kh_basis *z, f64 s, dz_lines lines,
+                 dz_scratch scratch)
 {
     i64 n = size_of(z), *index = scratch.index, alone = 0;
     const i64 *A = active_of(z, COLUMNS), *E = active_of(z, ROWS);
@@ -97,7 +98,8 @@ i64 dz_newcomers(f64 *load, const bool *member, i64 d, i64 quota, f64 near, bool
 }
 
 /* Columns outside W that stop a dual ray nothing in W stops. */
-i64 dz_stopping(const dz_program *p, const i64 *W, const bool *member, const kh_basis *z, i64 quota, dz_scratch scratch)
+i64 dz_stopping(const dz_program *p, const i64 *W, const bool *member, const kh_basis *z, i64 quota,
+                dz_scratch scratch)
 {
     i64 n = size_of(z), *index = scratch.index;
     const i64 *E = active_of(z, ROWS), *number = active_of(z, NUMBER);

@@ -100,7 +100,8 @@ void dz_loosen(kh_basis *z, f64 s, f64 size, dz_loosening how)
         f64 least = side == ROWS ? LEAST_BOUND * size : 1.0, more = basic_of(z, GAUGE)[WIDER + side];
         i64 seed = side == ROWS ? 0 : m;
         const i64 *place = place_of(z, side);
-        const f64 *h0 = line_of(z, BOUND + side), *v0 = line_of(z, VALUE + side), *v1 = line_of(z, RATE + side);
+        const f64 *h0 = line_of(z, BOUND + side), *v0 = line_of(z, VALUE + side),
+                  *v1 = line_of(z, RATE + side);
         f64 *h1 = line_of(z, BOUND_RATE + side), uneven = how.straight && side == ROWS ? 0.0 : how.spread;
         for (i64 j = 0; j < m; j++) {
             if (place[j] >= 0 || h1[j] != 0.0) continue;

@@ -27,8 +27,8 @@ i64 dz_table_bytes(i64 n, i64 m, i64 pivots)
 }
 
 /* The table of a basis with equal rows and columns; its lines are given. */
-kh_table dz_tabulate(const i64 *W, dz_matrix M, const kh_basis *z, dz_lines lines, dz_rounding rounding, i64 pivots,
-                     kh_room *room)
+kh_table dz_tabulate(const i64 *W, dz_matrix M, const kh_basis *z, dz_lines lines, dz_rounding rounding,
+                     i64 pivots, kh_room *room)
 {
     i64 m = coordinates(z), n = size_of(z), wide = rounded(m), k = m - n, place = 0;
     const i64 *S = active_of(z, ROWS);

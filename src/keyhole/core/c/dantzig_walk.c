@@ -8,8 +8,8 @@ KH_API void kh_start_dantzig_walk(floats *G, floats *b, kh_basis *z, f64 size)
     dz_start_path((dz_matrix){G->at, G->m}, z, size, (dz_loosening){1e-9, true});
 }
 
-/* To the breakpoint after the next pivot, which the basis has room for: how it ended, s there. refresh: remove
-   the drift of the updates. */
+/* To the breakpoint after the next pivot, which the basis has room for: how it ended, s there. refresh:
+   remove the drift of the updates. */
 KH_API void kh_step_dantzig_walk(floats *G, kh_basis *z, f64 s, f64 size, i64 refresh, i64 *code, f64 *end)
 {
     dz_matrix M = {G->at, G->m};

@@ -1,7 +1,7 @@
 /* The first working set of the Dantzig program and a basis on it: a warm start, if one is at hand. */
 #include "dantzig.h"
 
-#define SOON 0.87  /* as NEAR, at a warm start: one look at all coordinates is to find all that is new */
+#define SOON 0.87    /* as NEAR, at a warm start: one look at all coordinates is to find all that is new */
 enum { ROUNDS = 8 }; /* of coordinate descent; signs that have not settled by then are left to the pivots */
 
 /* Take over the basis of `guess`, whose coordinates are all in the working set W (NULL: all of them). */
@@ -48,8 +48,8 @@ static bool repaired(dz_solve *s, i64 wrong)
     dz_unfold(s->z.inv, n, basic_of(&s->z, FACTOR), basic_of(&s->z, LEAD));
     i64 pivots = i_min(s->pivots, n + FIRST);
     dz_room_for(s, dz_repair_bytes(n, coordinates(&s->z), pivots));
-    s->made = dz_repair(&s->program, s->W, working_matrix(s), &s->z, s->lines, s->scratch, pivots, &s->room, &s->looked,
-                        &solved);
+    s->made = dz_repair(&s->program, s->W, working_matrix(s), &s->z, s->lines, s->scratch, pivots, &s->room,
+                        &s->looked, &solved);
     if (!s->looked)
         dz_recompute(working_matrix(s), &s->z, s->program.size, false);
     else if (s->made > 0 && !solved)

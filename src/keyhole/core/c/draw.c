@@ -1,4 +1,4 @@
-/* Keyed randomness: words, uniforms, a categorical draw, subsets; reading a row. */
+/* Keyed randomness: words, uniforms, a categorical draw, subsets. */
 #include "draw.h"
 #include "philox.h"
 
@@ -147,18 +147,4 @@ KH_API void kh_few_outside(u64 seed, i64 round, i64 purpose, i64 d, ints *suppor
     kh_sort(out, n, &written, &held);
     step_over(support, out);
     room->used = mark;
-}
-
-KH_API bool kh_read(floats *row, ints *features, floats *values, shorts *bought)
-{
-    i64 many = features->n;
-    for (i64 a = 0; a < many; a++) {
-        f64 value = AT(*row, features->at[a]);
-        AT(*values, a) = value;
-        if (fabs(value) > KH_LARGEST) return false; /* NaN is absent and passes */
-        values->at[a] = kh_taken(value);
-        AT(*bought, a) = (int32_t)features->at[a];
-    }
-    for (i64 a = many; a < bought->n; a++) bought->at[a] = -1;
-    return true;
 }

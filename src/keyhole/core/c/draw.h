@@ -35,11 +35,9 @@ KH_API void kh_sort(ints *out, i64 n, ints *space, ints *more_space);
 KH_API i64 kh_merge(ints *S, ints *support, ints *out);
 KH_API void kh_largest(floats *score, ints *out);
 /* Indices of the keys in ascending order, ties in the order they stand in, NaN last. Room: keys->n. */
-KH_API void kh_argsort(floats *keys, ints *order, kh_room *room);
+void kh_argsort(floats *keys, ints *order, kh_room *room);
 
 /* What a value counts as: 0 if it is too small to be squared. */
 static inline f64 kh_taken(f64 value) { return fabs(value) < KH_SMALLEST ? 0.0 : value; }
-/* Values of a row at the features; false if one is too large. `bought`: the features, then -1. */
-KH_API bool kh_read(floats *row, ints *features, floats *values, shorts *bought);
 
 #endif

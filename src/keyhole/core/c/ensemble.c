@@ -1,24 +1,14 @@
 /* Several VAWs side by side on parts of the same features, each started from a memory; and one alone. */
 #include "draw.h"
 #include "fit.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_ensemble, KH_ENSEMBLE)
 KH_LAYOUT(kh_start, KH_START)
 #define TINY 1e-12 /* of a diagonal of 1: what a pivot is at least, should rounding make it less */
 #define HUGE_SUM 1e300 /* beyond this, products overflow */
 
-void kh_empty_runs(kh_ensemble *runs)
-{
-    i64 many = runs->place.n, places = runs->place.m;
-    memset(runs->place.at, 0, (size_t)(many * places) * sizeof(i64));
-    memset(runs->size.at, 0, (size_t)many * sizeof(i64));
-    memset(runs->P.at, 0, (size_t)(many * places * places) * sizeof(f64));
-    memset(runs->theta.at, 0, (size_t)(many * places) * sizeof(f64));
-    memset(runs->Px.at, 0, (size_t)(many * places) * sizeof(f64));
-    for (i64 e = 0; e < many; e++) runs->along.at[e] = 0.0, runs->s.at[e] = 1.0;
-}
-
-KH_API void kh_invert(floats *A)
+KH_WIDE KH_API void kh_invert(floats *A)
 {
     i64 v = A->n;
     for (i64 k = 0; k < v; k++) {
@@ -36,7 +26,7 @@ KH_API void kh_invert(floats *A)
         for (i64 j = 0; j < i; j++) A->at[j * v + i] = A->at[i * v + j];
 }
 
-KH_API void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
+void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room)
 {
     i64 mark = room->used, v = b->n, places = runs->place.m;
     f64 *root = TAKE(room, f64, v), *theta = ROW(runs->theta, e);
@@ -76,7 +66,7 @@ static void start_resting(kh_memories *kept, i64 source, ints *seats, i64 i, i64
             A->at[i_max(i, j) * v + i_min(i, j)] = sums[KH_LEVEL] * scale * units[i] * units[j];
 }
 
-KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
+KH_WIDE KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
                          kh_room *room)
 {
     i64 mark = room->used, v = AT(runs->size, e), d = kept->seat.n, many = kept->who.n, w = many + 1;
@@ -105,7 +95,7 @@ KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *
     room->used = mark;
 }
 
-KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
+KH_WIDE KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
 {
     i64 w = runs->place.m;
     for (i64 e = 0; e < runs->size.n; e++) {
@@ -114,11 +104,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
         const f64 *theta = ROW(runs->theta, e), *P = ROW(runs->P, e);
         f64 *restrict Px = ROW(runs->Px, e), along = 0.0, s = 1.0;
         for (i64 i = 0; i < v; i++) Px[i] = 0.0;
-        for (i64 j = 0; j < v; j++) { /* P is symmetric: sums of its rows run along memory */
-            f64 xj = AT(*x, place[j]);
-            const f64 *restrict row = P + j * w;
-            for (i64 i = 0; i < v; i++) Px[i] += xj * row[i];
-        }
+        kh_add_up(Px, P, v, w, x, place); /* P is symmetric: sums of its rows run along memory */
         for (i64 i = 0; i < v; i++) {
             s += x->at[place[i]] * Px[i];
             along += theta[i] * x->at[place[i]];
@@ -133,7 +119,7 @@ KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses)
     }
 }
 
-KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
+KH_WIDE KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
 {
     i64 w = runs->place.m;
     for (i64 e = 0; e < runs->size.n; e++) {
@@ -149,7 +135,7 @@ KH_API void kh_learn_runs(kh_ensemble *runs, f64 y)
     }
 }
 
-KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
+void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s)
 {
     i64 v = theta->n;
     f64 product = 0.0, whole = 1.0, size = 0.0;
@@ -171,7 +157,7 @@ KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 
     *s = whole;
 }
 
-KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
+void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y)
 {
     i64 v = theta->n;
     f64 step = (y - along) / s;

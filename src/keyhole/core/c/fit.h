@@ -10,19 +10,19 @@
 KH_STRUCT(kh_ensemble, KH_ENSEMBLE)
 #define KH_START(F) F(i64, memory) F(floats, sizes) F(f64, ridge)
 KH_STRUCT(kh_start, KH_START)
-void kh_empty_runs(kh_ensemble *runs);                                      /* what ensemble() returns */
 KH_API void kh_invert(floats *A);
-/* ensemble.start without its `room`. Room: v v + 5 v, v = places of the runs. */
+/* ensemble.start. Room: v v + 5 v, v = places of the runs. */
 KH_API void kh_start_run(kh_ensemble *runs, i64 e, ints *features, kh_memories *kept, kh_start *origin,
                          kh_room *room);
-/* A: v x v, used up, as b and unit are. Room: v. */
-KH_API void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room);
-KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses);   /* ensemble.guess(_part) */
-KH_API void kh_learn_runs(kh_ensemble *runs, f64 y);                        /* ensemble.learn(_part) */
+/* Start run e from sums A and b, ridge included, of its places times `unit`; all are used up. Of A
+   (v x v) the lower triangle is looked at. Room: v. */
+void kh_start_from(kh_ensemble *runs, i64 e, floats *A, floats *b, floats *unit, kh_room *room);
+KH_API void kh_guess_runs(kh_ensemble *runs, floats *x, floats *guesses); /* ensemble.guess, learn */
+KH_API void kh_learn_runs(kh_ensemble *runs, f64 y);
 
 /* One VAW (vaw.forward, vaw.learn): theta.x and 1 + x'Px, then the update with the label. */
-KH_API void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s);
-KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y);
+void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s);
+void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y);
 
 /* A price list and a basket; see blocks/fit/market.py. Without prices `first` has one entry. */
 #define KH_MARKET(F) \
@@ -30,9 +30,10 @@ KH_API void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s,
 KH_STRUCT(kh_market, KH_MARKET)
 #define KH_BASKET(F) F(bools, paid) F(ints, more)
 KH_STRUCT(kh_basket, KH_BASKET)
-KH_API void kh_empty_basket(kh_market *shop, kh_basket *held);              /* market.empty */
-KH_API i64 kh_take_feature(kh_market *shop, kh_basket *held, i64 j);        /* market.take */
-i64 kh_cost_of(kh_market *shop, ints *S, kh_room *room);                    /* room: items + features */
+KH_API void kh_empty_basket(kh_market *shop, kh_basket *held);       /* market.empty */
+KH_API i64 kh_take_feature(kh_market *shop, kh_basket *held, i64 j); /* market.take */
+/* What features cost together. Room: items + features. */
+i64 kh_cost_of(kh_market *shop, ints *S, kh_room *room);
 /* market.basket: an empty basket. Room: items + features. */
 kh_basket kh_take_basket(kh_market *shop, kh_room *room);
 
@@ -42,11 +43,13 @@ KH_API i64 kh_missing(i64 j, kh_market *shop, bools *paid);
 KH_API void kh_pay(i64 j, kh_market *shop, bools *paid);
 KH_API i64 kh_buy_all(ints *order, kh_market *shop, bools *paid, i64 left); /* purchase.buy */
 KH_API i64 kh_paid_for(kh_market *shop, bools *paid, ints *out);
-/* purchase.any_order of out->n features. Room: 2 n. */
-KH_API void kh_any_order(u64 seed, i64 t, i64 purpose, ints *out, kh_room *room);
+/* The out->n features in a random order, all orders alike. Room: 2 n. */
+void kh_any_order(u64 seed, i64 t, i64 purpose, ints *out, kh_room *room);
 /* purchase.fill. Room: 3 d + items. */
 KH_API i64 kh_fill_up(u64 seed, i64 t, i64 purpose, ints *support, kh_market *shop, ints *out, kh_room *room);
-KH_API void kh_split_prices(kh_market *shop, floats *parts, kh_room *room); /* room: items */
+/* What each feature costs if the price of an item is split among all who need it. Room: items. */
+void kh_split_prices(kh_market *shop, floats *parts, kh_room *room);
+/* Room: 4 d + 4 items. */
 KH_API i64 kh_best_buy(floats *score, kh_market *shop, ints *out, kh_room *room);
 
 /* Forward selection; see blocks/fit/forward.py and priced_forward.py. */
@@ -55,7 +58,7 @@ KH_API i64 kh_best_buy(floats *score, kh_market *shop, ints *out, kh_room *room)
 #define KH_SELECTION(F) \
     F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(f64, noise) F(floats, counts)
 KH_STRUCT(kh_selection, KH_SELECTION)
-/* Where it writes (forward.Room). L: at least most + 3 x seats; ready: seats. */
+/* Where it writes. */
 #define KH_SELECTING(F) \
     F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
 KH_STRUCT(kh_selecting, KH_SELECTING)
@@ -67,9 +70,10 @@ KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, 
                                   f64 *noise, i64 *money_left, i64 *was_short, kh_room *room);
 
 /* Random optimism; see blocks/fit/optimism.py. */
-#define KH_PURPOSE (1 << 20)
-#define KH_NEVER 1e300
-KH_API f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism);
+#define KH_PURPOSE (1 << 20) /* keeps these draws apart from those of experts (2 i, 2 i + 1) */
+#define KH_NEVER 1e300       /* the score of a feature that was never read, times 1 to 2 */
+/* What kh_sampled_gains writes for feature j with these sums, if it was ever read. */
+f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism);
 KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, floats *reads, f64 optimism,
                              floats *score);
 

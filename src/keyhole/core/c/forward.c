@@ -1,5 +1,6 @@
 /* Forward selection from zero-imputed sums, with a significance stop; without prices and under a list. */
 #include "fit.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_selection, KH_SELECTION)
 KH_LAYOUT(kh_selecting, KH_SELECTING)
@@ -13,7 +14,7 @@ typedef struct {
 } steps;
 
 /* r and D before anything is chosen, the constant aside; whether there is anything to explain. */
-static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
+KH_WIDE static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_selecting *into)
 {
     i64 d = into->r.n, w = d + 1;
     const f64 *G = ROW(kept->G, memory), *c = ROW(kept->c, memory), *n = ROW(kept->n, memory);
@@ -29,8 +30,9 @@ static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, kh_select
     }
     f64 level = c[d] / total, whole = sqrt(total);
     const f64 *restrict constant = G + d * w;
+    for (i64 j = 0; j < d; j++) unit[j] = G[j * w + j]; /* far apart: nothing else waits for them */
     for (i64 j = 0; j < d; j++) {
-        f64 own = G[j * w + j];
+        f64 own = unit[j];
         unit[j] = own > 0.0 ? 1.0 / sqrt(own) : 0.0;
         rare[j] = n[j] > 0.0 ? 1.0 / sqrt(n[j]) : 0.0;
         ready[j] = n[j] * scale >= KH_READS;
@@ -53,18 +55,14 @@ static inline f64 excess_of(const steps *s, i64 j, f64 error)
 }
 
 /* Choose feature v after those before: take it out of r and D. */
-static void project(steps *s, i64 v, kh_selecting *into)
+KH_WIDE static void project(steps *s, i64 v, kh_selecting *into)
 {
     i64 d = s->d;
     f64 *restrict r = s->r, *restrict D = s->D, *restrict row = s->L + (s->size + 1) * d, root = sqrt(D[v]);
     const f64 *restrict unit = s->unit, *restrict rare = s->rare, *restrict G = s->G + v * s->w;
     f64 step = r[v] / root, weight = unit[v] / root, left = r[v] / root / rare[v];
     for (i64 j = 0; j < d; j++) row[j] = G[j] * weight * unit[j];
-    for (i64 q = 0; q <= s->size; q++) {
-        const f64 *restrict earlier = s->L + q * d;
-        f64 factor = earlier[v] / root;
-        for (i64 j = 0; j < d; j++) row[j] -= factor * earlier[j];
-    }
+    kh_project_out(row, s->L, s->size + 1, d, v, root);
     for (i64 j = 0; j < d; j++) {
         D[j] -= row[j] * row[j];
         r[j] -= row[j] * left * rare[j];
@@ -77,7 +75,7 @@ static void project(steps *s, i64 v, kh_selecting *into)
     s->size++;
 }
 
-KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
+KH_WIDE KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
                            i64 *size, f64 *noise)
 {
     steps s;

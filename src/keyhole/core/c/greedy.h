@@ -25,6 +25,6 @@ KH_API f64 kh_chance(kh_odds *known, floats *L, i64 i, i64 j);
 KH_API void kh_renew(kh_odds *known, floats *L, ints *S, floats *weight);
 
 /* minibatch.c */
-KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns);
+i64 kh_first_oversized(floats *X, floats *y, ints *columns);
 
 #endif

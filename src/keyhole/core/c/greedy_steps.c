@@ -1,7 +1,9 @@
 /* Greedy steps on second moments: what every feature would gain in each of them. */
 #include "fit.h"
+#include "lanes.h"
 
-/* Of its square less than this share is new, given those chosen before: it adds nothing. */
+/* A feature of which less than this share is new, given those chosen before, adds nothing: what the
+   pseudo-inverse does with a singular design. Sums in float64 resolve about 1e-13. */
 #define NEW 1e-10
 
 KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains, kh_room *room)
@@ -21,11 +23,7 @@ KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels,
         f64 root = sqrt(D[v]), step = r[v] / root;
         for (i64 a = 0; a < v; a++) row[a] = G->at[a * m + v];
         for (i64 a = v; a < m; a++) row[a] = G->at[v * m + a];
-        for (i64 s = 0; s < rank; s++) {
-            const f64 *restrict earlier = factors + s * m;
-            f64 factor = earlier[v];
-            for (i64 a = 0; a < m; a++) row[a] -= factor * earlier[a];
-        }
+        kh_project_out(row, factors, rank, m, v, 1.0);
         for (i64 a = 0; a < m; a++) {
             row[a] /= root;
             D[a] -= row[a] * row[a];

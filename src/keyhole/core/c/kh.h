@@ -18,6 +18,14 @@ typedef double f64;
 #define KH_API __attribute__((visibility("default")))
 #endif
 
+/* Loops over all features are compiled twice, the second time for processors with AVX2. The bits are
+   the same: lanes are wider, products and sums are not fused. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(KH_DEBUG)
+#define KH_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define KH_WIDE
+#endif
+
 /* In KH_DEBUG every index that goes through AT is checked. */
 #ifdef KH_DEBUG
 #include <stdio.h>

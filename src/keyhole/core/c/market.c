@@ -81,7 +81,7 @@ KH_API i64 kh_paid_for(kh_market *shop, bools *paid, ints *out)
     return n;
 }
 
-KH_API void kh_any_order(u64 seed, i64 t, i64 purpose, ints *out, kh_room *room)
+void kh_any_order(u64 seed, i64 t, i64 purpose, ints *out, kh_room *room)
 {
     i64 mark = room->used;
     floats u = take_floats(room, out->n);
@@ -110,7 +110,7 @@ KH_API i64 kh_fill_up(u64 seed, i64 t, i64 purpose, ints *support, kh_market *sh
     return many;
 }
 
-KH_API void kh_split_prices(kh_market *shop, floats *parts, kh_room *room)
+void kh_split_prices(kh_market *shop, floats *parts, kh_room *room)
 {
     i64 mark = room->used;
     floats sharing = take_floats(room, shop->units.n);

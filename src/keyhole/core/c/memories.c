@@ -1,4 +1,5 @@
 /* Memories: zero-imputed second moments of what was read, each forgetting at its own pace. */
+#include "lanes.h"
 #include "sums.h"
 
 KH_LAYOUT(kh_memories, KH_MEMORIES)
@@ -9,7 +10,7 @@ static void times(f64 *restrict at, i64 n, f64 factor)
     for (i64 p = 0; p < n; p++) at[p] *= factor;
 }
 
-KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
+KH_WIDE KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floats *c, floats *count,
                        kh_room *room)
 {
     i64 mark = room->used, m = values->m, w = m + 1;
@@ -39,7 +40,7 @@ KH_API f64 kh_products(floats *values, floats *labels, i64 rows, floats *G, floa
     return yy;
 }
 
-KH_API f64 kh_forget(kh_memories *kept, i64 i, f64 share)
+f64 kh_forget(kh_memories *kept, i64 i, f64 share)
 {
     f64 scale = AT(kept->scale, i) * share;
     if (scale < SMALL) {
@@ -59,7 +60,7 @@ static void copy_row(floats *from, i64 i, i64 m)
     memmove(ROW(*from, i), ROW(*from, m), (size_t)(from->m * from->l) * sizeof(f64));
 }
 
-KH_API void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
+void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
 {
     if (m >= kept->tau.n) {
         kh_forget(kept, i, 0.0);
@@ -73,7 +74,7 @@ KH_API void kh_copy_memory(kh_memories *kept, i64 i, i64 m)
     kept->scale.at[i] = kept->scale.at[m];
 }
 
-KH_API void kh_shift_labels(kh_memories *kept, i64 i, f64 more)
+void kh_shift_labels(kh_memories *kept, i64 i, f64 more)
 {
     i64 last = kept->who.n;
     f64 *c = ROW(kept->c, i), *rest = ROW(kept->rest, i), yy = AT(kept->yy, i);
@@ -96,11 +97,8 @@ KH_API void kh_fold_row(kh_memories *kept, i64 i, f64 share, floats *z, floats *
         c[a] += z->at[j] * y * more;
         n[a] += AT(*seen, j) * more;
     }
-    for (i64 a = 0; a <= seats; a++) {
-        f64 *restrict row = G + a * (seats + 1), own = there[a];
-        if (own == 0.0) continue;
-        for (i64 b = 0; b <= seats; b++) row[b] += own * there[b] * more; /* symmetric to the bit */
-    }
+    for (i64 a = 0; a <= seats; a++) /* G stays symmetric to the bit */
+        if (there[a] != 0.0) kh_add_outer(G + a * (seats + 1), there[a], there, more, seats + 1);
     for (i64 j = 0; j < kept->rest.m; j++) {
         if (kept->seat.at[j] >= 0) continue;
         f64 *sums = rest + j * KH_REST_SUMS, value = z->at[j];
@@ -112,7 +110,7 @@ KH_API void kh_fold_row(kh_memories *kept, i64 i, f64 share, floats *z, floats *
     room->used = mark;
 }
 
-KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, floats *count, f64 yy, i64 rows)
+KH_WIDE KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, floats *count, f64 yy, i64 rows)
 {
     i64 m = features->n, last = kept->who.n, w = last + 1;
     for (i64 i = 0; i < kept->tau.n; i++) {

@@ -13,7 +13,7 @@ static bool oversized(floats *row, f64 y, ints *columns)
     return false;
 }
 
-KH_API i64 kh_first_oversized(floats *X, floats *y, ints *columns)
+i64 kh_first_oversized(floats *X, floats *y, ints *columns)
 {
     for (i64 t = 0; t < X->n; t++) {
         floats row = floats_at(*X, t);

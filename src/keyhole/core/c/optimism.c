@@ -19,7 +19,7 @@ static inline f64 gain_of(f64 r, f64 D, f64 noise, f64 count, f64 optimism, f64 
 static inline f64 size_of(u64 word) { return sqrt(-2.0 * kh_log(1.0 - (f64)(i64)word * UNIT)); }
 static inline f64 angle_of(u64 word) { return 2.0 * 3.141592653589793 * (f64)(i64)word * UNIT; }
 
-KH_API f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism)
+f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism)
 {
     kh_four four = kh_four_words(seed, round, KH_PURPOSE, j / 4);
     const u64 *w = four.w + (j % 4 >= 2 ? 2 : 0);

@@ -3,7 +3,7 @@
 
 KH_LAYOUT(kh_past, KH_PAST)
 
-/* 0.5 ** (1 / 3), 0.5 ** (1 / 20), 0.5 ** (1 / 100), so that no pow of a C library is asked. */
+/* 0.5 ** (1 / half_life) for the half-lives 3, 20, 100: no pow of a C library is asked. */
 static const f64 FADES[KH_HALF_LIVES] = {0x1.965fea53d6e3dp-1, 0x1.ee8f34dd8042fp-1, 0x1.fc769e9b9c35ep-1};
 
 KH_API void kh_past_inputs(kh_past *past, floats *out)

@@ -1,12 +1,6 @@
 /* Sums of x x^T and counts of pairs over partially seen rows: three ways, the same bits. */
+#include "lanes.h"
 #include "sums.h"
-
-/* Where the processor has wider registers they are used: the same bits, sooner. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(KH_DEBUG)
-#define KH_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define KH_WIDE
-#endif
 
 KH_LAYOUT(kh_rows, KH_ROWS)
 KH_LAYOUT(kh_gathered, KH_GATHERED)
@@ -145,7 +139,7 @@ KH_API void kh_as_block(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, 
     room->used = mark;
 }
 
-KH_API void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
+void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
                             kh_room *room)
 {
     const int32_t *offset = rows->offsets.at;

@@ -4,7 +4,7 @@
 
 KH_LAYOUT(kh_known, KH_KNOWN)
 
-KH_API bool kh_all_seated(kh_memories *kept, ints *S)
+bool kh_all_seated(kh_memories *kept, ints *S)
 {
     i64 resting = 0;
     for (i64 i = 0; i < S->n; i++) resting += AT(kept->seat, S->at[i]) < 0;

@@ -82,7 +82,7 @@ KH_API void kh_largest(floats *score, ints *out)
 
 static inline bool before(f64 a, f64 b) { return a < b || (isnan(b) && !isnan(a)); }
 
-KH_API void kh_argsort(floats *keys, ints *order, kh_room *room)
+void kh_argsort(floats *keys, ints *order, kh_room *room)
 {
     i64 n = keys->n, mark = room->used, *from = order->at, *to = TAKE(room, i64, n);
     const f64 *key = keys->at;
