@@ -133,7 +133,8 @@ class AttributeEfficient(LearnerBase):
         it, d, k, budget = self._iterate, self.problem.d, self.problem.k, self.problem.reads
         if self.data_dependent and t & (t - 1) == 0:
             measure(it)
-        S, played = top_k(it.average, k), self.weights
+        S, played = top_k(it.average, k), np.zeros(d)
+        played[S] = it.average[S]
         if budget == k < d and is_square(t):
             S = S[:0]  # nothing is left to explore with: a look at other features instead
         left = budget - len(S)

@@ -204,4 +204,4 @@ def shares(n: int, m: int) -> Shares:
 
 def with_one_more(S: Indices, j: int) -> Indices:
     """S, ascending, and j, which is not in it, ascending."""
-    return np.insert(S, int(np.searchsorted(S, j)), j)
+    return np.sort(np.append(S, j))
