@@ -6,7 +6,6 @@ import sys
 import pytest
 
 HEAVY = [
-    "numba",
     "scipy",
     "highspy",
     "joblib",
@@ -47,17 +46,6 @@ def test_import_is_light(line: str) -> None:
 def test_a_name_loads_what_it_needs_and_no_more() -> None:
     own = [name for name in loaded_after("keyhole.Problem") if name.startswith("keyhole")]
     assert len(own) < 12, own
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "keyhole.AutoLearner, keyhole.hindsight, keyhole.play",
-        "import keyhole.saving.api, keyhole.store, keyhole.cli.recording",
-    ],
-)
-def test_numba_is_imported_when_something_is_to_be_compiled(line: str) -> None:
-    assert "numba" not in loaded_after(line)
 
 
 def test_other_libraries_are_imported_by_their_adapter_only() -> None:

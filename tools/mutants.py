@@ -90,7 +90,6 @@ class Workshop:
             shutil.copytree(ROOT / part, place / part, ignore=ignored)
         for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / part, place / part)
-        os.environ["NUMBA_DISABLE_JIT"] = "1" if options.interpreted else "0"
         os.environ["PYTHONPATH"] = f"{place / 'src'}:{place}"
         self.runner = Runner(place)
 
@@ -190,7 +189,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random.Random(options.seed).shuffle(some)
     some = some[: options.most]
     some_files = sorted({m.file for m in some})
-    options.interpreted = any("blocks" in m.name for m in some)  # else compiled for every mutant
     wanted = options.tests or _nearest_first(some_files)
     survivors, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,6 @@ SLOW = (
     "pytest",
     "hypothesis.extra.numpy",
     "hypothesis.internal.conjecture.engine",
-    "numba",
     "scipy.linalg",
     "scipy.optimize",
     "scipy.stats",

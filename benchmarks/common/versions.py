@@ -13,7 +13,7 @@ from pathlib import Path
 
 from keyhole.version import __version__
 
-PACKAGES = ("numpy", "scipy", "numba", "joblib")
+PACKAGES = ("numpy", "scipy", "joblib")
 RUN = uuid.uuid4().hex[:12]  # this process: times are compared within one run
 
 
@@ -60,7 +60,7 @@ def machine() -> list[str]:
     """What times hang on beside the code: they are not those of another machine."""
     kind = f"{platform.system()} {platform.machine()}, {_processor()}, {cores()} cores"
     python = f"Python {platform.python_version()}"
-    return [kind, python, *(f"{name} {installed(name)}" for name in ("numpy", "numba"))]
+    return [kind, python, *(f"{name} {installed(name)}" for name in ("numpy", "scipy"))]
 
 
 def _processor() -> str:

@@ -127,7 +127,7 @@ def test_the_run_can_be_repeated_from_the_page(text: str, run: Run) -> None:
     end = told[told.index("To repeat it") :]
     for version in run.versions.values():
         assert version in end
-    assert {"keyhole", "python", "numpy", "scipy", "numba", "highspy"} <= set(run.versions)
+    assert {"keyhole", "python", "numpy", "scipy"} <= set(run.versions)
     for words in ("days & nights", "auto", "seed", "proper", "keyhole run '<file>.csv'"):
         assert words in end
     pairs = re.findall(r"<dt><bdi>(.*?)</bdi></dt><dd><bdi>(.*?)</bdi></dd>", text)

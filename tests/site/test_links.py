@@ -43,7 +43,7 @@ def test_what_is_broken_is_named(site: Path, right: str, wrong: str, said: str) 
 
 def test_every_requirement_of_users_is_pinned_to_its_lower_bound(tmp_path: Path) -> None:
     found = dict(pin.split("==") for pin in pins())
-    assert {"numpy", "numba", "typer", "fastapi", "psycopg"} <= set(found)
+    assert {"numpy", "scipy", "typer", "fastapi", "psycopg"} <= set(found)
     assert not {"sphinx", "mypy", "keyhole"} & set(found)
     loose = tmp_path / "pyproject.toml"
     loose.write_text('[project]\ndependencies = ["numpy"]\n[project.optional-dependencies]\n')

@@ -73,7 +73,6 @@ class CFunction:
         self._name, self._shapes, self._writes = name, shapes, frozenset(writes)
         self._room, self._long = room, long
         self._call: Callable[..., Any] | None = None
-        self.numba_form = function  # what kernels that are still numba's call
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         if self._call is None:

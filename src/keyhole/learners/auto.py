@@ -17,6 +17,7 @@ from keyhole.blocks.auto import choose as choosing
 from keyhole.blocks.auto import rounds as playing
 from keyhole.blocks.auto import study as studying
 from keyhole.blocks.auto.advice import Advice
+from keyhole.blocks.auto.batch import Batch, narrowed, new_batch, tidy
 from keyhole.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -38,15 +39,11 @@ from keyhole.blocks.auto.mixture import bound, shares
 from keyhole.blocks.auto.parts import USUAL, AutoParts
 from keyhole.blocks.auto.state import (
     ONLY,
-    Batch,
     Settings,
     batch_size,
     held_together,
-    narrowed,
     new_auto,
-    new_batch,
     settings,
-    tidy,
 )
 from keyhole.blocks.auto.state import State as Sums
 from keyhole.blocks.auto.telling import Played, advised, bought_lines, valued
@@ -310,7 +307,7 @@ class AutoLearner(LearnerBase):
         budget
             What may be spent on this example.
         """
-        if prices is without is known is budget is None:
+        if prices is None and without is None and known is None and budget is None:
             return self._ask_as_usual()
         barred, special = listed(without), mapping("prices", prices) or mapping("known", known)
         if not special and not barred and budget is None:

@@ -27,7 +27,7 @@ from keyhole.report.recent_loss import Recent
 from keyhole.report.spending import Spending
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
-PACKAGES = ("numpy", "scipy", "numba", "highspy")
+PACKAGES = ("numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

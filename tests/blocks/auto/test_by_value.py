@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.auto.batch import new_batch, tidy
 from keyhole.blocks.auto.choose import choose, leader, reopen
 from keyhole.blocks.auto.experts import (
     EXPERTS,
@@ -27,9 +28,7 @@ from keyhole.blocks.auto.state import (
     ONLY,
     batch_size,
     new_auto,
-    new_batch,
     settings,
-    tidy,
 )
 from keyhole.blocks.auto.till import NO_MONEY
 from keyhole.problem import Floats

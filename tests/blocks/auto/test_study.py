@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.auto.batch import new_batch
 from keyhole.blocks.auto.choose import LOOK_OUT, choose
 from keyhole.blocks.auto.state import (
     EXPLORED,
@@ -15,7 +16,6 @@ from keyhole.blocks.auto.state import (
     ONLY,
     Auto,
     new_auto,
-    new_batch,
     settings,
 )
 from keyhole.blocks.auto.study import study_rows

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import numpy as np
 
-from keyhole.blocks.auto.state import Auto, Batch, narrowed, new_batch
+from keyhole.blocks.auto.batch import Batch, narrowed, new_batch
+from keyhole.blocks.auto.state import Auto
 from keyhole.blocks.auto.till import Till
 from keyhole.core.functions import c_function
 from keyhole.core.structs import hold

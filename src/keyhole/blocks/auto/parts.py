@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.core.numbers import log
 from keyhole.errors import shortened
 from keyhole.problem import (
     DataError,
@@ -167,7 +168,7 @@ class AutoParts:
         d, budget = problem.d, problem.reads
         slots, net, pool, threshold = self.slots, self.net, self.pool, self.threshold
         if threshold is None:
-            threshold = math.sqrt(2.0 * math.log(max(d, 2)))
+            threshold = math.sqrt(2.0 * log(max(d, 2)))
         if problem.prices is not None:
             for name, given in (("pool", pool), ("slots", slots), ("net", net)):
                 if given is not None:

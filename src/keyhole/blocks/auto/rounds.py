@@ -7,8 +7,9 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.blocks.auto.batch import Batch
 from keyhole.blocks.auto.mixture import bold_shares
-from keyhole.blocks.auto.state import Auto, Batch, Settings, State
+from keyhole.blocks.auto.state import Auto, Settings, State
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
 

@@ -1,13 +1,13 @@
-"""What AutoLearner is made of: its settings, its state, and the batch it is playing.
+"""What AutoLearner is made of: its settings and its state.
 
-All are tuples of numbers and arrays, which compiled code knows as structs of the same fields. A
-number that compiled code changes is an array of length 1.
+Tuples of numbers and arrays, which compiled code knows as structs of the same fields. A number that
+compiled code changes is an array of length 1.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from keyhole.blocks.auto.mixture import Mixture, mix
 from keyhole.blocks.auto.parts import AutoParts
 from keyhole.blocks.auto.till import Till
 from keyhole.blocks.draw.keyed import uniform
-from keyhole.blocks.fit.ensemble import Ensemble, ensemble
 from keyhole.blocks.greedy.odds import Odds, odds
 from keyhole.blocks.sums.memories import Memories, memories
 from keyhole.blocks.sums.running import Running, running
-from keyhole.core.structs import hold, hold_within
-from keyhole.fields import AT_LEAST_0, MAY_BE_NAN, MAY_OVERFLOW, Features, Holds
+from keyhole.core.numbers import exp
+from keyhole.core.structs import hold
+from keyhole.fields import AT_LEAST_0, MAY_OVERFLOW, Holds
 from keyhole.problem import Floats, Indices, Problem
 
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
@@ -44,8 +44,8 @@ class Settings(NamedTuple):
     the standard errors that make a feature significant, by memory; `past`: whether the last layer
     looks at it; `fade`: what its sums keep per round. `seats`: features whose pairs are kept; where
     those are not all, `drawn` are looked at beside them, and the order in which features are first
-    read is first, first + stride, first + 2 stride, ..., modulo d. `room`: how many numbers compiled
-    code needs to work in, at most. The rest is as in `AutoParts`.
+    read is first, first + stride, first + 2 stride, ..., modulo d. `room`: how many numbers
+    compiled code needs to work in, at most. The rest is as in `AutoParts`.
     """
 
     d: int
@@ -107,7 +107,7 @@ def settings(
         np.uint64(seed),
         experts,
         past,
-        math.exp(-1.0 / parts.layer_memory),
+        exp(-1.0 / parts.layer_memory),
         seats,
         max(DRAWN, math.isqrt(d)) if seats < d else 0,
         int(uniform(np.uint64(seed), 0, FIRST_READS, 0) * d),
@@ -181,10 +181,10 @@ class State(NamedTuple):
     see `mistrust.py`.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
-    `walk`: how far features have come up to be read for the first time.
-    `evidence`: what the reads of each feature say about it (`core/c/auto_evidence.c`); room for
-    none where all have a seat. With prices, `rate`: the gain in mean squared error that one unit of money must
-    bring, and `purse`: the units that are left.
+    `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
+    of each feature say about it (`core/c/auto_evidence.c`); room for none where all have a seat.
+    With prices, `rate`: the gain in mean squared error that one unit of money must bring, and
+    `purse`: the units that are left.
     """
 
     kept: Memories
@@ -205,30 +205,6 @@ class State(NamedTuple):
     space: Space
 
 
-class Batch(NamedTuple):
-    """A few rounds that read the same features S (ascending), place by place.
-
-    `why`: KEPT, NET or EXPLORED. `centre`, `label`: what is subtracted, NaN before any value was
-    seen. `peak`: the largest centred value so far; one beyond `far` times that is cut off there
-    before it is used to predict. `values`, `labels`: the rounds told, `rows` of them. `slots`,
-    `p`, `weight`: the draw of the net's experts: the place each plays, with which probability they
-    play each place, and what its loss counts.
-    """
-
-    S: Annotated[Features, "read"]
-    why: Annotated[NDArray[np.int8], Holds(most=EXPLORED), "read"]
-    runs: Annotated[Ensemble, "runs=experts places=read+1"]
-    centre: Annotated[Floats, MAY_BE_NAN, "read"]
-    peak: Annotated[Floats, AT_LEAST_0, "read"]
-    label: Annotated[Floats, MAY_BE_NAN, "1"]
-    values: Annotated[Floats, MAY_BE_NAN, "longest read"]
-    labels: Annotated[Floats, "longest"]
-    rows: Annotated[Indices, Holds(most="closed"), "1"]
-    slots: Annotated[Indices, Holds(below="S"), "slots"]
-    p: Annotated[Floats, AT_LEAST_0, "slots read"]
-    weight: Annotated[Floats, "slots read"]
-
-
 class Auto(NamedTuple):
     """All of a learner but its batches, as compiled code takes it."""
 
@@ -244,7 +220,7 @@ def new_auto(s: Settings, parts: AutoParts, till: Till) -> Auto:
 
 
 def held_together(s: Settings, state: State, last: Layer, till: Till) -> Auto:
-    """The parts of a learner, their structs filled: from here on, arrays are filled, not replaced."""
+    """The parts of a learner with their structs: from here on arrays are filled, not replaced."""
     return hold(Auto(s, state, hold(last), till))
 
 
@@ -285,83 +261,6 @@ def new_layer(s: Settings, parts: AutoParts) -> Layer:
     What proper mode plays stays a linear model: nothing bends it.
     """
     return layer(parts.kinks if not s.proper else () if s.past else None, past=s.past)
-
-
-def new_batch(s: Settings, width: int | None = None) -> Batch:
-    """An empty batch, to be filled: of as many features as are read at most, or of `width`."""
-    b = s.width if width is None else width
-    return Batch(
-        np.zeros(b, dtype=np.int64),
-        np.zeros(b, dtype=np.int8),
-        ensemble(len(s.experts.features), b + 1),
-        np.zeros(b),
-        np.zeros(b),
-        np.zeros(1),
-        np.zeros((s.longest, b)),
-        np.zeros(s.longest),
-        np.zeros(1, dtype=np.int64),
-        np.zeros(s.slots, dtype=np.int64),
-        np.zeros((s.slots, b)),
-        np.zeros((s.slots, b)),
-    )
-
-
-def narrowed(room: Batch, read: int) -> Batch:
-    """The batch of so many features that compiled code has laid out in this room for more.
-
-    Its arrays begin where those of the room do, and so does its struct: while it is in use, the
-    room is.
-    """
-    if read == len(room.S):
-        return room
-    runs, (experts, _), (longest, _), (slots, _) = (
-        room.runs,
-        room.runs.place.shape,
-        room.values.shape,
-        room.p.shape,
-    )
-    wide = (experts, read + 1)
-    narrow = Batch(
-        room.S[:read],
-        room.why[:read],
-        Ensemble(
-            _front(runs.place, *wide),
-            runs.size,
-            _front(runs.P, *wide, read + 1),
-            _front(runs.theta, *wide),
-            _front(runs.Px, *wide),
-            runs.along,
-            runs.s,
-        ),
-        room.centre[:read],
-        room.peak[:read],
-        room.label,
-        _front(room.values, longest, read),
-        room.labels,
-        room.rows,
-        room.slots,
-        _front(room.p, slots, read),
-        _front(room.weight, slots, read),
-    )
-    return hold_within(narrow, room, read=read)
-
-
-def _front(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """The numbers that an array begins with, as one of this shape."""
-    return array.reshape(-1)[: math.prod(shape)].reshape(shape)
-
-
-def tidy(batch: Batch) -> Batch:
-    """A copy without what is left in cells that are not in use: of equal batches, equal bytes."""
-    runs, rows = batch.runs, int(batch.rows[ONLY])
-    values, labels = np.zeros_like(batch.values), np.zeros_like(batch.labels)
-    values[:rows], labels[:rows] = batch.values[:rows], batch.labels[:rows]
-    used = ensemble(*runs.place.shape)
-    for e, v in enumerate(runs.size.tolist()):
-        used.size[e] = v
-        used.place[e, :v], used.theta[e, :v] = runs.place[e, :v], runs.theta[e, :v]
-        used.P[e, :v, :v] = runs.P[e, :v, :v]
-    return batch._replace(values=values, labels=labels, runs=used)
 
 
 def batch_size(s: Settings, t: int) -> int:

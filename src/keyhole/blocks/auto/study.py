@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from keyhole.blocks.auto.state import Auto, Batch
+from keyhole.blocks.auto.batch import Batch
+from keyhole.blocks.auto.state import Auto
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.blocks.auto.advice import Advice, Fewer, More, Worth, worths
+from keyhole.blocks.auto.batch import Batch
 from keyhole.blocks.auto.beyond import Beyond, at_least, at_most, beyond
 from keyhole.blocks.auto.explanation import Line
 from keyhole.blocks.auto.mistrust import LABELS, ROWS
-from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
+from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Settings, State
 from keyhole.blocks.auto.worth import joint_fit, often_read
 from keyhole.blocks.fit.forward import select
 from keyhole.blocks.sums.running import centre

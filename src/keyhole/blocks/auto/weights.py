@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from keyhole.blocks.auto.batch import Batch
 from keyhole.blocks.auto.choose import leader
 from keyhole.blocks.auto.experts import LEADING, NO_MEMORY
-from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Batch, Settings, State
+from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, Settings, State
 from keyhole.blocks.auto.worth import joint_fit
 from keyhole.problem import Floats
 

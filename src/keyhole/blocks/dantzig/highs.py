@@ -11,13 +11,13 @@ basis, solved again in full precision, so that it passes a certificate of 1e-8 a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.dantzig.certificate import DantzigBasis
+from keyhole.optional_imports import extra
 from keyhole.problem import Floats, Indices
 
 
@@ -139,7 +139,8 @@ def _run(
     cost: Floats, lower: Floats, values: Floats, low: Floats, high: Floats, seconds: float
 ) -> _Outcome:
     columns, rows = len(cost), len(low)
-    highs = cast(Any, highspy.Highs)()  # its methods are typed loosely or not at all
+    highspy = extra("highspy", "highs")
+    highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("presolve", "off")  # dense rows: presolve finds nothing and costs time
     highs.setOptionValue("threads", 1)

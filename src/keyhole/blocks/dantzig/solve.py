@@ -7,6 +7,8 @@ optimal that fails it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -66,7 +68,8 @@ def solve(
     start
         Basis of an answer to a similar problem: G, b and lam may all have moved.
     engine
-        "homotopy", "highs", or "auto": the homotopy, and HiGHS where it does not succeed.
+        "homotopy"; "highs", which needs the extra `highs`; or "auto": the homotopy, and HiGHS where
+        that does not succeed and it is installed.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def solve(
     if engine == "highs":
         return _by_highs(matrix, vector, bound)
     answer = _by_homotopy(matrix, vector, bound, start)
-    if answer.status == "limit" and engine == "auto":
+    if answer.status == "limit" and engine == "auto" and find_spec("highspy") is not None:
         return _by_highs(matrix, vector, bound)
     return answer
 

@@ -14,6 +14,7 @@ from keyhole.blocks.exact.market import market_of
 from keyhole.blocks.exact.models import DEPENDENT
 from keyhole.blocks.exact.priced_search import PricedSearch
 from keyhole.blocks.exact.subset import checked_moments
+from keyhole.core import library
 from keyhole.prices import Prices
 from keyhole.problem import Floats, Indices, ProblemError, sparsity
 
@@ -113,6 +114,7 @@ def best_for_money(
     [0 1] 5 0.0 True
     [1 2] 4 1.333333 True
     """
+    library.long()  # where a source has changed this compiles: time limits are for searching
     began = time.monotonic()
     G, c, yy = checked_moments(G, c, yy)
     d = len(c)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.blocks.exact.count_search import CountSearch
+from keyhole.core import library
 from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 
 
@@ -95,6 +96,7 @@ def best_subset(
     >>> best.support, best.weights.round(6), best.exact
     (array([0, 1]), array([1., 2.]), True)
     """
+    library.long()  # where a source has changed this compiles: time limits are for searching
     began = time.monotonic()
     G, c, yy, k = _checked(G, c, yy, k)
     d = len(c)

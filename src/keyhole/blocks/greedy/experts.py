@@ -11,7 +11,6 @@ the plain algorithm.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.greedy import experts_kernels as kernels
 from keyhole.blocks.greedy.schemes import Draw, Scheme
+from keyhole.core.numbers import log
 from keyhole.fields import AT_LEAST_0, MAY_OVERFLOW
 from keyhole.problem import Floats, whole_number
 
@@ -48,7 +48,7 @@ def anytime(tally: Tally) -> Floats:
     Larger losses are divided by the largest so far.
     """
     unit = np.maximum(1.0, tally.largest)
-    eta: Floats = np.sqrt(math.log(tally.d) / (tally.spread * (tally.fed + 1))) / unit
+    eta: Floats = np.sqrt(log(tally.d) / (tally.spread * (tally.fed + 1))) / unit
     return eta
 
 
@@ -58,7 +58,7 @@ def known_horizon(T: int) -> Rate:
 
     def rate(tally: Tally) -> Floats:
         unit = np.maximum(1.0, tally.largest)
-        eta: Floats = np.sqrt(2.0 * math.log(tally.d) / (tally.spread * T)) / unit
+        eta: Floats = np.sqrt(2.0 * log(tally.d) / (tally.spread * T)) / unit
         return eta
 
     return rate
@@ -71,7 +71,7 @@ def second_order(tally: Tally) -> Floats:
     """
     with np.errstate(over="ignore"):  # losses too large to be squared: the rate is 0
         seen = tally.spread * tally.largest**2 + tally.squares
-    eta: Floats = np.sqrt(math.log(tally.d) / np.where(seen > 0.0, seen, 1.0))
+    eta: Floats = np.sqrt(log(tally.d) / np.where(seen > 0.0, seen, 1.0))
     return eta
 
 

@@ -1,6 +1,7 @@
-/* What the reads of a feature say about it: does it add something to what is predicted, or not?
+/* What the reads of a feature say about it: does it add something to what is predicted, or not? */
+#include "auto.h"
 
-   With u what the kept features leave of a label and z the value, both in standard deviations, a read
+/* With u what the kept features leave of a label and z the value, both in standard deviations, a read
    counts how much likelier u is if z adds +-sqrt(h) z to it than if z adds nothing: for either sign the
    logarithm of N(u; +-sqrt(h) z, 1 - h) / N(u; 0, 1). Were there k features that add alike and noise
    that is as large, each would explain 1 / (1 + k) of the label's variance: that is h, a fifth at most.
@@ -10,7 +11,6 @@
    made. A feature whose values were all alike so far has shown no z: its reads count as they do in the
    mean over z, so that it is neither read all the time nor never again. Sums that do not fall below a
    floor are Page's test for a change. */
-#include "auto.h"
 
 enum { FEW = 4 }; /* features of which each may explain as much as is hoped for, at least */
 #define LEAST -8.0 /* so unlikely and no less: what changes need not make up for all of its past */

@@ -1,5 +1,6 @@
 /* The last layer: bends what the experts predict, and adds what the past says. */
 #include "auto.h"
+#include "lanes.h"
 
 KH_LAYOUT(kh_layer, KH_LAYER)
 
@@ -43,7 +44,7 @@ KH_API void kh_begin_layer(kh_layer *last, f64 variance, kh_room *room)
     room->used = mark;
 }
 
-static void guess(const kh_layer *last, f64 prediction, f64 centre, const f64 *past, f64 *restrict x,
+KH_WIDE static void guess(const kh_layer *last, f64 prediction, f64 centre, const f64 *past, f64 *restrict x,
                   f64 *restrict z, floats *guesses)
 {
     i64 h = last->kinks.n, places = last->b.n, first = 0;
@@ -88,7 +89,7 @@ KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, 
 }
 
 /* Add a round to the sums, which fade. */
-static void learn(kh_layer *last, f64 fade, const f64 *restrict x, f64 missed)
+KH_WIDE static void learn(kh_layer *last, f64 fade, const f64 *restrict x, f64 missed)
 {
     i64 places = last->b.n;
     last->spread.at[SQUARES] += x[PREDICTION] * x[PREDICTION];

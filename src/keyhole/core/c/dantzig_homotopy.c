@@ -49,13 +49,12 @@ DZ_WIDE static void find_room(const kh_basis *z, i64 other, f64 s, f64 least)
     const f64 *restrict d = line_of(z, MOVE + other);
     const i64 *restrict place = place_of(z, other);
     f64 *restrict left = line_of(z, LEFT), *restrict pace = line_of(z, PACE);
-    for (i64 j = 0, m = coordinates(z); j < m; j++) { /* without branches: this vectorises */
-        f64 v = v0[j] + s * v1[j], a = fabs(d[j]);
-        f64 room = h0[j] + s * h1[j] - (d[j] > 0 ? v : -v);
-        bool stops = (a > least) & (place[j] < 0);
-        left[j] = stops ? room : INFINITY;
-        pace[j] = stops ? a : 0.0;
+    i64 m = coordinates(z);
+    for (i64 j = 0; j < m; j++) { /* one choice by the same condition in each loop: so both vectorise */
+        f64 v = v0[j] + s * v1[j], room = h0[j] + s * h1[j] - (d[j] > 0 ? v : -v);
+        left[j] = (fabs(d[j]) > least) & (place[j] < 0) ? room : INFINITY;
     }
+    for (i64 j = 0; j < m; j++) pace[j] = (fabs(d[j]) > least) & (place[j] < 0) ? fabs(d[j]) : 0.0;
 }
 
 /* What stops the ray of `side` first: a line at its bound, a basic value at 0, the cause itself at its

@@ -34,12 +34,12 @@ DZ_WIDE static void find_gaps(const kh_table *t, i64 m, const f64 *restrict ray,
     const f64 *restrict high = edge_of(t, HIGH), *restrict tiny = edge_of(t, TINY);
     f64 *restrict room = edge_of(t, GAP), *restrict pace = edge_of(t, SPEED),
                   *restrict soon = edge_of(t, SOONEST);
-    for (i64 i = 0; i < m; i++) { /* without branches: this vectorises */
-        f64 a = way * ray[i], gap = a > 0.0 ? high[i] - value[i] : value[i] - low[i];
-        gap = gap > 0.0 ? gap : 0.0, a = a > 0.0 ? a : -a;
-        a = a > small ? a : 0.0;
-        room[i] = gap, pace[i] = a, soon[i] = a / (gap + tiny[i]);
+    for (i64 i = 0; i < m; i++) { /* little in each loop: so all of them vectorise */
+        f64 gap = way * ray[i] > 0.0 ? high[i] - value[i] : value[i] - low[i];
+        room[i] = gap > 0.0 ? gap : 0.0;
     }
+    for (i64 i = 0; i < m; i++) pace[i] = fabs(ray[i]) > small ? fabs(ray[i]) : 0.0;
+    for (i64 i = 0; i < m; i++) soon[i] = pace[i] / (room[i] + tiny[i]);
 }
 
 /* The row of the table that stops a ray, and after how long; -1: none before `end`. Two passes: how far the

@@ -8,17 +8,6 @@ KH_LAYOUT(kh_start, KH_START)
 #define TINY 1e-12 /* of a diagonal of 1: what a pivot is at least, should rounding make it less */
 #define HUGE_SUM 1e300 /* beyond this, products overflow */
 
-void kh_empty_runs(kh_ensemble *runs)
-{
-    i64 many = runs->place.n, places = runs->place.m;
-    memset(runs->place.at, 0, (size_t)(many * places) * sizeof(i64));
-    memset(runs->size.at, 0, (size_t)many * sizeof(i64));
-    memset(runs->P.at, 0, (size_t)(many * places * places) * sizeof(f64));
-    memset(runs->theta.at, 0, (size_t)(many * places) * sizeof(f64));
-    memset(runs->Px.at, 0, (size_t)(many * places) * sizeof(f64));
-    for (i64 e = 0; e < many; e++) runs->along.at[e] = 0.0, runs->s.at[e] = 1.0;
-}
-
 KH_WIDE KH_API void kh_invert(floats *A)
 {
     i64 v = A->n;

@@ -6,16 +6,6 @@
 #define KH_EXACT_H
 #include "kh.h"
 
-/* Loops over all columns once more for wider vectors, where the loader can choose: the same bits. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute) && !defined(KH_DEBUG)
-#if __has_attribute(target_clones)
-#define KH_WIDE __attribute__((target_clones("avx2", "default")))
-#endif
-#endif
-#ifndef KH_WIDE
-#define KH_WIDE
-#endif
-
 enum { OPEN, IN, OUT };             /* what is settled of a feature or an item */
 enum { GAIN, PER_UNIT };            /* what a greedy choice goes by: gain less lam per unit, gain per unit */
 static const f64 DEPENDENT = 1e-10; /* a column with less than this part of its square left adds nothing */

@@ -24,8 +24,8 @@ KH_API void kh_draw_experts(u64 seed, i64 round, floats *p, ints *j)
     }
 }
 
-KH_API void kh_draw_own_subsets(u64 seed, i64 round, floats *p, ints *sizes, ints *j, bools *member, ints *space,
-                                kh_room *room)
+KH_API void kh_draw_own_subsets(u64 seed, i64 round, floats *p, ints *sizes, ints *j, bools *member,
+                                ints *space, kh_room *room)
 {
     i64 mark = room->used, d = p->m;
     kh_draw_experts(seed, round, p, j);
@@ -100,8 +100,8 @@ static f64 filled(i64 d, i64 budget, i64 played)
     return budget == d ? 1.0 : (f64)(budget - played) / (f64)(d - played);
 }
 
-KH_API void kh_draw_shared_reads(u64 seed, i64 round, floats *p, ints *j, ints *S, floats *p_S, floats *weight,
-                                 kh_room *room)
+KH_API void kh_draw_shared_reads(u64 seed, i64 round, floats *p, ints *j, ints *S, floats *p_S,
+                                 floats *weight, kh_room *room)
 {
     i64 n = p->n, d = p->m, budget = S->n, mark = room->used;
     kh_draw_experts(seed, round, p, j);
@@ -118,7 +118,8 @@ KH_API void kh_draw_shared_reads(u64 seed, i64 round, floats *p, ints *j, ints *
     room->used = mark;
 }
 
-KH_API void kh_feed(ints *S, floats *p, floats *weight, floats *losses, floats *L, floats *squares, floats *largest)
+KH_API void kh_feed(ints *S, floats *p, floats *weight, floats *losses, floats *L, floats *squares,
+                    floats *largest)
 {
     for (i64 i = 0; i < p->n; i++)
         for (i64 a = 0; a < p->m; a++) {

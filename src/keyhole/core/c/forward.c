@@ -30,8 +30,9 @@ KH_WIDE static bool prepare(steps *s, kh_memories *kept, i64 memory, i64 most, k
     }
     f64 level = c[d] / total, whole = sqrt(total);
     const f64 *restrict constant = G + d * w;
+    for (i64 j = 0; j < d; j++) unit[j] = G[j * w + j]; /* far apart: nothing else waits for them */
     for (i64 j = 0; j < d; j++) {
-        f64 own = G[j * w + j];
+        f64 own = unit[j];
         unit[j] = own > 0.0 ? 1.0 / sqrt(own) : 0.0;
         rare[j] = n[j] > 0.0 ? 1.0 / sqrt(n[j]) : 0.0;
         ready[j] = n[j] * scale >= KH_READS;

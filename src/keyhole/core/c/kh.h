@@ -113,11 +113,11 @@ static inline void *kh_take(kh_room *room, i64 bytes)
 static inline floats take_floats(kh_room *room, i64 n) { return some_floats(TAKE(room, f64, n), n); }
 static inline ints take_ints(kh_room *room, i64 n) { return some_ints(TAKE(room, i64, n), n); }
 
-/* The functions whose bits differ between C libraries, in one place. */
-#define kh_exp exp
-#define kh_log log
-#define kh_log1p log1p
-#define kh_expm1 expm1
-#define kh_pow pow
+/* Functions whose bits differ between C libraries: our own (numbers.c), within an ulp or two. */
+f64 kh_exp(f64 x);
+f64 kh_log(f64 x);
+f64 kh_pow(f64 base, f64 exponent); /* for base > 0 */
+f64 kh_sinh(f64 x);
+void kh_turn(f64 turns, f64 *cosine, f64 *sine); /* of the angle 2 pi turns */
 
 #endif

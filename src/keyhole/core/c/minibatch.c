@@ -117,7 +117,8 @@ static void note_arrived(floats *row, ints *columns, kh_vaws *vaws)
 }
 
 /* Predict and learn a row; the prediction. */
-static f64 play(kh_vaws *vaws, floats *row, ints *columns, f64 y, i64 rows, f64 *yy, f64 *reach, floats *x, said *out)
+static f64 play(kh_vaws *vaws, floats *row, ints *columns, f64 y, i64 rows, f64 *yy, f64 *reach,
+                floats *x, said *out)
 {
     gather(row, columns, vaws, x);
     guess(vaws, *x, *reach, out);
@@ -130,8 +131,8 @@ static f64 play(kh_vaws *vaws, floats *row, ints *columns, f64 y, i64 rows, f64 
     return prediction;
 }
 
-KH_API void kh_learn_row(kh_vaws *vaws, floats *values, f64 y, i64 rows, f64 yy, f64 reach, f64 *new_yy, f64 *new_reach,
-                         kh_room *room)
+KH_API void kh_learn_row(kh_vaws *vaws, floats *values, f64 y, i64 rows, f64 yy, f64 reach, f64 *new_yy,
+                         f64 *new_reach, kh_room *room)
 {
     i64 mark = room->used;
     floats x = take_floats(room, vaws->features.n);
@@ -141,8 +142,8 @@ KH_API void kh_learn_row(kh_vaws *vaws, floats *values, f64 y, i64 rows, f64 yy,
     room->used = mark;
 }
 
-KH_API void kh_play_rows(kh_vaws *vaws, floats *X, floats *y, floats *predictions, i64 rows, f64 yy, f64 reach,
-                         i64 *played, f64 *new_yy, f64 *new_reach, kh_room *room)
+KH_API void kh_play_rows(kh_vaws *vaws, floats *X, floats *y, floats *predictions, i64 rows, f64 yy,
+                         f64 reach, i64 *played, f64 *new_yy, f64 *new_reach, kh_room *room)
 {
     i64 mark = room->used, t = 0;
     floats x = take_floats(room, vaws->features.n);
@@ -158,7 +159,8 @@ KH_API void kh_play_rows(kh_vaws *vaws, floats *X, floats *y, floats *prediction
     room->used = mark;
 }
 
-KH_API void kh_judge_slots(kh_vaws *vaws, ints *slots, f64 yy, i64 n, floats *levels, floats *gains, kh_room *room)
+KH_API void kh_judge_slots(kh_vaws *vaws, ints *slots, f64 yy, i64 n, floats *levels, floats *gains,
+                           kh_room *room)
 {
     i64 mark = room->used, m = gains->m;
     floats found = {TAKE(room, f64, slots->n * m), slots->n, m, 1};
@@ -175,7 +177,8 @@ KH_API void kh_start_carried(ints *V, floats *G, floats *c, ints *reads, f64 rid
 {
     for (i64 a = 0; a < V->n; a++) {
         i64 i = V->at[a];
-        f64 square = AT2(*G, i, i) / (f64)i_max(AT(*reads, i), 1), own = ridge * (square > 0.0 ? square : 1.0);
+        f64 square = AT2(*G, i, i) / (f64)i_max(AT(*reads, i), 1);
+        f64 own = ridge * (square > 0.0 ? square : 1.0);
         for (i64 q = 0; q < V->n; q++) {
             i64 j = V->at[q];
             AT3(*A, 0, a, q) = a == q ? own : 0.0;

@@ -7,12 +7,13 @@ KH_LAYOUT(kh_odds, KH_ODDS)
 #define BLOCK 16 /* experts of a leaf; this and SHIFT stand in odds.py too */
 #define SHIFT 16.0
 #define STEPS 4.0               /* from one rate to half of it */
+#define LN2 0.6931471805599453
 #define FAR 1125899906842624.0 /* 2^50: no exponent gets here, unless the sums were made up */
 
 KH_API f64 kh_even_rate(f64 eta)
 {
     if (!(0.0 < eta && eta < INFINITY)) return 0.0;
-    return kh_pow(2.0, floor(STEPS * log2(eta) + 0.5) / STEPS);
+    return kh_pow(2.0, floor(STEPS * (kh_log(eta) / LN2) + 0.5) / STEPS);
 }
 
 static f64 sum_of_block(const f64 *L, i64 d, i64 block, f64 rate, f64 shift)

@@ -62,7 +62,8 @@ KH_API i64 kh_pack(kh_market *shop, bools *paid, i64 left, ints *bin_of, bools *
     return many;
 }
 
-KH_API void kh_take_turn(i64 j, i64 explores, kh_market *shop, bools *paid, ints *bin_of, bools *filled, bools *after)
+KH_API void kh_take_turn(i64 j, i64 explores, kh_market *shop, bools *paid, ints *bin_of, bools *filled,
+                         bools *after)
 {
     memcpy(after->at, paid->at, (size_t)paid->n * sizeof(bool));
     kh_pay(j, shop, after);
@@ -98,8 +99,8 @@ static f64 seen(i64 e, floats *p, kh_market *shop, bools *paid, ints *bin_of, bo
     return explores * by_bin + (1.0 - explores) * by_itself;
 }
 
-KH_API void kh_weigh_turn(floats *p, kh_market *shop, bools *before, bools *after, ints *bin_of, bools *filled,
-                          f64 explores, floats *out)
+KH_API void kh_weigh_turn(floats *p, kh_market *shop, bools *before, bools *after, ints *bin_of,
+                          bools *filled, f64 explores, floats *out)
 {
     for (i64 e = 0; e < p->n; e++) {
         AT(*out, e) = 0.0;
@@ -116,8 +117,8 @@ static i64 cost(kh_market *shop, bools *paid)
     return total;
 }
 
-KH_API i64 kh_draw_in_turn(u64 seed, i64 round, floats *p, kh_market *shop, f64 share, ints *j, floats *chance,
-                           floats *weight, ints *S, bools *filled, kh_room *room)
+KH_API i64 kh_draw_in_turn(u64 seed, i64 round, floats *p, kh_market *shop, f64 share, ints *j,
+                           floats *chance, floats *weight, ints *S, bools *filled, kh_room *room)
 {
     i64 n = p->n, d = p->m, items = shop->units.n, mark = room->used;
     bools paid = {TAKE(room, bool, items), items, 1, 1}, after = {TAKE(room, bool, items), items, 1, 1};

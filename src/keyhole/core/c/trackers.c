@@ -56,7 +56,7 @@ static void write_note(kh_trackers *t, i64 i, f64 factor, f64 *note)
         f64 together = 0.0;
         for (i64 k = 0; k < EXPERTS; k++) together += AT3(t->weight, i, side, k) * note[said_by(side, k)];
         note[TOGETHER + side] = together;
-        f64 edge = (together + sinh(AT2(t->theta, i, side)) * mean) * wider;
+        f64 edge = (together + kh_sinh(AT2(t->theta, i, side)) * mean) * wider;
         note[EDGES + side] = f_min(f_max(edge, -FARTHEST), FARTHEST);
     }
 }

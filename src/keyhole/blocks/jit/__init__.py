@@ -1,1 +1,0 @@
-"""Compiled code: the decorators, the cache on disk, the intrinsics."""
