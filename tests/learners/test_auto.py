@@ -1,10 +1,14 @@
 """AutoLearner: finds, follows, scales, explains, and is safe."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.blocks.auto import rounds
 from keyhole.problem import Floats
+from keyhole.saving.api import to_bytes
 
 
 def play(
@@ -198,3 +202,25 @@ def test_blocks_and_rounds_may_be_mixed() -> None:
     assert learner._state.values.reads.sum() == reads + 4 * 8  # the first batch, at last
     learner.advance(X[100:], y[100:])
     assert np.isfinite(learner.weights).all()
+
+
+def test_what_was_played_before_an_interrupt_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 12))
+    y = X[:, 0] + 0.5 * rng.standard_normal(300)
+    whole, learner = (kh.AutoLearner(kh.Problem(12, 2, 6), seed=1) for _ in range(2))
+    expected, usual, calls = whole.advance(X, y), rounds.play, list[int]()
+
+    def interrupted(*given: Any) -> int:
+        calls.append(len(calls))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return usual(*given)
+
+    monkeypatch.setattr(rounds, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.advance(X, y)
+    done = learner.round
+    assert 0 < done < 300
+    assert learner.advance(X[done:], y[done:]).tolist() == expected[done:].tolist()
+    assert to_bytes(learner) == to_bytes(whole)

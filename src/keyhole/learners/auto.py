@@ -55,6 +55,7 @@ from keyhole.blocks.sums.seats import refuse_odd_seats
 from keyhole.core.structs import hold
 from keyhole.data_sums import DataSums
 from keyhole.errors import true_or_false
+from keyhole.label_span import cut_off_largest_rounds
 from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
 from keyhole.learners.auto_memos import MEMOS, past_of
 from keyhole.learners.auto_sums import add_to_auto
@@ -610,7 +611,10 @@ class AutoLearner(LearnerBase):
             self._play_rows(playing.play if entry is None else playing.play_on, batch, clock, block)
         except KeyboardInterrupt:  # what was played stands
             played = self._count(clock, before, entry, batch)
-            self._desk.skip(played, block.y[:played])
+            y, predictions = block.y[:played], block.predictions[:played]
+            cut_off_largest_rounds(predictions)
+            self._desk.skip(played, y)
+            self._hear(block.X[:played], y, block.bought[:played], predictions)
             raise
         return self._count(clock, before, entry, batch)
 
