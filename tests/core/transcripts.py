@@ -211,6 +211,11 @@ def auto(d: int, k: int, budget: float, prices: Any = None, **how: Any) -> Calla
     return lambda: kh.AutoLearner(kh.Problem(d, k, budget, **(prices or {})), seed=SEED, **how)
 
 
+def named(name: str, d: int, k: int, budget: float, prices: Any = None) -> Callable[[], Any]:
+    """How to make another learner that is compiled."""
+    return lambda: kh.LEARNERS[name](kh.Problem(d, k, budget, **(prices or {})), seed=SEED)
+
+
 PARTS = kh.AutoParts
 EXPERTS = PARTS().experts
 RESTLESS = PARTS(taus=(math.inf, 6.0), threshold=1.0, shortest=2, longest=7, growth=4)
@@ -224,6 +229,7 @@ MIXED = {  # panels with and without own prices, a derived feature, a free one, 
 MANY = {"prices": [1 + j % 4 for j in range(60)], "panels": {"p": (2, [3, 4, 5])}}
 ALL = "block 37, rounds 11, late 13, save, block 60, look, copy 9, rounds 30, block 50"
 LATE = "block 50, late 350, rounds 20, block 30"
+PLAIN = "block 37, rounds 11, late 13, save, block 60, copy 9, rounds 30, block 500"
 HISTORY = "study 60, look, block 30, rounds 12, save, fade 20, late 20, block 60"
 
 GAMES: Mapping[str, Game] = {
@@ -296,6 +302,11 @@ GAMES: Mapping[str, Game] = {
     "auto prices, few seats, worth": Game(
         auto(60, 2, 8, MANY, parts=PARTS(active=20), worth=60.0), f"study 40, {ALL}"
     ),
+    "online-greedy": Game(named("online-greedy", 12, 2, 6), PLAIN),
+    "online-greedy, gaps": Game(named("online-greedy", 30, 3, 12), PLAIN, "gaps"),
+    "online-greedy, prices": Game(named("online-greedy", 12, 2, 8, FEES), PLAIN, "drift"),
+    "dantzig": Game(named("dantzig", 12, 2, 6), PLAIN),
+    "dantzig, gaps": Game(named("dantzig", 30, 3, 12), PLAIN, "gaps"),
 }
 
 
