@@ -6,6 +6,7 @@ its features needs more: a word in `FEATURES` and a branch in `kh_start_runs` of
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -120,6 +121,13 @@ def list_experts(
     >>> experts[-1]._replace(kind=None)
     Expert(name='memory of 64 rounds', kind=None, memory=1, heard=False)
     """
+    return list(_listed(tuple(kinds), tuple(taus), proper))
+
+
+@functools.lru_cache(64)  # learners are made by the thousand, mostly of the same parts
+def _listed(
+    kinds: tuple[ExpertKind, ...], taus: tuple[float, ...], proper: bool
+) -> tuple[Expert, ...]:
     there = {(kind.features, kind.memory) for kind in kinds}
     needed = [kind for kind in (_JUDGES, _MODELS) if (kind.features, "each") not in there]
     result = []
@@ -138,7 +146,7 @@ def list_experts(
     if not any(expert.heard for expert in result):
         mode = "in proper mode (proper=True in its kind)" if proper else "at least"
         raise ProblemError(f"experts: one must be heard {mode}, got {len(kinds)} kinds")
-    return result
+    return tuple(result)
 
 
 def _memories(kind: ExpertKind, memory_count: int) -> Sequence[int]:

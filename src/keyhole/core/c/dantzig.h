@@ -5,14 +5,6 @@
 #include "kh.h"
 #include <setjmp.h>
 
-/* Hot loops exist for AVX2 too where the loader can choose: the same operations, the same bits. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && \
-    !defined(__clang__) && !defined(KH_DEBUG)
-#define DZ_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define DZ_WIDE
-#endif
-
 /* Sides, and rows of the arrays of a basis: see blocks/dantzig/basis.py. */
 enum { ROWS, COLUMNS };
 enum { VALUE = 0, RATE = 2, MOVE = 4, BOUND = 6, BOUND_RATE = 8, SIGN = 10, CENTRE = 12 };

@@ -2,7 +2,7 @@
 #include "dantzig.h"
 
 /* When each line of a side gets violated, if it is at s = 0; without branches: this vectorises. */
-DZ_WIDE static void find_events(const kh_basis *z, i64 side, f64 slack)
+KH_WIDE static void find_events(const kh_basis *z, i64 side, f64 slack)
 {
     const f64 *restrict v0 = line_of(z, VALUE + side), *restrict v1 = line_of(z, RATE + side);
     const f64 *restrict h0 = line_of(z, BOUND + side), *restrict h1 = line_of(z, BOUND_RATE + side);
@@ -42,7 +42,7 @@ f64 dz_next_event(const kh_basis *z, f64 size, i64 *found, bool *joins, i64 *whi
 }
 
 /* How much room each line outside the basis has left on a ray, and how fast it goes there. */
-DZ_WIDE static void find_room(const kh_basis *z, i64 other, f64 s, f64 least)
+KH_WIDE static void find_room(const kh_basis *z, i64 other, f64 s, f64 least)
 {
     const f64 *restrict v0 = line_of(z, VALUE + other), *restrict v1 = line_of(z, RATE + other);
     const f64 *restrict h0 = line_of(z, BOUND + other), *restrict h1 = line_of(z, BOUND_RATE + other);

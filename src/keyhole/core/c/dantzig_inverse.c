@@ -59,7 +59,7 @@ void dz_unborder(kh_basis *z, i64 p, i64 o)
 }
 
 /* B, its column p eliminated with row p, becomes a step of its own inverse. */
-DZ_WIDE static void eliminate(f64 *B, i64 stride, i64 n, i64 p)
+KH_WIDE static void eliminate(f64 *B, i64 stride, i64 n, i64 p)
 {
     const f64 *restrict lead = B + p * stride;
     for (i64 o = 0; o < n; o++) {

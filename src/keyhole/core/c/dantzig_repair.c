@@ -4,7 +4,7 @@
 KH_LAYOUT(kh_table, KH_TABLE)
 
 /* How badly each dual value violates its bounds, by the ray's length; without branches: this vectorises. */
-DZ_WIDE static void score(const kh_table *t)
+KH_WIDE static void score(const kh_table *t)
 {
     const f64 *restrict dual = edge_of(t, DUAL), *restrict least = edge_of(t, LEAST);
     const f64 *restrict most = edge_of(t, MOST), *restrict slight = edge_of(t, SLIGHT);
@@ -28,7 +28,7 @@ i64 dz_steepest(const kh_table *t, i64 m)
     return found;
 }
 
-DZ_WIDE static void find_gaps(const kh_table *t, i64 m, const f64 *restrict ray, f64 way, f64 small)
+KH_WIDE static void find_gaps(const kh_table *t, i64 m, const f64 *restrict ray, f64 way, f64 small)
 {
     const f64 *restrict value = edge_of(t, PRIMAL), *restrict low = edge_of(t, LOW);
     const f64 *restrict high = edge_of(t, HIGH), *restrict tiny = edge_of(t, TINY);

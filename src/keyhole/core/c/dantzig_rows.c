@@ -13,7 +13,7 @@ typedef f64 lanes __attribute__((vector_size(32), aligned(8)));
 #include "dantzig_rows.inc"
 
 /* max|x_j|. Four maxima side by side, because one would wait for itself. */
-DZ_WIDE f64 dz_largest(const f64 *x, i64 n)
+KH_WIDE f64 dz_largest(const f64 *x, i64 n)
 {
     f64 a[4] = {0.0, 0.0, 0.0, 0.0};
     i64 j = 0;
@@ -24,7 +24,7 @@ DZ_WIDE f64 dz_largest(const f64 *x, i64 n)
 }
 
 /* max(|x_j| - y_j), likewise. */
-DZ_WIDE f64 dz_excess(const f64 *x, const f64 *y, i64 n)
+KH_WIDE f64 dz_excess(const f64 *x, const f64 *y, i64 n)
 {
     f64 a[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
     i64 j = 0;
@@ -36,7 +36,7 @@ DZ_WIDE f64 dz_excess(const f64 *x, const f64 *y, i64 n)
 
 /* out += sum_k weight_k L[k] for k in first..last-1, on start..stop-1 and a little around: for the short
    rows of a basis, where the ends of a loop are what costs; all arrays have room for blocks of 16. */
-DZ_WIDE void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64 *weight, i64 start, i64 stop,
+KH_WIDE void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64 *weight, i64 start, i64 stop,
                         f64 *restrict out)
 {
     i64 k = first, low = start / 16 * 16, blocks = (rounded(stop) - low) / 16;
@@ -55,7 +55,7 @@ DZ_WIDE void dz_combine(const f64 *L, i64 stride, i64 first, i64 last, const f64
 }
 
 /* inv += x y^T, and anything in the columns after n, in whole blocks of 16. */
-DZ_WIDE void dz_rank_one(f64 *inv, i64 stride, i64 n, const f64 *x, const f64 *restrict y)
+KH_WIDE void dz_rank_one(f64 *inv, i64 stride, i64 n, const f64 *x, const f64 *restrict y)
 {
     i64 blocks = rounded(n) / 16;
     for (i64 p = 0; p < n; p++) {
@@ -65,7 +65,7 @@ DZ_WIDE void dz_rank_one(f64 *inv, i64 stride, i64 n, const f64 *x, const f64 *r
 }
 
 /* out += a x. */
-DZ_WIDE void dz_add_scaled(f64 *restrict out, f64 a, const f64 *restrict x, i64 n)
+KH_WIDE void dz_add_scaled(f64 *restrict out, f64 a, const f64 *restrict x, i64 n)
 {
     for (i64 i = 0; i < n; i++) out[i] += a * x[i];
 }
@@ -74,7 +74,7 @@ static inline f64 sum(lanes x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
 /* out = inv v, and anything after that: four sums side by side, each in four lanes, as a loop that adds
    up one number does not vectorise. There is room for a few more rows than n. */
-DZ_WIDE void dz_multiply(const f64 *inv, i64 stride, i64 n, const f64 *v, f64 *out)
+KH_WIDE void dz_multiply(const f64 *inv, i64 stride, i64 n, const f64 *v, f64 *out)
 {
     i64 whole = n / 4 * 4;
     for (i64 p = 0; p < n; p += 4) {

@@ -55,7 +55,7 @@ bool dz_holds(const dz_program *p, dz_lines lines)
 
 /* How much of its bound each coordinate uses, by row or by column: above 1 it is violated. Bounds are
    lam and 1, widened by a multiple of themselves. */
-DZ_WIDE void dz_loads(const dz_program *p, dz_lines lines, f64 wider_r, f64 wider_q, f64 *restrict load)
+KH_WIDE void dz_loads(const dz_program *p, dz_lines lines, f64 wider_r, f64 wider_q, f64 *restrict load)
 {
     f64 slack = FEASIBLE * p->size, least = LEAST_BOUND * p->size;
     const f64 *restrict lam = p->lam, *restrict r = lines.r, *restrict q = lines.q;
