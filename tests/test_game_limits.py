@@ -62,7 +62,7 @@ class Screen(io.StringIO):
 
 
 def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr("keyhole.game.progress_line.clock", lambda: seconds)
+    monkeypatch.setattr("time.perf_counter", lambda: seconds)
 
 
 def test_progress_is_told_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ DOORS = Path(__file__).with_suffix(".c")
 @functools.cache
 def _library() -> ctypes.PyDLL:
     """The sources of the engine and the doors, as one library."""
-    sources = [*sorted(compiler.SOURCES.glob("dantzig_*.c")), compiler.SOURCES / "room.c", DOORS]
+    shared = [compiler.SOURCES / name for name in ("room.c", "numbers.c")]
+    sources = [*sorted(compiler.SOURCES.glob("dantzig_*.c")), *shared, DOORS]
     sources = [source for source in sources if source.stem != "dantzig_explore"]
     digest = hashlib.sha256((compiler.name() + DOORS.read_text()).encode()).hexdigest()[:16]
     made = Path(tempfile.gettempdir()) / f"keyhole-parts-{digest}{compiler.suffix()}"
