@@ -53,6 +53,8 @@ class FewCounts:
         if self._dense is not None:
             features = np.flatnonzero(self._dense)
             return features.astype(np.int32), self._dense[features]
+        if len(self._waiting) == 1 and (self._waiting[0][1:] > self._waiting[0][:-1]).all():
+            return self._waiting[0], np.ones(len(self._waiting[0]), dtype=np.int64)  # of one round
         waiting = self._waiting or [np.empty(0, dtype=np.int32)]
         return np.unique(np.concatenate(waiting), return_counts=True)
 

@@ -320,8 +320,9 @@ class LearnerBase(OneAtATime, ABC):
             if reads < width:  # what kernels are handed is as wide as what they buy
                 some = np.empty((rows.stop - start, reads), dtype=np.int32)
             out = (some, predictions[rows])
-            # Kernels take one kind of rows: whatever comes in, it goes on as that.
-            block = np.require(X[rows], np.float64, ["C", "A", "W", "E"])
+            block = X[rows]
+            if type(block) is not np.ndarray or block.dtype != np.float64 or not block.flags.carray:
+                block = np.require(block, np.float64, ["C", "A", "W", "E"])  # as C takes them
             played = self._play(Block(*key, block, y[rows], *out, workspace(d)))
             told = slice(start, start + played)
             if reads < width:
