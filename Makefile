@@ -43,12 +43,13 @@ test-lowest: .venv/ready  ## a cross-section of the tests with the lowest versio
 	$(LOWEST)/python -m pytest -W default -m 'not slow' $(SMOKE)
 
 # Compiled code that checks every index, address and number, on what could make it go wrong.
-SANITIZE := KEYHOLE_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0 \
+SANITIZE := KEYHOLE_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:log_path=build/sanitizer UBSAN_OPTIONS=log_path=build/sanitizer \
   LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)"
 
 sanitize: .venv/ready  ## the tests of compiled code, forged states and a game of every learner, with sanitizers
+	@mkdir -p build && rm -f build/sanitizer.*
 	KEYHOLE_SANITIZE=1 $(BIN)/python -c 'from keyhole.core import library; library.find()'
-	$(SANITIZE) $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 $(SANITIZED)
+	$(SANITIZE) $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 $(SANITIZED) || { cat build/sanitizer.*; exit 1; }
 
 wheel: .venv/ready  ## a wheel in build/wheel, tried in a clean environment without a compiler
 	$(BIN)/python -m tools.wheel
