@@ -42,6 +42,7 @@ _RESULTS: dict[Any, Any] = {
 }
 _SPARE = 1 << 14  # bytes of room for gaps between its pieces
 _PIECE = 64
+_KEPT = 1 << 26  # bytes: what a call that needs more got is given back by the next one
 _EXACT = compiler.sanitized()  # no more room than was asked for, anew in every call
 
 
@@ -181,7 +182,7 @@ class _Frame(threading.local):
 
 
 class _Arena(threading.local):
-    """Room to work in, one per thread: as large as any call needed so far."""
+    """Room to work in, one per thread: as large as calls needed so far, within reason."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -192,7 +193,7 @@ class _Arena(threading.local):
     def room(self, numbers: int) -> int:
         """The address of the room, empty, with space for so many numbers."""
         wanted = (8 if _EXACT else 16) * numbers + _SPARE
-        if wanted > self.bytes or _EXACT:
+        if not wanted <= self.bytes <= max(wanted, _KEPT) or _EXACT:
             self.memory = np.empty(wanted + _PIECE, dtype=np.uint8)
             start = -(-address(self.memory) // _PIECE) * _PIECE
             self.struct[0], self.struct[1], self.bytes = start, wanted, wanted
