@@ -63,6 +63,17 @@ def test_without_a_compiler_one_sentence(sources: Path, monkeypatch: pytest.Monk
         library.find()
 
 
+def test_a_checkout_that_cannot_be_written_says_so(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(folder: Path) -> Path:
+        raise PermissionError(folder)
+
+    monkeypatch.setattr(compiler, "build", refused)
+    with pytest.raises(ImportError, match="cannot be written: let its owner run"):
+        library.find()
+
+
 def test_ziglang_is_used_where_there_is_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)

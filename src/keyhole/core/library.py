@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import sys
 from pathlib import Path
 
 from keyhole.core import compiler
@@ -22,10 +24,19 @@ def find() -> Path:
         )
     current = FOLDER / compiler.name()
     if not current.exists():
-        compiler.build(FOLDER)
+        if sys.stderr.isatty():
+            sys.stderr.write("keyhole: its C code changed and is compiled, some seconds ...\n")
+        try:
+            compiler.build(FOLDER)
+        except PermissionError:
+            raise ImportError(
+                f"keyhole's C code changed and {FOLDER} cannot be written: let its owner run "
+                "`pip install -e .` there, or install a wheel"
+            ) from None
         for stale in FOLDER.glob(f"keyhole-*{compiler.suffix()}"):
             if stale != current and not compiler.sanitized():
-                stale.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # in use, on Windows, or gone already
+                    stale.unlink()
     return current
 
 

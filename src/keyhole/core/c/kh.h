@@ -20,7 +20,7 @@ typedef double f64;
 
 /* Loops over all features are compiled twice, the second time for processors with AVX2. The bits are
    the same: lanes are wider, products and sums are not fused. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(KH_DEBUG)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(KH_DEBUG)
 #define KH_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define KH_WIDE
