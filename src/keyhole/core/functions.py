@@ -28,7 +28,7 @@ import numpy as np
 from keyhole.core import compiler, library
 from keyhole.core.checks import LARGEST, READABLE, WRITEABLE, Checks, address, explain
 from keyhole.core.forms import NUMBERS, Dimension, Form, form_of
-from keyhole.core.structs import filler, held
+from keyhole.core.structs import filled, filler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -149,7 +149,7 @@ def _caller(
     def wrong(given: dict[str, Any]) -> None:
         explain(arguments, given, name, writes)
 
-    checks.known |= {"_entry": entry, "_wrong": wrong, "_room": arena, "_held": held}
+    checks.known |= {"_entry": entry, "_wrong": wrong, "_room": arena, "_filled": filled}
     checks.known["_index"] = operator.index
     return checks.function(", ".join(arguments))
 
@@ -158,7 +158,7 @@ def _pass_record(checks: Checks, name: str, form: Form) -> None:
     assert form.record is not None
     kind = checks.name(f"_c_{name}", form.record)
     checks.unless(f"isinstance({name}, {kind})")
-    checks.lines.append(f"_h_{name} = getattr({name}, '_held', None) or _held({name})")
+    checks.lines.append(f"_h_{name} = getattr({name}, '_held', None) or _filled({name})")
     renamed = dict(form.renamed)
     for size in filler(form.record).sizes:
         checks.size(f"_h_{name}.sizes[{size!r}]", Dimension(1, size, 0).renamed(renamed))

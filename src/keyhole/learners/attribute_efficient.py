@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from keyhole.blocks.draw.sampling import complement_subset, uniforms
+from keyhole.blocks.fit.linear import filled
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.errors import true_or_false
 from keyhole.fields import AT_LEAST_0, Holds
@@ -230,13 +231,13 @@ def measure(it: Iterate) -> None:
 
 def predicted(plan: Plan, values: Floats) -> float:
     """The truncated average on the values read; an absent one counts as its mean."""
-    x = np.where(np.isnan(values), plan.means, values)
+    x = filled(values, plan.means)
     return float(plan.offsets[UNREAD] + plan.played @ x)
 
 
 def gradient(plan: Plan, values: Floats, y: float) -> Floats:
     """phi x_tilde on the values read; an absent one counts as its mean."""
-    x = np.where(np.isnan(values), plan.means, values)
+    x = filled(values, plan.means)
     phi = plan.offsets[WHOLE] + plan.product @ (x - plan.means) - y
     g: Floats = phi * (plan.reach * x)
     return g

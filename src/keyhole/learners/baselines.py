@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
 from keyhole.blocks.exact.subset import best_subset
+from keyhole.blocks.fit.linear import filled
 from keyhole.blocks.fit.purchase import fill, shop_of
 from keyhole.blocks.fit.vaw import VAW
 from keyhole.blocks.sums.gram import Gram
@@ -163,7 +164,7 @@ class FixedSubset(LearnerBase):
         intercept. And what is to be added to its prediction: the mean label, or 0.
         """
         *means, mean_label = (self._sums / np.maximum(self._counts, 1)).tolist()
-        x = np.where(np.isnan(values), means, values)
+        x = filled(values, means)
         if not self._centre:
             return x, 0.0
         return np.append(np.where(self._counts[:-1] > 0, x - means, 0.0), 1.0), mean_label

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.blocks.draw.sampling import complement_subset
+from keyhole.blocks.fit.linear import filled
 from keyhole.blocks.fit.truncation import top_k
 from keyhole.errors import one_of
 from keyhole.fields import AT_LEAST_0, Holds, PerFeature
@@ -251,11 +252,6 @@ def gradient(draw: Draw, x: Floats, y: float) -> Floats:
     inverse = 1.0 / p if p > 0.0 else 0.0
     g: Floats = 2.0 * x * np.where(draw.always, of_sure, inverse * of_drawn)
     return g
-
-
-def filled(values: Floats, means: Floats) -> Floats:
-    """The values, with the means in place of those that are absent."""
-    return np.where(np.isnan(values), means, values)
 
 
 def norm(v: Floats) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keyhole.blocks.draw.sampling import uniform_subset, uniforms
 from keyhole.blocks.draw.sorting import largest
+from keyhole.blocks.fit.linear import filled
 from keyhole.errors import true_or_false
 from keyhole.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
 from keyhole.learners.base import LearnerBase
@@ -189,7 +190,7 @@ class HardThresholdingLearner(LearnerBase):
     def _predict(self, seen: Observation) -> float:
         """<x, theta> with the theta of the ticket."""
         memo = seen.ticket.memo
-        return float(memo["played"] @ np.where(np.isnan(seen.values), memo["means"], seen.values))
+        return float(memo["played"] @ filled(seen.values, memo["means"]))
 
     @np.errstate(all="ignore")
     def tell(self, seen: Observation, y: float) -> None:
@@ -204,7 +205,7 @@ class HardThresholdingLearner(LearnerBase):
         if abs(draw.phase[0]) != whole[PHASE] + 1:
             return  # a late label: the model has moved on
         whole[TOLD] += 1
-        x = np.where(np.isnan(seen.values), draw.means, seen.values)
+        x = filled(seen.values, draw.means)
         if whole[EXPLOITING]:
             descend(search, draw.features[draw.inside], x[draw.inside], label)
             if whole[TOLD] >= whole[LENGTH]:

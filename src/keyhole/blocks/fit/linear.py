@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from keyhole.problem import Floats, Indices
+
+
+def filled(values: Floats, means: ArrayLike) -> Floats:
+    """The values, with the means in place of those that are absent."""
+    return np.where(np.isnan(values), means, values)
 
 
 def weigh(w: Floats, means: Floats, x: Floats) -> float:
