@@ -1,6 +1,6 @@
 """Plant small bugs, one at a time, and see whether the tests notice.
 
-    make mutants FILES="src/keyhole/ledger.py src/keyhole/blocks/fit" [MOST=40] [SEED=0]
+    make mutants FILES="src/keyhole/ledger.py src/keyhole/core/c/auto_buy.c" [MOST=40] [SEED=0]
 
 Each mutant is one change of one expression (a comparison, a sign, a constant, min for max, a
 statement left out), made in a copy of the project. The tests that run the changed line are run,
@@ -8,10 +8,9 @@ the quickest first, until one fails or hangs: then the bug is noticed. A mutant 
 survives. Survivors that cannot be noticed, because they compute the same, are listed with the
 reason in tools/equivalent_mutants.txt and do not count.
 
-Bugs in `blocks` are run as plain Python, so that nothing is compiled; elsewhere, kernels that are
-compiled already are used. Which tests run which lines is found out
-by running them once (`tools/touched.py`), without those that take longer than `--slow` seconds or
-need compiled code; tests are those of the room and those that mention it, or `--tests`.
+Which tests run which lines is found out by running them once (`tools/touched.py`; lines of C with
+gcov), without those that take longer than `--slow` seconds; tests are those of the room and those
+that mention it, or `--tests`. Recorded games notice every change, right or wrong, and are left out.
 """
 
 from __future__ import annotations
@@ -31,11 +30,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.library import Library, compiles
 from tools.planting import ROOT, Mutant, equivalents, mutants
+from tools.planting_c import c_mutants
 from tools.runner import Runner
 
 COPIED = ("src", "tests", "benchmarks", "tools", "docs", "examples")
 FAR = ("e2e", "report", "benchmarks")  # tests that are slow, and of something else
+RECORDED = "tests/core/test_transcripts.py"
 PATIENCE = 6.0  # times what the tests take without a bug, and then some seconds, until one hangs
 
 
@@ -57,8 +59,15 @@ def room_of(file: Path) -> Path:
 def tests_of(file: Path) -> list[str]:
     """Files of tests that may concern a file: its room's, and those that mention it.
 
-    Who mentions a class that is made of the file, a learner for instance, means the file too.
+    Who mentions a class that is made of the file, a learner for instance, means the file too. C is
+    run by the tests of blocks and learners, those with the first word of its name before others.
     """
+    if file.suffix == ".c":
+        near = [*sorted((ROOT / "tests").rglob("test_*.py"))]
+        folders = [ROOT / "tests" / name for name in ("blocks", "core", "learners", "paper")]
+        near = [test for test in near if any(test.is_relative_to(f) for f in folders)]
+        found = [str(test.relative_to(ROOT)) for test in near]
+        return [test for test in found if test != RECORDED]
     room = room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("")
     module = ".".join(file.resolve().relative_to(ROOT / "src").with_suffix("").parts)
     users = [f for f in (ROOT / "src").rglob("*.py") if f"from {module} import" in f.read_text()]
@@ -92,6 +101,7 @@ class Workshop:
             shutil.copy(ROOT / part, place / part)
         os.environ["PYTHONPATH"] = f"{place / 'src'}:{place}"
         self.runner = Runner(place)
+        self.library = Library(place)
 
     def touched(self, files: Sequence[Path], tests: Sequence[str]) -> list[Test]:
         """Which tests run which lines of these files, the quickest first."""
@@ -102,8 +112,9 @@ class Workshop:
             "total": self.options.survey,
             "out": "touched.json",
         }
-        (self.place / "touch.json").write_text(json.dumps(wish))
-        self.runner.passes(["-p", "tools.touched", *tests], None, bug=False)
+        with self.library.watched([name for name in names if name.endswith(".c")]) as watched:
+            (self.place / "touch.json").write_text(json.dumps(wish | watched))
+            self.runner.passes(["-p", "tools.touched", *tests], None, bug=False)
         written = self.place / "touched.json"
         found = json.loads(written.read_text()) if written.exists() else {}  # none could be run
         return sorted((Test(k, **v) for k, v in found.items()), key=lambda test: test.seconds)
@@ -115,6 +126,8 @@ class Workshop:
         patience = PATIENCE * sum(test.seconds for test in tests) + 15.0
         try:
             target.write_text(mutant.source)
+            if target.suffix == ".c":
+                self.library.build(target)
             return self.runner.passes(["-x", *(t.name for t in tests)], patience, bug=True)
         finally:
             target.write_text(before)
@@ -137,6 +150,8 @@ class Workshop:
 
 def _when_imported(mutant: Mutant) -> bool:
     """Whether a line stands outside of functions, or in the head of one."""
+    if mutant.file.suffix == ".c":
+        return False
     tree = ast.parse(mutant.file.read_text())
     bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inside = (b[0].lineno <= mutant.line and mutant.last <= (b[-1].end_lineno or 0) for b in bodies)
@@ -148,9 +163,11 @@ def _nearest_first(files: Sequence[Path]) -> list[str]:
     rooms = [room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("") for file in files]
     folders = tuple({f"tests/{room}/" for room in rooms})
     names = {f"test_{name}" for name in (*(f.stem for f in files), *(r.name for r in rooms))}
+    families = {file.stem.partition("_")[0] for file in files if file.suffix == ".c"}
 
     def far(test: str) -> int:
-        return 0 if test.startswith(folders) or Path(test).stem in names else 1
+        near = test.startswith(folders) or Path(test).stem in names
+        return 0 if near or any(family in test for family in families) else 1
 
     found = {test for file in files for test in tests_of(file)}
     return sorted(found, key=lambda test: (far(test), test))
@@ -158,7 +175,17 @@ def _nearest_first(files: Sequence[Path]) -> list[str]:
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        yield from sorted((*path.rglob("*.py"), *path.rglob("*.c"))) if path.is_dir() else [path]
+
+
+def possible(mutant: Mutant) -> bool:
+    """Whether it is a program at all."""
+    return mutant.file.suffix != ".c" or compiles(mutant.source, mutant.file.parent)
+
+
+def mutants_of(file: Path) -> list[Mutant]:
+    """All mutants of a file, Python or C."""
+    return c_mutants(file) if file.suffix == ".c" else mutants(file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -180,14 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--least", type=float, default=0.9, help="the score that is good enough")
     options = parser.parse_args(arguments)
     known, files = equivalents(), list(_files(options.files))
-    everything = [m for file in files for m in mutants(file)]
+    everything = [m for file in files for m in mutants_of(file)]
     some = [m for m in everything if m.key not in known]
     names, keys = {m.name for m in everything}, {m.key for m in everything}
     for key in sorted(known - keys):
         if key.partition(":")[0] in names:
             sys.stderr.write(f"no longer a mutant, see tools/equivalent_mutants.txt: {key}\n")
     random.Random(options.seed).shuffle(some)
-    some = some[: options.most]
+    some = list(itertools.islice(filter(possible, some), options.most))
     some_files = sorted({m.file for m in some})
     wanted = options.tests or _nearest_first(some_files)
     survivors, began = 0, time.monotonic()
@@ -197,7 +224,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say = f"{len(tests)} tests run these files, {time.monotonic() - began:.0f} s\n"
         sys.stdout.write(say)
         sample = [test.name for test in workshop.affordable(tests)]
-        if not (sample and workshop.runner.passes(["-x", *sample], None, bug=False)):
+        if not sample:
+            sys.stderr.write("no test was found in time: try a longer --survey, or name --tests\n")
+            return 2
+        if not workshop.runner.passes(["-x", *sample], None, bug=False):
             sys.stderr.write("the tests fail without any bug\n")
             return 2
         for i, mutant in enumerate(some, 1):

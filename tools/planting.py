@@ -1,4 +1,4 @@
-"""Mutants: a source file with one small bug in it, for every place where one can be planted."""
+"""Mutants of Python: a source with one small bug, for every place where one can be planted."""
 
 from __future__ import annotations
 

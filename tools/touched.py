@@ -3,14 +3,17 @@
     echo '{"files": [...], "seconds": 5, "total": 100, "out": "touched.json"}' >touch.json
     pytest -p tools.touched
 
+Lines of C are those that gcov counts in a library made for that (`tools/library.py`).
 Tests that fail, take longer, or come when the total is spent are left out. Lines of files that are
 run while they are imported belong to no test.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Generator
@@ -24,12 +27,21 @@ import pytest
 class Touched:
     """What the tests touched so far: seconds, and lines file by file."""
 
-    def __init__(self, files: list[str], seconds: float, total: float, out: str) -> None:
+    def __init__(
+        self,
+        files: list[str],
+        seconds: float,
+        total: float,
+        out: str,
+        library: str,
+        watched: dict[str, str],
+    ) -> None:
         self.files = {str(Path(file).resolve()): file for file in files}
         self.seconds, self.out = seconds, Path(out)
         self.end = time.monotonic() + total
         self.lines: set[tuple[str, int]] = set()
         self.found: dict[str, Any] = {}
+        self.library, self.watched = ctypes.CDLL(library) if library else None, watched
 
     def enter(self, frame: FrameType, event: str, argument: object) -> Any:
         """Called for every call of a function: whether its lines are of interest."""
@@ -51,6 +63,8 @@ class Touched:
         self.lines, began = set(), time.monotonic()
         signal.signal(signal.SIGALRM, _too_slow)
         signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        if self.library:
+            self.library.kh_reset()
         sys.settrace(self.enter)
         try:
             result = yield
@@ -62,9 +76,27 @@ class Touched:
         lines: dict[str, list[int]] = {}
         for file, line in sorted(self.lines):
             lines.setdefault(self.files[file], []).append(line)
+        seconds = time.monotonic() - began
+        lines |= self.lines_of_c()
         if lines:
-            self.found[item.nodeid] = {"seconds": time.monotonic() - began, "lines": lines}
+            self.found[item.nodeid] = {"seconds": seconds, "lines": lines}
         return result
+
+    def lines_of_c(self) -> dict[str, list[int]]:
+        """The lines of C that were run since the last reset, of each source that is watched."""
+        if not self.library:
+            return {}
+        self.library.kh_dump()
+        found: dict[str, list[int]] = {}
+        for name, data in self.watched.items():
+            if Path(data).exists():
+                call = ["gcov", "--json-format", "--stdout", data]
+                told = json.loads(subprocess.run(call, capture_output=True, check=True).stdout)
+                counts = [c for f in told["files"] if f["file"].endswith(name) for c in f["lines"]]
+                ran = [int(c["line_number"]) for c in counts if c["count"]]
+                found |= {name: ran} if ran else {}
+                Path(data).unlink()
+        return found
 
     def pytest_sessionfinish(self) -> None:
         """Write everything down."""
