@@ -1,33 +1,47 @@
-"""Every learner of the registry keeps every promise."""
+"""Every learner of the registry keeps every promise: all learners', and those of its row."""
 
-from collections.abc import Callable
+import inspect
 
 import pytest
 
 import keyhole as kh
-from keyhole.testing.learners import LearnerMaker
+from keyhole.learners.registry import LearnerRow
+from keyhole.testing.every import Check
+
+CASES = [
+    pytest.param(row, check, id=f"{name}-{what}")
+    for name, row in kh.LEARNERS.items()
+    for what, check in kh.testing.learner_checks(**row.promises).items()
+]
 
 
-@pytest.mark.parametrize("check", kh.testing.LEARNER_CHECKS, ids=lambda check: str(check.__name__))
-@pytest.mark.parametrize("name", kh.LEARNERS)
-def test_learner(name: str, check: Callable[[LearnerMaker], None]) -> None:
-    check(lambda problem: kh.LEARNERS[name](problem, seed=3))
+@pytest.mark.parametrize(("row", "check"), CASES)
+def test_learner(row: LearnerRow, check: Check) -> None:
+    check(lambda problem: row(problem, seed=3))
 
 
-@pytest.mark.parametrize("name", [name for name, row in kh.LEARNERS.items() if row.learns_by])
-def test_it_learns_an_easy_stream_by_the_round_its_row_says(name: str) -> None:
-    row = kh.LEARNERS[name]
-    kh.testing.learns_an_easy_stream(lambda p: row(p, seed=3), row.learns_by or 0)
+def test_promises_are_those_of_the_public_kit() -> None:
+    """With the same names and the same defaults, so that a new row says what its author checked."""
+    kit = inspect.signature(kh.testing.check_learner).parameters
+    rows = inspect.signature(LearnerRow).parameters
+    for name in kh.LEARNERS["auto"].promises:
+        assert kit[name].default == rows[name].default
+    assert kit.keys() == {"factory", *kh.LEARNERS["auto"].promises}
 
 
-def test_those_that_claim_nothing_are_baselines_and_the_printed_ones() -> None:
-    silent = {name for name, row in kh.LEARNERS.items() if row.learns_by is None}
-    printed = {"dantzig-printed", "online-greedy-printed"}
-    assert silent == {"zero", "mean", "last-value", "fixed", "random"} | printed
+def test_those_that_claim_to_learn_nothing_are_baselines_and_the_printed_ones() -> None:
+    for row in kh.LEARNERS.values():
+        assert (row.learns_by is None) == (row.group == "baseline" or row.preset is not None)
 
 
-@pytest.mark.parametrize("check", kh.testing.LEARNER_CHECKS, ids=lambda check: str(check.__name__))
-@pytest.mark.parametrize("name", ["auto", "dual-averaging"])
-def test_yes_or_no(name: str, check: Callable[[LearnerMaker], None]) -> None:
+YES_OR_NO = [("auto", check.__name__, check) for check in kh.testing.LEARNER_CHECKS] + [
+    ("dual-averaging", check.__name__, check)
+    for check in kh.testing.LEARNER_CHECKS
+    if check.__name__.startswith(("goes_on", "plays", "takes", "refuses"))
+]
+
+
+@pytest.mark.parametrize(("name", "what", "check"), YES_OR_NO)
+def test_yes_or_no(name: str, what: str, check: Check) -> None:
     row = kh.LEARNERS[name]
     check(kh.testing.on_yes_no(lambda problem: kh.YesNoLearner(row(problem, seed=3))))

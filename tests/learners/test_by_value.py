@@ -1,4 +1,4 @@
-"""What learners are made with unless told otherwise, the sizes they derive, the files they refuse.
+"""The sizes that learners derive from a problem, and the files they refuse.
 
 Small and quick: none of these plays more than a few rounds.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,78 +23,19 @@ from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.learners.practical_shrinkage import Correlations
-from keyhole.learners.registry import learner_row
 from keyhole.saving.api import from_bytes, to_bytes
 
 EVERYTHING = kh.Problem(12, 2, 12)  # for those that read all features, too
-
-DEFAULTS: Mapping[Callable[..., Any], Mapping[str, Any]] = {
-    kh.RandomSubset: {"ridge": 1.0, "clip": False},
-    kh.FullInformation: {"ridge": 1.0, "clip": False},
-    kh.DualAveragingLearner: {
-        "gradient": "residual",
-        "radius": None,
-        "schedule": "adaptive",
-        "clip": False,
-    },
-    kh.HardThresholdingLearner: {
-        "hybrid": False,
-        "batch_size": math.ceil(4 * math.log(12)),  # 2 k log d
-        "growth": 1.25,
-        "step_size": None,
-        "clip": False,
-    },
-    kh.AERRLearner: {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
-    kh.AELRLearner: {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
-    kh.SubsetExpertsLearner: {"radius": 1.0, "horizon": None, "clip": False},
-    kh.DSPOSLRCLearner: {
-        "threshold_scale": 0.03,
-        "noise_sd": None,
-        "failure_probability": 0.05,
-        "weighting": "ratio",
-        "growth": 1.2,
-        "clip": False,
-    },
-    kh.DSOSLRCLearner: {
-        "threshold_scale": 0.05,
-        "noise_sd": None,
-        "failure_probability": 0.05,
-        "weighting": "ratio",
-        "clip": False,
-    },
-    kh.ExploreThenCommitLearner: {"horizon": None, "exploration": None, "ridge": 1.0},
-    kh.EpsilonGreedyLearner: {"epsilon": 1.0, "decay": 1 / 3, "ridge": 1.0},
-    kh.OnlineLassoLearner: {"scale": 1.0, "clip": False},
-    kh.OnlineOMPLearner: {"ridge": 1.0},
-}
-
-
-@pytest.mark.parametrize("make", DEFAULTS)
-def test_defaults_are_those_of_the_pages(make: Callable[..., Any]) -> None:
-    learner = make(EVERYTHING)
-    assert dict(learner.settings()) == DEFAULTS[make]
-    assert learner.seed == 0
-    assert learner.round == 0
-    assert not learner.weights.any()
-    assert learner.intercept == 0.0
-
-
-def test_learners_that_ask_for_a_seed_have_defaults_too() -> None:
-    greedy = kh.OnlineGreedyLearner(EVERYTHING, seed=3)
-    assert (greedy.seed, greedy.ridge, greedy.clip, greedy.parts) == (3, 1.0, False, PRACTICAL)
-    assert (greedy.batch_size, greedy.horizon, greedy.kappa) == (None, None, None)
-    printed = kh.DantzigLearner(EVERYTHING, seed=4, noise_sd=0.5)
-    assert (printed.seed, printed.clip, printed.weighting) == (4, False, "exact")
-    assert (printed.threshold_scale, printed.failure_probability) == (1.0, 0.05)
-    fixed = kh.FixedSubset(EVERYTHING)
-    assert (fixed.seed, fixed.ridge, fixed.clip) == (0, 1.0, False)
-    assert fixed.ask().features.tolist() == [0, 1]  # the first k
 
 
 def test_a_base_without_a_plan_of_its_own_has_defaults_too() -> None:
     base = MomentLearner(EVERYTHING)
     assert (base.seed, base.ridge) == (0, 1.0)
     assert base.ask().features.tolist() == list(range(12))
+
+
+def test_a_fixed_subset_that_is_not_named_is_the_first_k() -> None:
+    assert kh.FixedSubset(EVERYTHING).ask().features.tolist() == [0, 1]
 
 
 def test_a_learner_takes_one_thing_without_a_name() -> None:
@@ -116,38 +56,11 @@ def test_the_random_subset_is_that_of_round_1() -> None:
         assert learner.ask().features.tolist() == drawn.tolist()
 
 
-@pytest.mark.parametrize("name", kh.LEARNERS)
-def test_what_a_row_of_the_table_says_of_a_learner(name: str) -> None:
-    row = learner_row(name)
-    assert row.compared == (name in {"auto", "online-greedy", "random", "full"})
-    assert row.reads_everything == (name in {"full", "online-lasso", "online-omp"})
-    centred = {"auto", "mean", "last-value", "fixed", "random", "full", "dantzig-data"}
-    centred |= {"explore-commit", "epsilon-greedy", "online-lasso", "online-omp"}
-    assert row.has_intercept == (name in centred)
-    assert (row.preset == "as_printed") == name.endswith("-printed")
-
-
-PAIRS = {  # bytes for each pair, and of how many features the pairs are, for d = 12, k = 2
-    kh.Zero: (0.0, 12),
-    kh.FixedSubset: (40.0, 2),
-    kh.RandomSubset: (40.0, 6),
-    kh.FullInformation: (40.0, 12),
-    kh.DantzigLearner: (48.0, 12),
-    kh.OnlineGreedyLearner: (8.0, 12),
-    kh.DSPOSLRCLearner: (48.0, 12),
-    kh.ExploreThenCommitLearner: (24.0, 12),
-    kh.OnlineLassoLearner: (48.0, 12),
-    kh.AERRLearner: (0.0, 12),
-}
-
-
-@pytest.mark.parametrize("learner", PAIRS)
-def test_memory_is_for_pairs_of_what_is_kept(learner: Any) -> None:
-    each, features = PAIRS[learner]
-    assert learner.memory(kh.Problem(12, 2, 6)) == each * features**2
-
-
 # --- Sizes
+
+
+def test_hard_thresholding_begins_with_batches_of_2_k_log_d() -> None:
+    assert kh.HardThresholdingLearner(EVERYTHING).batch_size == math.ceil(4 * math.log(12))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +68,8 @@ def test_memory_is_for_pairs_of_what_is_kept(learner: Any) -> None:
 )
 def test_slots_are_3_k_within_half_the_budget(k: int, budget: int, slots: int) -> None:
     assert default_slots(kh.Problem(20, k, budget)) == slots
-    assert kh.OnlineGreedyLearner(kh.Problem(20, k, budget), seed=0).slots == slots
+    usual = kh.OnlineGreedyLearner(kh.Problem(20, k, budget), seed=0)
+    assert (usual.slots, usual.parts) == (slots, PRACTICAL)
 
 
 def test_the_sizes_of_the_theorem_are_rounded_up_and_at_least_1() -> None:

@@ -1,4 +1,4 @@
-"""The registry's learners do not explode: predictions stay within the labels seen so far."""
+"""Predictions that are cut off at the range of the labels so far, and what that leaves alone."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,8 @@ import keyhole as kh
 from keyhole.label_span import LabelSpan
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.testing.tools import RowsOnly
 
 ROUNDS = 200
-FREE = ("zero", "dantzig-printed", "online-greedy-printed")  # learns nothing; to the letter
 ANY = st.floats(-1e150, 1e150)
 RAW = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -33,8 +31,6 @@ def attack(kind: str) -> tuple[Floats, Floats]:
     X, y = rows()
     if kind == "constant":
         return X, np.full(ROUNDS, 7.0)
-    if kind == "far":
-        return X, 1e12 + y
     X[70] = 1e30
     return X, y
 
@@ -43,21 +39,6 @@ def range_before(y: Floats) -> tuple[Floats, Floats]:
     """The least and largest label before each round, obviously."""
     low = np.array([min(y[:t], default=0.0) for t in range(len(y))])
     return low, np.array([max(y[:t], default=0.0) for t in range(len(y))])
-
-
-@pytest.mark.parametrize("kind", ["constant", "far", "outlier"])
-@pytest.mark.parametrize("name", [name for name in kh.LEARNERS if name not in FREE])
-def test_no_prediction_leaves_the_range_of_the_labels(name: str, kind: str) -> None:
-    X, y = attack(kind)
-    stream = kh.streams.ArrayStream(X, y)
-    learner, twin = (kh.LEARNERS[name](problem_of(name), seed=1) for _ in range(2))
-    fast, slow = kh.play(learner, stream), kh.play(twin, RowsOnly(stream))
-    low, high = range_before(y)
-    # A mean of labels is computed with rounding.
-    slack = 1e-9 * np.maximum(np.abs(low), np.abs(high))
-    assert (fast.predictions >= low - slack).all()
-    assert (fast.predictions <= high + slack).all()
-    np.testing.assert_array_equal(fast.predictions, slow.predictions)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,6 @@ from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.soundness import prove
 
 
-def test_the_ridge_of_baselines_is_1() -> None:
-    assert kh.FullInformation(kh.Problem(4, 2, 4)).ridge == 1.0
-    fixed = kh.FixedSubset(kh.Problem(4, 2, 4), support=[1, 2])
-    assert fixed.ridge == 1.0
-
-
 def test_rates_of_theorems_by_hand() -> None:
     """2 B / (G sqrt(T)), G^2 = 8 B^2 d/m; for DDAERR 1/sqrt(T ((sum of roots)^2/m + 1))."""
     problem = kh.Problem(d=20, k=2, budget=10)  # 8 are left: m = 4 draws
@@ -66,12 +60,6 @@ def test_the_online_lasso_knows_labels_that_vary_from_labels_that_do_not(
     assert np.flatnonzero(learner.weights).tolist() == ([2] if spread else [])
     if spread:
         assert learner.weights[2] == pytest.approx(spread, rel=0.2)
-
-
-def test_who_is_compared_unless_told_otherwise() -> None:
-    """What plays in seconds: the library's own, Algorithm 2, and two marks to measure them by."""
-    compared = {name for name, entry in kh.LEARNERS.items() if entry.compared}
-    assert compared == {"auto", "online-greedy", "random", "full"}
 
 
 def test_old_rows_lose_weight_as_the_error_falls() -> None:
@@ -127,8 +115,6 @@ def test_the_range_of_epsilon_and_its_decay() -> None:
             kh.EpsilonGreedyLearner(problem, decay=decay)
     with pytest.raises(kh.ProblemError, match="epsilon"):
         kh.EpsilonGreedyLearner(problem, epsilon=-0.1)
-    usual = kh.EpsilonGreedyLearner(problem)
-    assert (usual.epsilon, usual.decay, usual.ridge) == (1.0, 1 / 3, 1.0)
 
 
 @pytest.mark.parametrize(

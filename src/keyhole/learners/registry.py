@@ -51,6 +51,10 @@ class LearnerRow:
     memory
         How what it keeps grows. Those with O(d^2) and O(d^k) are for thousands of features at most,
         or for tens; what does not fit they refuse before they allocate it.
+    within_labels
+        Whether its predictions stay within the range of the labels so far.
+    sparse
+        Whether its models have at most k features; if not, they have at most the budget.
     learns_by
         The round by which it has half the loss of the running mean on `testing.easy_stream`, and
         conformance checks that: twice what the worst of 16 seeds took. None: it claims nothing.
@@ -67,7 +71,15 @@ class LearnerRow:
     compared: bool = False
     prices: Treatment = "any reads"
     memory: Memory = "O(d^2)"
+    within_labels: bool = True
+    sparse: bool = True
     learns_by: int | None = None
+
+    @property
+    def promises(self) -> dict[str, Any]:
+        """What it says of itself that conformance checks: `testing.learner_checks(**promises)`."""
+        names = ("learns_by", "prices", "within_labels", "sparse")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def cls(self) -> type[StatefulLearner]:
@@ -106,6 +118,7 @@ _ROWS = (
         has_intercept=False,
         prices="reads nothing",
         memory="O(1)",
+        within_labels=False,
     ),
     LearnerRow(
         "mean",
@@ -141,6 +154,7 @@ _ROWS = (
         compared=True,
         prices="by price",
         memory="O(budget^2)",
+        sparse=False,
     ),
     LearnerRow(
         "full",
@@ -152,6 +166,7 @@ _ROWS = (
         compared=True,
         prices="reads all",
         learns_by=64,
+        sparse=False,
     ),
     LearnerRow(
         "dantzig",
@@ -171,6 +186,7 @@ _ROWS = (
         preset="as_printed",
         has_intercept=False,
         prices="refuses",
+        within_labels=False,
     ),
     LearnerRow(
         "dantzig-data",
@@ -199,6 +215,8 @@ _ROWS = (
         preset="as_printed",
         has_intercept=False,
         prices="refuses",
+        within_labels=False,
+        sparse=False,
     ),
     LearnerRow(
         "dual-averaging",
@@ -323,6 +341,7 @@ _ROWS = (
         reads_everything=True,
         prices="reads all",
         learns_by=128,
+        sparse=False,
     ),
     LearnerRow(
         "online-omp",

@@ -226,7 +226,7 @@ class SubsetExpertsLearner(LearnerBase):
         w -= eta * g
         norm = np.sqrt((w * w) @ each)
         w *= (self.radius / np.maximum(norm, self.radius))[:, None]
-        usable = (size > 0.0) & (size < np.inf)
+        usable = (size > 0.0) & (size < np.inf) & (norm < np.inf)
         some = some[usable]
         it.w[some], it.squares[some] = w[usable], size[usable]
         return losses

@@ -1,16 +1,15 @@
 """A public conformance suite: what every learner, stream and store must keep to.
 
-    kh.testing.check_learner(lambda problem: MyLearner(problem, seed=0))
-    kh.testing.check_prices(lambda problem: MyLearner(problem, seed=0))
+    kh.testing.check_learner(lambda problem: MyLearner(problem, seed=0), prices="by price")
     kh.testing.check_stream(lambda: MyStream("readings.bin"))
     kh.testing.check_store(lambda: MyStore("counter.db"))
 
-Each property is a function of its own in LEARNER_CHECKS, PRICED_CHECKS, STREAM_CHECKS and
-STORE_CHECKS, so that a test runner can show them one by one. A broken promise raises AssertionError
-with the round where it broke.
+Each property is a function of its own in `learner_checks(...)`, STREAM_CHECKS and STORE_CHECKS, so
+that a test runner can show them one by one. A broken promise raises AssertionError with the round
+where it broke.
 """
 
-from keyhole.testing.learners import LEARNER_CHECKS, check_learner
+from keyhole.testing.every import LEARNER_CHECKS, check_learner, learner_checks
 from keyhole.testing.learning import easy_stream, learns_an_easy_stream
 from keyhole.testing.priced import PRICED_CHECKS, check_prices, on_prices, with_prices
 from keyhole.testing.stores import STORE_CHECKS, check_store
@@ -27,6 +26,7 @@ __all__ = [
     "check_store",
     "check_stream",
     "easy_stream",
+    "learner_checks",
     "learns_an_easy_stream",
     "on_prices",
     "on_yes_no",

@@ -104,30 +104,30 @@ def _refused(error: type[KeyholeError], learner: Any, seen: Observation, coverag
 
 
 def intervals_hold(factory: LearnerMaker) -> None:
-    """If there is `interval`: on time and late, they cover what they should, and are nested.
+    """If there is `interval`: they cover what they should, labels on time and late, and are nested.
 
-    Of 800 rounds, from the 100th on, 90 % with an error of 4 % at most: independent misses would
-    stay within that with a chance of 0.9998, and the sums of misses are steadier than those.
+    90 % in 700 rounds, from the 100th on, with an error of 3 % at most. In 400 of them labels are
+    15 rounds late, which costs up to 1 %; from seed to seed the share has a deviation of 0.6 %, as
+    misses are followed by wider intervals (independent ones would have 1.1 %).
     """
-    for delay in (0, 15):
-        learner = _makes_intervals(factory)
-        if learner is None:
-            return
-        X, y = _data(800)
-        waiting, covered = list[tuple[Observation, float]](), 0
-        for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            seen = _round(learner, x)
-            inner, outer = (learner.interval(seen, coverage) for coverage in COVERAGES)
-            nested = outer.low <= inner.low <= inner.high <= outer.high
-            require(nested, f"a lower coverage lies within, round {seen.round}: {inner}, {outer}")
-            if t >= 100:
-                require(np.isfinite(outer.width), f"an interval is finite, round {seen.round}")
-                covered += label in outer
-            waiting.append((seen, label))
-            if len(waiting) > delay:
-                learner.tell(*waiting.pop(0))
-        share = covered / 700
-        require(abs(share - 0.9) <= 0.04, f"90 % intervals cover {share:.1%}, {delay} labels late")
+    learner = _makes_intervals(factory)
+    if learner is None:
+        return
+    X, y = _data(800)
+    waiting, covered = list[tuple[Observation, float]](), 0
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        seen = _round(learner, x)
+        inner, outer = (learner.interval(seen, coverage) for coverage in COVERAGES)
+        nested = outer.low <= inner.low <= inner.high <= outer.high
+        require(nested, f"a lower coverage lies within, round {seen.round}: {inner}, {outer}")
+        if t >= 100:
+            require(np.isfinite(outer.width), f"an interval is finite, round {seen.round}")
+            covered += label in outer
+        waiting.append((seen, label))
+        if len(waiting) > (0 if t < 400 else 15):
+            learner.tell(*waiting.pop(0))
+    share = covered / 700
+    require(abs(share - 0.9) <= 0.03, f"90 % intervals cover {share:.1%}")
 
 
 def intervals_are_judged_as_issued(factory: LearnerMaker) -> None:
@@ -215,8 +215,8 @@ def intervals_stay_small(factory: LearnerMaker) -> None:
         return
     X, y = _data(600)
     sizes = []
-    for first in (0, 200):
-        for t in range(first, 3 * first + 200):
+    for first in (0, 100):
+        for t in range(first, 4 * first + 100):
             seen = _round(learner, X[t % 600])
             learner.interval(seen)
             if t % 2:
@@ -226,7 +226,7 @@ def intervals_stay_small(factory: LearnerMaker) -> None:
         sizes.append(size_of(learner))
     require(
         sizes[1] <= 1.1 * sizes[0] + 20_000,
-        f"state is bounded: {sizes[0]:,} bytes after 200 intervals, {sizes[1]:,} after 800",
+        f"state is bounded: {sizes[0]:,} bytes after 100 intervals, {sizes[1]:,} after 500",
     )
 
 
