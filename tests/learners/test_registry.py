@@ -14,14 +14,6 @@ from keyhole.learners.registry import learner_classes, learner_row, make_learner
 DEFAULTS: dict[str, dict[str, Any]] = {
     "AELRLearner": {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
     "AERRLearner": {"radius": 1.0, "data_dependent": False, "rate": None, "clip": False},
-    "DantzigLearner": {
-        "noise_sd": 1.0,
-        "threshold_scale": 1.0,
-        "failure_probability": 0.05,
-        "weighting": "exact",
-        "burn_in": None,
-        "clip": False,
-    },
     "DSOSLRCLearner": {
         "threshold_scale": 0.05,
         "noise_sd": None,
@@ -99,10 +91,17 @@ def defaults_of(made: Any) -> dict[str, Any]:
 
 def test_arguments_of_classes_and_presets_unless_given() -> None:
     found = {name: defaults_of(cls) for name, cls in learner_classes().items()}
-    plain = {name: {} for name in found if name not in DEFAULTS}
-    del plain["AutoLearner"], found["AutoLearner"]  # its page is docs/algorithms/auto.md
-    wanted = {name: {"seed": 0, **more} for name, more in (DEFAULTS | plain).items()}
+    problem = kh.Problem(12, 2, 12)
+    for learner in (kh.DSOSLRCLearner(problem), kh.DSPOSLRCLearner(problem)):  # of their base, too
+        found[type(learner).__name__] |= learner.settings()
+    for name in ("AutoLearner", "PracticalDantzig", "DantzigLearner"):  # tested elsewhere
+        del found[name]
+    wanted = {name: {"seed": 0, **DEFAULTS.get(name, {})} for name in found}
     assert repr(sorted_deeply(found)) == repr(sorted_deeply(wanted))  # 1 is not 1.0
+    assert DEFAULTS.keys() <= found.keys()
+    printed = kh.DantzigLearner(problem, seed=4, noise_sd=0.5)
+    assert (printed.seed, printed.clip, printed.weighting) == (4, False, "exact")
+    assert (printed.threshold_scale, printed.failure_probability) == (1.0, 0.05)
     for name, more in PRESETS.items():
         preset: Any = learner_classes()[name]
         assert defaults_of(preset.as_printed) == {"seed": 0, **more}
