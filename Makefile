@@ -19,7 +19,9 @@ SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py te
 SANITIZED := tests/core tests/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \
   tests/saving/test_fuzz.py tests/learners/test_played_and_saved.py
 
-.PHONY: demo test test-slow test-lowest sanitize wheel docs check bench mutants figures clean distclean help
+WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+
+.PHONY: demo test quick test-slow test-lowest sanitize wheel docs check bench mutants figures clean distclean help
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -28,10 +30,13 @@ demo: .venv/running  ## play the simulated clinic: 42 tests with prices, 30 to s
 	$(BIN)/keyhole run --prices clinic --budget 30 --sparsity 4 --report clinic-report.html
 
 test: .venv/ready  ## all tests but the slowest, doctests and README examples included
-	$(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m 'not slow' $(WORKERS)
+
+quick: .venv/ready  ## what the changes since the last commit can break first, within a minute; SINCE=COMMIT
+	$(BIN)/python -m tools.quick $(if $(SINCE),--since "$(SINCE)")
 
 test-slow: .venv/ready  ## the slowest statistical tests; CI runs them when they or the package changed since they passed
-	$(BIN)/python -m pytest -m slow --numprocesses auto --maxprocesses 4 --dist load tests
+	$(BIN)/python -m pytest -m slow $(WORKERS) tests
 	$(BIN)/python -m tools.slow_tests --passed
 
 test-lowest: .venv/ready  ## a cross-section of the tests with the lowest version of every dependency
@@ -49,7 +54,7 @@ SANITIZE := KEYHOLE_SANITIZE=1 ASAN_OPTIONS=detect_leaks=0:log_path=build/saniti
 sanitize: .venv/ready  ## the tests of compiled code, forged states and a game of every learner, with sanitizers
 	@mkdir -p build && rm -f build/sanitizer.*
 	KEYHOLE_SANITIZE=1 $(BIN)/python -c 'from keyhole.core import library; library.find()'
-	$(SANITIZE) $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 $(SANITIZED) || { cat build/sanitizer.*; exit 1; }
+	$(SANITIZE) $(BIN)/python -m pytest -m 'not slow' $(WORKERS) $(SANITIZED) || { cat build/sanitizer.*; exit 1; }
 
 wheel: .venv/ready  ## a wheel in build/wheel, tried in a clean environment without a compiler
 	$(BIN)/python -m tools.wheel

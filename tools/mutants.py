@@ -158,7 +158,7 @@ def _when_imported(mutant: Mutant) -> bool:
     return not any(inside)
 
 
-def _nearest_first(files: Sequence[Path]) -> list[str]:
+def nearest_first(files: Sequence[Path]) -> list[str]:
     """The tests of files, those of their own rooms first: there may be no time for others."""
     rooms = [room_of(file).relative_to(ROOT / "src" / "keyhole").with_suffix("") for file in files]
     folders = tuple({f"tests/{room}/" for room in rooms})
@@ -166,8 +166,9 @@ def _nearest_first(files: Sequence[Path]) -> list[str]:
     families = {file.stem.partition("_")[0] for file in files if file.suffix == ".c"}
 
     def far(test: str) -> int:
-        near = test.startswith(folders) or Path(test).stem in names
-        return 0 if near or any(family in test for family in families) else 1
+        if Path(test).stem in names:
+            return 0
+        return 1 if test.startswith(folders) or any(name in test for name in families) else 2
 
     found = {test for file in files for test in tests_of(file)}
     return sorted(found, key=lambda test: (far(test), test))
@@ -216,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random.Random(options.seed).shuffle(some)
     some = list(itertools.islice(filter(possible, some), options.most))
     some_files = sorted({m.file for m in some})
-    wanted = options.tests or _nearest_first(some_files)
+    wanted = options.tests or nearest_first(some_files)
     survivors, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         workshop = Workshop(Path(folder), options)

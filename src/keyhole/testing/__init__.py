@@ -11,18 +11,16 @@ where it broke.
 
 from keyhole.testing.every import LEARNER_CHECKS, check_learner, learner_checks
 from keyhole.testing.learning import easy_stream, learns_an_easy_stream
-from keyhole.testing.priced import PRICED_CHECKS, check_prices, on_prices, with_prices
+from keyhole.testing.priced import on_prices, with_prices
 from keyhole.testing.stores import STORE_CHECKS, check_store
 from keyhole.testing.streams import STREAM_CHECKS, check_stream
 from keyhole.testing.yes_no import on_yes_no
 
 __all__ = [
     "LEARNER_CHECKS",
-    "PRICED_CHECKS",
     "STORE_CHECKS",
     "STREAM_CHECKS",
     "check_learner",
-    "check_prices",
     "check_store",
     "check_stream",
     "easy_stream",

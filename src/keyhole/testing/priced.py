@@ -62,12 +62,6 @@ def on_prices(factory: LearnerMaker, *, tight: bool = False) -> LearnerMaker:
     return lambda problem: factory(with_prices(problem, tight=tight))
 
 
-def check_prices(factory: LearnerMaker, *, tight: bool = False) -> None:
-    """Run every check of PRICED_CHECKS on problems with prices; `factory` as in `check_learner`."""
-    for check in PRICED_CHECKS:
-        check(on_prices(factory, tight=tight))
-
-
 def spends_within_the_limit(factory: LearnerMaker) -> None:
     """Tickets say what they cost, which is within the limit to the unit, in rounds and in blocks.
 
