@@ -3,8 +3,8 @@
     python -m tools.quick [--since COMMIT] [--seconds 50]
 
 Runs, in this order: test files that changed and the doctests of changed modules, the tests nearest
-to what changed in the package, compiled code, and the conformance suite for AutoLearner and for the learners
-whose files changed. What was changed is what git says: since the last commit, or since another.
+to what changed in the package, compiled code, and the conformance suite for AutoLearner and for the
+learners whose files changed. What changed is what git says: since the last commit, or another.
 Tests that come when the time is spent are left out, and it says how many. `make test` runs all.
 """
 
