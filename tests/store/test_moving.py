@@ -182,6 +182,7 @@ def test_closed_is_closed(folder: Path) -> None:
     [ticket] = store.ask("a")
     store.close()
     store.close()
-    for call in (store.names, lambda: store.ask("a"), lambda: store.drop(ticket.id)):
+    asked = (lambda: store.ask("a"), lambda: store.drop(ticket.id))
+    for call in (store.names, store.verify, lambda: next(store.replay("a")), *asked):
         with pytest.raises(kh.StoreError, match="closed"):
             call()
