@@ -131,7 +131,7 @@ class Writer:
             if self._closed:
                 return
             try:
-                if self._connection is not None and self._awake:
+                if self._awake:
                     # What was answered is in the log: without a snapshot, waking takes longer.
                     with contextlib.suppress(StoreError):
                         self.snapshot(due=True)
