@@ -45,6 +45,15 @@ def test_a_ticket_is_asked_filled_and_told(store: kh.Store) -> None:
     assert info.loss == (7.5 - filled.prediction) ** 2 if filled.prediction is not None else False
 
 
+def test_the_seed_is_0_unless_told_otherwise(store: kh.Store) -> None:
+    store.create("usual", PROBLEM, "random")
+    for seed in (0, 1):
+        store.create(f"seed-{seed}", PROBLEM, "random", seed=seed)
+    names = "usual", "seed-0", "seed-1"
+    usual, zero, one = ([ticket.names for ticket in store.ask(name, 9)] for name in names)
+    assert usual == zero != one
+
+
 def test_repeating_is_harmless_and_contradicting_is_not(store: kh.Store) -> None:
     [ticket] = store.ask("clinic")
     given = values(ticket)

@@ -25,15 +25,16 @@ def test_a_transaction_has_no_more_requests_than_it_may(
     store: kh.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "MOST", 3)
-    assert (store.commits, store.recent_commits, store.last_commit_seconds) == ((0, 0), [], 0.0)
     requests = [verbs.ask("ab"[i % 2], 1, "", None, None, None) for i in range(6)]
-    for request in requests:
-        store._writer.queue(request)
-    store.ask("a")  # whoever comes next does what is waiting
-    assert not store._writer.waiting
-    assert [commit.requests for commit in store.recent_commits] == [3, 3, 1]
-    assert store.commits == (3, 7)
-    assert store.last_commit_seconds == store.recent_commits[-1].seconds > 0.0
+    with kh.Store(store.url) as new:
+        assert (new.commits, new.recent_commits, new.last_commit_seconds) == ((0, 0), [], 0.0)
+        for request in requests:
+            new._writer.queue(request)
+        new.ask("a")  # whoever comes next does what is waiting
+        assert not new._writer.waiting
+        assert [commit.requests for commit in new.recent_commits] == [3, 3, 1]
+        assert new.commits == (3, 7)
+        assert new.last_commit_seconds == new.recent_commits[-1].seconds > 0.0
     assert [store.info(name).rounds for name in "ab"] == [4, 3]
 
 
@@ -74,13 +75,32 @@ def test_a_learner_that_cannot_follow_the_log_is_not_kept(store: kh.Store) -> No
         other.ask("a")
         other._writer._awake.clear()  # no snapshot at the end: the log is all there is
     edit(store, "UPDATE kh_event SET who = 'me' WHERE learner = 1 AND seq = 3")
-    for _ in range(2):
+    for use in (store.ask, store.ask, store.learner):
         with pytest.raises(kh.StoreDamagedError, match="event 3 was changed"):
-            store.ask("a")
+            use("a")
         assert store._writer._awake == {}
     edit(store, "UPDATE kh_event SET who = '' WHERE learner = 1 AND seq = 3")
     assert store.ask("a")[0].round == 3
     store.verify()
+
+
+def test_a_mistake_of_a_caller_costs_nobody_their_memory(store: kh.Store) -> None:
+    store.ask("a")
+    awake = store._writer._awake[1]
+    for call in (store.learner, store.delete):
+        with pytest.raises(kh.UnknownLearnerError):
+            call("nobody")
+    with pytest.raises(kh.ConflictError):
+        store.create("a", PROBLEM, "fixed")
+    assert store._writer._awake[1] is awake
+
+
+def test_tickets_that_are_closed_are_let_go_of(store: kh.Store) -> None:
+    told, dropped, waiting = store.ask("a", 3)
+    store.fill(told.id, [1.0, 2.0])
+    store.tell(told.id, 3.0)
+    store.drop(dropped.id)
+    assert [*store._writer._awake[1].held] == [waiting.id]
 
 
 def test_verify_looks_at_the_file_as_well(folder: Path) -> None:
