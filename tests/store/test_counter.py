@@ -130,6 +130,8 @@ def test_what_is_not_there(store: kh.Store) -> None:
         store.create("clinic", PROBLEM, "random")
     with pytest.raises(kh.ProblemError, match="did you mean"):
         store.create("new", PROBLEM, "randm")
+    with pytest.raises(kh.ProblemError, match="wait must be"):
+        kh.Store(store.url, wait=0.0)
     with pytest.raises(kh.ProblemError, match="one line"):
         store.ask("clinic", who="a\nb")
     with pytest.raises(kh.DataError, match="finite"):

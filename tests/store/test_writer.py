@@ -95,12 +95,14 @@ def test_a_mistake_of_a_caller_costs_nobody_their_memory(store: kh.Store) -> Non
     assert store._writer._awake[1] is awake
 
 
-def test_tickets_that_are_closed_are_let_go_of(store: kh.Store) -> None:
+def test_what_is_closed_or_deleted_is_let_go_of(store: kh.Store) -> None:
     told, dropped, waiting = store.ask("a", 3)
     store.fill(told.id, [1.0, 2.0])
     store.tell(told.id, 3.0)
     store.drop(dropped.id)
     assert [*store._writer._awake[1].held] == [waiting.id]
+    store.delete("a", force=True)
+    assert store._writer._awake == {}
 
 
 def test_verify_looks_at_the_file_as_well(folder: Path) -> None:
