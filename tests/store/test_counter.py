@@ -40,6 +40,8 @@ def test_a_ticket_is_asked_filled_and_told(store: kh.Store) -> None:
     assert filled.as_dict()["values"][missing] is None
     told = store.tell(ticket.id, 7.5)
     assert (told.state, told.label, told.prediction) == ("told", 7.5, filled.prediction)
+    history = [(event.seq, event.kind) for event in store.history("clinic")]
+    assert history == [(1, "created"), (2, "asked"), (3, "seen"), (4, "told")]
     info = store.info("clinic")
     assert (info.rounds, info.told, info.open, info.spent) == (1, 1, 0, 3.0)
     assert info.loss == (7.5 - filled.prediction) ** 2 if filled.prediction is not None else False
