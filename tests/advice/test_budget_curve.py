@@ -179,6 +179,10 @@ def test_the_largest_model_has_five_rows_for_each_feature(n: int, d: int, most: 
     assert curve.k.tolist() == list(range(most + 1))
 
 
+def test_a_model_may_have_half_as_many_features_as_there_are_rows() -> None:
+    assert kh.budget_curve(ArrayStream(*rows(30, 15, seed=0)), most=15).k[-1] == 15
+
+
 def test_columns_that_never_change_and_copies() -> None:
     X, y = rows(200, 3, seed=0)
     X = np.column_stack([X, X[:, 0], np.ones(200), np.zeros(200)])

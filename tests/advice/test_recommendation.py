@@ -1,6 +1,7 @@
 """What a curve recommends, and its words."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,14 @@ def test_the_words() -> None:
         "4 features explain 69% ± 1%; 6 would explain 71% ± 1%, and more than 6 were not tried; "
         "below 2 it falls quickly (1: 30% ± 1%)."
     )
+    varied = replace(
+        curve([0.0, 0.3, 0.7, 0.71, 0.5]), error=np.array([0.0, 0.02, 0.03, 0.04, 0.05])
+    )
+    assert varied.recommendation == "2 features explain 70% ± 3%; 3 would explain 71% ± 4%."
+    bent = replace(
+        curve([0.0, 0.3, 0.6, 0.66, 0.69]), error=np.array([0.0, 0.02, 0.03, 0.04, 0.05])
+    )
+    assert bent.recommendation.endswith("below 2 it falls quickly (1: 30% ± 2%).")
     said = curve([0.0, 0.7, 0.69], d=2).recommendation
     assert said == "1 feature explains 70% ± 1%; more would not explain more."
     assert "up to 2 is seen" in curve([0.0, -0.1, -0.02]).recommendation

@@ -155,6 +155,8 @@ def first_own_difference(case: Case, own: Own, bug: str = "") -> str:
         expected = rules.once(own, OWN_TERMS + learner.round, word_on_prices(learner, asked))
         if ticket.features.tolist() != expected:
             return f"after round {t} it buys {ticket.features}, by the rules {expected}"
+        if asked._state.rate.tolist() != learner._state.rate.tolist():
+            return f"after round {t} the rate is learnt from terms of one example"
         asked.drop(ticket)
         rows = slice(t, min(t + rules.size(), len(y)))
         learner, bought = copy.deepcopy(asked), np.full((1, problem.width), -1, dtype=np.int32)
