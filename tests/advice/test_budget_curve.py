@@ -19,10 +19,13 @@ def rows(n: int, d: int, seed: int, noise: float = 0.5) -> tuple[Floats, Floats]
     return Z * 10.0 ** (np.arange(d) % 3) + 5.0, y + 7.0
 
 
-def slow_losses(X: Floats, y: Floats, folds: int, length: int, k: int) -> Floats:
-    """Out-of-fold squared errors by enumeration and lstsq; absent cells are means of training."""
+def slow(X: Floats, y: Floats, folds: int, length: int, k: int) -> tuple[Floats, Floats]:
+    """Out-of-fold squared errors by enumeration and lstsq, and the weights of each fold's model.
+
+    Absent cells are means of training.
+    """
     fold = np.arange(len(y)) // length % folds
-    lost = np.empty(len(y))
+    lost, weights = np.empty(len(y)), np.zeros((folds, X.shape[1]))
     for f in range(folds):
         old, new = fold != f, fold == f
         centre = np.nanmean(X[old], axis=0)
@@ -36,31 +39,44 @@ def slow_losses(X: Floats, y: Floats, folds: int, length: int, k: int) -> Floats
             return float(((y[old] - mean - Z[old][:, S] @ w) ** 2).sum()), w
 
         S = min(itertools.combinations(range(X.shape[1]), k), key=lambda S: model(S)[0])
-        predicted = np.clip(mean + Z[new][:, S] @ model(S)[1], y[old].min(), y[old].max())
+        weights[f, S] = model(S)[1]
+        predicted = np.clip(mean + Z[new] @ weights[f], y[old].min(), y[old].max())
         lost[new] = (y[new] - predicted) ** 2
-    return lost
+    return lost, weights
 
 
-@pytest.mark.parametrize("absent", [0.0, 0.1])
-def test_by_definition(absent: float) -> None:
+def by_model(X: Floats, weights: Floats) -> float:
+    """The standard deviation of a model's mean loss by the jackknife: sqrt(2 tr((VC)^2))."""
+    J, Z = len(weights), np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    V = np.cov(Z.T, bias=True)
+    C = (J - 1) ** 2 / J * np.cov(weights.T)  # of J models that share all but one fold
+    return float(np.sqrt(2.0 * np.trace(V @ C @ V @ C)))
+
+
+@pytest.mark.parametrize(("absent", "far"), [(0.0, 1.0), (0.1, 1.0), (0.0, 40.0)])
+def test_by_definition(absent: float, far: float) -> None:
+    """With cells that are absent, and with one so far out that its prediction is cut off."""
     X, y = rows(130, 4, seed=1)
     X[np.random.default_rng(2).random(X.shape) < absent] = np.nan
+    X[50, 0] *= far
     curve = kh.budget_curve(ArrayStream(X, y))
     deal = Deal.of(130, 4)
     assert (deal.folds, deal.length) == (20, 3)
-    lost = np.stack([slow_losses(X, y, 20, 3, k) for k in range(5)], axis=1)
-    expected = 1 - lost.sum(axis=0) / lost[:, 0].sum()
+    fitted = [slow(X, y, 20, 3, k) for k in range(5)]
+    lost = np.stack([found[0] for found in fitted], axis=1)
+    empty = lost[:, 0].sum()
+    expected = 1 - lost.sum(axis=0) / empty
     np.testing.assert_allclose(curve.explained, expected, atol=1e-9)
-    # The error is at least that of stretches as if they were independent, at most sqrt(2) times.
     stretches = np.add.reduceat(lost, np.arange(0, 130, 3))
     m = len(stretches)
     off = stretches - np.outer(stretches[:, 0], 1 - expected)
-    error = np.sqrt(m / (m - 1) * (off**2).sum(axis=0)) / lost[:, 0].sum()
-    assert (curve.error >= error - 1e-12).all()
-    assert (curve.error <= np.sqrt(2) * error + 1e-12).all()
+    by_rows = np.sqrt(m / (m - 1) * (off**2).sum(axis=0)) / empty
+    by_models = np.array([by_model(X, weights) for _, weights in fitted]) * 130 / empty
+    error = np.hypot(by_rows, np.minimum(by_models, by_rows))
+    np.testing.assert_allclose(curve.error, error, atol=1e-9)
     best = int(expected.argmax())
     paired = stretches - stretches[:, [best]] - np.outer(stretches[:, 0], expected[best] - expected)
-    error = np.sqrt(m / (m - 1) * (paired**2).sum(axis=0)) / lost[:, 0].sum()
+    error = np.sqrt(m / (m - 1) * (paired**2).sum(axis=0)) / empty
     np.testing.assert_allclose(curve.behind_error, error, atol=1e-9)
 
 
@@ -151,7 +167,20 @@ def test_a_label_that_never_changes() -> None:
     X, _ = rows(60, 3, seed=0)
     curve = kh.budget_curve(ArrayStream(X, np.ones(60)))
     assert curve.sparsity == curve.budget == curve.knee == 0
-    assert not curve.explained.any()
+    for nothing in (curve.explained, curve.error, curve.in_sample, curve.behind_error):
+        assert nothing.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "most"), [(125, 30, 24), (119, 30, 23), (300, 3, 3), (20, 9, 4)]
+)
+def test_the_largest_model_has_five_rows_for_each_feature(n: int, d: int, most: int) -> None:
+    curve = kh.budget_curve(ArrayStream(*rows(n, d, seed=0)))
+    assert curve.k.tolist() == list(range(most + 1))
+
+
+def test_a_model_may_have_half_as_many_features_as_there_are_rows() -> None:
+    assert kh.budget_curve(ArrayStream(*rows(30, 15, seed=0)), most=15).k[-1] == 15
 
 
 def test_columns_that_never_change_and_copies() -> None:
@@ -181,6 +210,10 @@ def test_what_is_refused() -> None:
         kh.budget_curve(stream, scout=2.0)
     with pytest.raises(kh.ProblemError, match="stream must be a stream"):
         kh.budget_curve(X)  # type: ignore[call-overload]
+    for count, words in ((19, "at least 20 rows, there are 19"), (29, "30 rows, there are 29")):
+        few = ArrayStream(X[:count].repeat(5, axis=1), y[:count])
+        with pytest.raises(kh.DataError, match=words):  # it has fewer rows than it says
+            kh.budget_curve(GeneratedStream(15, 100, few.blocks), most=15)
     wide = GeneratedStream(10**6, 100, list)
     with pytest.raises(
         kh.ProblemError,

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.advice.choosing import POINTS, round_amounts, round_up, turns
+from keyhole.advice.choosing import POINTS, round_amounts, round_up, turns, with_room
 from keyhole.advice.dealing import Deal
 from keyhole.blocks.exact.paths import priced_path
 from keyhole.hindsight import summed
+from keyhole.prices import price_list
 from keyhole.problem import Floats
 from keyhole.report import plots
 from keyhole.streams import ArrayStream
@@ -126,6 +127,23 @@ def test_limits_are_round_amounts_where_something_else_is_bought() -> None:
     assert all(round_up(u) == u for u in units[:-1])
 
 
+def test_amounts_begin_at_the_cheapest_feature_or_a_thousandth() -> None:
+    def amounts(*prices: int) -> list[int]:
+        return round_amounts(price_list(len(prices), None, prices, None))
+
+    assert amounts(3, 4) == [0, 3, 4, 5, 6, 7]
+    assert amounts(0, 3, 4) == [0, 3, 4, 5, 6, 7]  # what is free costs nothing, and that is there
+    assert amounts(1, 9_999)[:4] == [0, 10, 11, 12]
+    assert amounts(1, 9_999)[-2:] == [9_900, 10_000]
+    assert len(amounts(1, 9_999)) == 1 + 3 * 90 + 1
+
+
+def test_money_that_is_put_aside_comes_on_top() -> None:
+    prices = price_list(2, None, [100, 900], None)
+    assert [with_room(prices, units, 8) for units in (0, 7, 8, 100)] == [0, 8, 10, 120]
+    assert with_room(prices, 900, 8) == 1000  # all there is
+
+
 def test_a_long_list_of_limits_keeps_the_largest_steps_and_the_last() -> None:
     costs = list(range(60))
     left = np.concatenate([np.linspace(40, 39.9, 30), np.arange(30.0, 0.0, -1.0)])
@@ -193,6 +211,63 @@ def test_the_table_and_the_picture() -> None:
     assert told["limits"] == curve.limits.tolist()
     assert told["budget"] == curve.budget
     assert told["full_cost"] == 125.3
+
+
+def curve(limits: list[float], explained: list[float], *, price: int = 3) -> kh.MoneyCurve:
+    """A curve of these numbers: at the i-th limit, the first i of nine features."""
+    n = len(limits)
+    return kh.MoneyCurve(
+        k=np.arange(n),
+        explained=np.array(explained),
+        error=np.full(n, 0.01),
+        in_sample=np.array(explained) + 0.02,
+        behind_error=np.full(n, 0.001),
+        features=tuple(tuple(range(k)) for k in range(n)),
+        names=tuple(f"x{j}" for j in range(9)),
+        rows=500,
+        passed=500,
+        limits=np.array(limits),
+        nothing_error=0.1,
+        prices=price_list(9, None, [price] * 9, None),
+    )
+
+
+def test_what_it_recommends_and_why() -> None:
+    found = curve([0, 3, 6, 9, 12], [0.0, 0.5, 0.6, 0.69, 0.7])
+    assert (found.best, found.place, found.limit, found.sparsity, found.knee) == (4, 3, 9.0, 3, 1)
+    assert found.recommendation == (
+        "9 explains 69% ± 1%; 12 would explain 70% ± 1%; below 3 it falls quickly (0: 0% ± 1%)."
+    )
+    assert [found.at(budget) for budget in (-1, 0, 2.9, 3, 100)] == [-1, 0, 0, 1, 4]
+    assert found.budget == 11  # of which an eighth is put aside
+    found = curve([0, 3, 6, 9], [0.0, 0.2, 0.7, 0.6])
+    assert found.recommendation == ("6 explains 70% ± 1%; more would not explain more.")
+    assert curve([3, 6], [0.1, 0.7]).recommendation == "6 explains 70% ± 1%."
+    assert curve([3, 6], [0.7, 0.6]).knee == 0
+    nothing = curve([0, 3], [0.0, 0.2])  # within two errors of nothing
+    assert (nothing.place, nothing.limit, nothing.budget, nothing.sparsity) == (-1, 0, 0, 0)
+    assert nothing.recommendation.startswith("No amount up to 3 is seen to explain anything")
+    assert "Recommended" not in str(nothing)
+    assert "*" not in str(nothing)
+
+
+def test_the_table_says_what_is_bought() -> None:
+    lines = str(curve([0, 3, 6], [0.0, 0.5, 0.7])).splitlines()
+    assert lines[2:6] == [
+        "money  explained  in sample  features  which",
+        "   0     0% ± 1%       2.0%         0",
+        "   3    50% ± 1%      52.0%         1  x0",
+        "   6*   70% ± 1%      72.0%         2  x0, x1",
+    ]
+    assert lines[-1] == (
+        "Recommended: budget 7 of 27 for everything, sparsity 2 (a learner spends 7 per example to "
+        "find and keep what costs 6)."
+    )
+    items = str(curve([0, 1, 2], [0.0, 0.5, 0.7], price=1))
+    assert items.splitlines()[2].split()[0] == "items"
+    many = [str(curve([*range(n)], [k / n for k in range(n)])) for n in (7, 8)]
+    assert ["The 7 features, most useful first" in text for text in many] == [False, True]
+    assert all("The 6 features" not in text for text in many)
 
 
 @pytest.mark.parametrize(

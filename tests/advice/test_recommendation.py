@@ -1,12 +1,14 @@
 """What a curve recommends, and its words."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.advice.recommend import NET, kept, reads_for
+from keyhole.advice.curve import shown
+from keyhole.advice.recommend import NET, enough, kept, knee, percent, reads_for
 
 
 def curve(explained: list[float], behind: float = 0.001, d: int = 20) -> kh.BudgetCurve:
@@ -34,15 +36,38 @@ def test_the_smallest_within_an_error_or_three_percent() -> None:
     assert curve([0.0, -0.1, -0.02]).sparsity == 0
 
 
+def test_the_edges_of_the_rules() -> None:
+    assert enough(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.0, 0.0])) == 0  # two errors exactly
+    assert enough(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 0.0])) == 1  # one error exactly
+    assert knee(np.array([0.0, 0.5, 1.0]), 2) == 0  # a straight line bends nowhere
+    assert percent(0.25, 0.005).startswith("25% ")
+    assert shown(50, (7,)) == [*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 50]
+
+
 def test_the_words() -> None:
     said = curve([0.0, 0.3, 0.6, 0.66, 0.69, 0.70, 0.71]).recommendation
     assert said == (
         "4 features explain 69% ± 1%; 6 would explain 71% ± 1%, and more than 6 were not tried; "
         "below 2 it falls quickly (1: 30% ± 1%)."
     )
+    varied = replace(
+        curve([0.0, 0.3, 0.7, 0.71, 0.5]), error=np.array([0.0, 0.02, 0.03, 0.04, 0.05])
+    )
+    assert varied.recommendation == "2 features explain 70% ± 3%; 3 would explain 71% ± 4%."
+    bent = replace(
+        curve([0.0, 0.3, 0.6, 0.66, 0.69]), error=np.array([0.0, 0.02, 0.03, 0.04, 0.05])
+    )
+    assert bent.recommendation.endswith("below 2 it falls quickly (1: 30% ± 2%).")
     said = curve([0.0, 0.7, 0.69], d=2).recommendation
     assert said == "1 feature explains 70% ± 1%; more would not explain more."
+    assert "up to 2 is seen" in curve([0.0, -0.1, -0.02]).recommendation
     assert "buy nothing" in curve([0.0, -0.1, -0.02]).recommendation
+    said = curve([0.0, 0.3, 0.7], d=2).recommendation
+    assert said == "2 features explain 70% ± 1%."
+    said = curve([0.0, 0.3, 0.7]).recommendation
+    assert said == "2 features explain 70% ± 1%, and more than 2 were not tried."
+    said = curve([0.0, 0.1, 0.7, 0.72, 0.5]).recommendation
+    assert said == "2 features explain 70% ± 1%; 3 would explain 72% ± 1%."
 
 
 def test_the_budget_keeps_as_many_as_the_model_has() -> None:
@@ -73,9 +98,14 @@ def test_as_text_and_json() -> None:
     assert told["reads_per_example"] == 20
 
 
-def test_many_features_are_named_below_the_table() -> None:
-    shares = [k / 12 for k in range(13)]
-    assert "The 12 features, most useful first: x0, x1, x2," in str(curve(shares))
+@pytest.mark.parametrize("most", [6, 7])
+def test_more_than_six_features_are_named_below_the_table(most: int) -> None:
+    found = curve([k / most for k in range(most + 1)])
+    names = ", ".join(f"x{j}" for j in range(most))
+    below = f"The {most} features, most useful first: {names}."
+    assert (below in str(found).splitlines()) == (most > 6)
+    assert ("x4, x5 and 1 more" in str(found)) == (most > 6)
+    assert " and 0 more" not in str(found)
 
 
 def test_a_curve_that_falls_apart_recommends_nothing() -> None:

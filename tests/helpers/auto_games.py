@@ -11,8 +11,9 @@ import numpy as np
 
 import keyhole as kh
 from keyhole.blocks.fit.forward import select
+from keyhole.learners.auto import OWN_TERMS
 from keyhole.problem import Floats
-from tests.helpers.auto_money import PricedTranscription
+from tests.helpers.auto_money import Own, PricedTranscription
 from tests.helpers.auto_transcription import Transcription, Word
 
 USUAL = kh.AutoParts()
@@ -134,4 +135,38 @@ def first_difference(case: Case, bug: str = "") -> str:
     played = [*rules.in_model.tolist(), rules.counted]
     if fast._state.played.tolist() != played:
         return f"in the model for {fast._state.played.tolist()} rounds, by the rules {played}"
+    return ""
+
+
+def first_own_difference(case: Case, own: Own, bug: str = "") -> str:
+    """Where an example on terms of its own, asked before every batch, parts from the rules."""
+    problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
+    how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
+    learner = kh.AutoLearner(problem, seed=3, **how, **case.money)
+    rules = PricedTranscription(problem, seed=3, bug=bug, **how, **case.money)
+    assert problem.prices is not None
+    prices: dict[str | int, float | str] = {
+        problem.prices.items[item]: price for item, price in own.prices.items()
+    }
+    t = 0
+    while t < len(y):
+        asked = copy.deepcopy(learner)
+        ticket = asked.ask(prices=prices, without=own.without, budget=own.budget)
+        expected = rules.once(own, OWN_TERMS + learner.round, word_on_prices(learner, asked))
+        if ticket.features.tolist() != expected:
+            return f"after round {t} it buys {ticket.features}, by the rules {expected}"
+        if asked._state.rate.tolist() != learner._state.rate.tolist():
+            return f"after round {t} the rate is learnt from terms of one example"
+        asked.drop(ticket)
+        rows = slice(t, min(t + rules.size(), len(y)))
+        learner, bought = copy.deepcopy(asked), np.full((1, problem.width), -1, dtype=np.int32)
+        bought = bought.repeat(rows.stop - t, axis=0)
+        learner.advance(X[rows], y[rows], bought)
+        batch = rules.choose(word_on_prices(asked, learner))
+        if bought[0][bought[0] >= 0].tolist() != batch.S:
+            return f"after round {t} the others buy something else than {batch.S}"
+        for i in range(rows.start, rows.stop):
+            rules.play(batch, X[i], float(y[i]))
+        rules.finish(batch)
+        t = rows.stop
     return ""

@@ -6,7 +6,9 @@ for tests that must notice it.
 
 from __future__ import annotations
 
+import copy
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,14 @@ from keyhole.problem import Floats
 from tests.helpers.auto_pieces import Selection
 from tests.helpers.auto_shop import BUGS, Basket, Bought, Shop, Terms, select_bought
 from tests.helpers.auto_transcription import Batch, Choice, Transcription, Word
+
+
+class Own(NamedTuple):
+    """Terms of one example: what items cost, in units, what cannot be had, what may be spent."""
+
+    prices: dict[int, int]
+    without: list[int]
+    budget: int
 
 
 class PricedTranscription(Transcription):
@@ -60,6 +70,8 @@ class PricedTranscription(Transcription):
         self.W = None if purse is None else prices.limit(purse)
         self.horizon, self.complete, self.z = horizon or 0, 0, 0.0
         self.word = Word(np.zeros(0), [])
+        alone = [self.shop.price(set(need)) for need in self.shop.needs]
+        self.cheapest = min(price for price in alone if price > 0)
         everything = self.shop.price(set(range(len(prices.units))))
         if self.W is not None and everything <= self.limit and bug != BUGS[10]:
             self.complete = self.W // (10 * everything)
@@ -81,6 +93,21 @@ class PricedTranscription(Transcription):
         if self.W is not None:
             self.W -= self.shop.price(set[int]().union(*(self.shop.needs[j] for j in batch.S)))
         return super().play(batch, row, y)
+
+    def once(self, own: Own, number: int, word: Word) -> list[int]:
+        """What an example on terms of its own reads; nothing is learnt from buying it."""
+        alone = copy.deepcopy(self)
+        units, beyond = list(self.shop.units), len(self.shop.units)
+        for item, price in own.prices.items():
+            units[item] = price
+        needs = [{i for i in need if units[i] > 0} for need in self.shop.needs]
+        for j in own.without:
+            needs[j].add(beyond)
+        alone.shop, alone.limit = Shop((*units, own.budget + 1), needs, self.bug), own.budget
+        late = self.mixture.R[self.judges]
+        late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
+        order = np.argsort(late, kind="stable").tolist()
+        return alone._fill(number, order, word)[0].read
 
     def _limit(self, number: int) -> int:
         """C of a batch."""
@@ -137,9 +164,7 @@ class PricedTranscription(Transcription):
 
     def _usual_share(self, C: int) -> int:
         """A0: enough for the cheapest feature, if that is at most half of C."""
-        alone = [self.shop.price(set(need)) for need in self.shop.needs]
-        cheapest = min(price for price in alone if price > 0)
-        return max(C // ASIDE, cheapest if cheapest <= C // HALF else 0)
+        return max(C // ASIDE, self.cheapest if self.cheapest <= C // HALF else 0)
 
     def _explores(self, number: int, lead: int) -> bool:
         if self.bug == BUGS[3]:

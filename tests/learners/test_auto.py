@@ -224,3 +224,17 @@ def test_what_was_played_before_an_interrupt_stands(monkeypatch: pytest.MonkeyPa
     assert 0 < done < 300
     assert learner.advance(X[done:], y[done:]).tolist() == expected[done:].tolist()
     assert to_bytes(learner) == to_bytes(whole)
+
+
+def test_a_ticket_that_outlived_its_batch_is_predicted_by_what_it_read() -> None:
+    """What it read says nothing of y; what does was not read, and nothing stands in for it."""
+    learner = kh.AutoLearner(kh.Problem(12, 2, 4), parts=kh.AutoParts(shortest=2, longest=2))
+    late = learner.ask()
+    one, other = np.setdiff1d(np.arange(12), late.features)[:2].tolist()
+    for t, x in enumerate(np.random.default_rng(0).standard_normal((400, 12))):
+        ticket = learner.ask()
+        if t % 2 == 0:  # one ticket of each batch stays open: in the end too many batches wait
+            learner.tell(ticket.fill(x[ticket.features]), 5.0 + 3.0 * x[one] - 3.0 * x[other])
+    assert learner.model().features.tolist() == [one, other]
+    for values in 2.0 * np.vstack([np.eye(4), -np.eye(4)]):
+        assert abs(learner.predict(late.fill(values)) - 5.0) < 1.5  # a quarter of what 2 would do

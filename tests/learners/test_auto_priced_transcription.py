@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from keyhole import AutoParts
-from tests.helpers.auto_games import Case, first_difference
+from tests.helpers.auto_games import Case, first_difference, first_own_difference
+from tests.helpers.auto_money import Own
 from tests.helpers.auto_shop import BUGS
 
 OWN = {"prices": [2, 1, 3, 1, 4, 2, 1, 5, 2, 1, 3, 1]}
@@ -34,7 +35,7 @@ CASES = {
     "own prices, tight": Case((12, 1, 3), 250, prices=OWN),
     "own prices, cents": Case((12, 2, 6.4), 250, "switch", prices=CENTS),
     "own prices, everything": Case((12, 2, 26), 150, prices=OWN),
-    "equal prices": Case((12, 1, 7), 300, "switch", prices=ALIKE),
+    "equal prices": Case((12, 1, 6), 300, "switch", prices=ALIKE),
     "panels": Case((12, 2, 7), 250, prices=PANELS),
     "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),
     "all kinds, loose": Case((12, 2, 12), 250, prices=MIXED),
@@ -94,3 +95,32 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_mistake_is_noticed(bug: str) -> None:
     assert first_difference(CASES[NOTICED_BY[bug]], bug) != ""
+
+
+# Items 0 to 11 are the features' own, 12 the visit.
+TERMS = {
+    "tight": Own({}, [], 4),
+    "loose": Own({}, [], 20),
+    "other prices": Own({0: 6, 4: 0, 12: 1}, [], 9),
+    "not all there": Own({}, [0, 6, 9], 9),
+    "everything differs": Own({1: 4, 12: 5}, [2, 11], 12),
+}
+PANEL, WORTH = (
+    replace(CASES["panels with own prices"], rounds=80),
+    replace(CASES["worth little"], rounds=60),
+)
+
+
+@pytest.mark.parametrize("own", TERMS.values(), ids=TERMS)
+def test_terms_of_one_example_keep_to_the_rules(own: Own) -> None:
+    assert first_own_difference(PANEL, own) == ""
+
+
+@pytest.mark.parametrize("own", ["other prices", "everything differs"])
+def test_terms_of_one_example_count_what_it_is_worth(own: str) -> None:
+    assert first_own_difference(WORTH, TERMS[own]) == ""
+
+
+@pytest.mark.parametrize("bug", ["a panel is paid twice", "what is paid for is not read"])
+def test_a_mistake_about_terms_is_noticed(bug: str) -> None:
+    assert first_own_difference(PANEL, TERMS["other prices"], bug) != ""

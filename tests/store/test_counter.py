@@ -40,9 +40,20 @@ def test_a_ticket_is_asked_filled_and_told(store: kh.Store) -> None:
     assert filled.as_dict()["values"][missing] is None
     told = store.tell(ticket.id, 7.5)
     assert (told.state, told.label, told.prediction) == ("told", 7.5, filled.prediction)
+    history = [(event.seq, event.kind) for event in store.history("clinic")]
+    assert history == [(1, "created"), (2, "asked"), (3, "seen"), (4, "told")]
     info = store.info("clinic")
     assert (info.rounds, info.told, info.open, info.spent) == (1, 1, 0, 3.0)
     assert info.loss == (7.5 - filled.prediction) ** 2 if filled.prediction is not None else False
+
+
+def test_the_seed_is_0_unless_told_otherwise(store: kh.Store) -> None:
+    store.create("usual", PROBLEM, "random")
+    for seed in (0, 1):
+        store.create(f"seed-{seed}", PROBLEM, "random", seed=seed)
+    names = "usual", "seed-0", "seed-1"
+    usual, zero, one = ([ticket.names for ticket in store.ask(name, 9)] for name in names)
+    assert usual == zero != one
 
 
 def test_repeating_is_harmless_and_contradicting_is_not(store: kh.Store) -> None:
@@ -121,6 +132,8 @@ def test_what_is_not_there(store: kh.Store) -> None:
         store.create("clinic", PROBLEM, "random")
     with pytest.raises(kh.ProblemError, match="did you mean"):
         store.create("new", PROBLEM, "randm")
+    with pytest.raises(kh.ProblemError, match="wait must be"):
+        kh.Store(store.url, wait=0.0)
     with pytest.raises(kh.ProblemError, match="one line"):
         store.ask("clinic", who="a\nb")
     with pytest.raises(kh.DataError, match="finite"):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import keyhole as kh
+from keyhole.store import verbs
 from keyhole.store.memory import Awake
 from keyhole.store.sqlite import SQLiteConnection
 from keyhole.store.writer import Writer
@@ -133,38 +134,24 @@ def test_a_store_that_cannot_be_written(store: kh.Store) -> None:
 
 def test_a_request_that_fails_half_way_takes_no_other_with_it(store: kh.Store) -> None:
     """In one group: a good request, one that fails after it has changed something, a good one."""
-    writer = store._writer
     tickets = store.ask("a", 3)
-    values = [1.0] * len(tickets[0].names)
     for ticket in tickets:
-        store.fill(ticket.id, values)
+        store.fill(ticket.id, [1.0] * len(ticket.names))
     store.drop(tickets[2].id)
-    good = [ticket.id for ticket in tickets[:2]]
-    outcome: dict[str, object] = {}
-
-    def tell(what: str, labels: dict[str, float]) -> None:
-        try:
-            outcome[what] = len(store.tell_many("a", labels))
-        except kh.KeyholeError as error:
-            outcome[what] = type(error)
-
-    bad = {good[1]: 9.0, tickets[2].id: 1.0}  # the second is dropped: the first must be undone
-    threads = [
-        Thread(target=tell, args=("first", {good[0]: 1.0})),
-        Thread(target=tell, args=("bad", bad)),
-        Thread(target=tell, args=("last", {good[1]: 2.0})),
+    one, two, dropped = (ticket.id for ticket in tickets)
+    labels = {one: 1.0}, {two: 9.0, dropped: 1.0}, {two: 2.0}  # the 9 has to be undone
+    requests = [verbs.tell_many("a", each, "", None) for each in labels]
+    groups = store.commits[0]
+    for request in requests:
+        store._writer.queue(request)
+    store._writer.work()
+    assert [type(request.error) for request in requests] == [
+        type(None),
+        kh.ConflictError,
+        type(None),
     ]
-    groups = writer.groups
-    with writer._lock:  # all of them queue up, and become one group
-        for number, thread in enumerate(threads, start=1):
-            thread.start()
-            while len(writer._waiting) < number:
-                pass
-    for thread in threads:
-        thread.join()
-    assert outcome == {"first": 1, "bad": kh.ConflictError, "last": 1}
-    assert writer.groups == groups + 1
-    assert store.ticket(good[1]).label == 2.0
+    assert store.commits[0] == groups + 1
+    assert [store.ticket(id).label for id in (one, two, dropped)] == [1.0, 2.0, None]
     is_sound(store)
 
 

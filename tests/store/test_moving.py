@@ -60,6 +60,7 @@ def test_a_backup_is_a_store(folder: Path) -> None:
         play(store, "a", 2)
         with kh.Store(folder / "copy.db", create=False) as copy:
             assert copy.info("a").rounds == 6
+            assert copy.snapshots()["a"].tail == 0
             play(copy, "a", 2)
             assert np.array_equal(copy.learner("a").weights, store.learner("a").weights)
             copy.verify()
@@ -93,6 +94,7 @@ def test_compact_keeps_every_event(folder: Path) -> None:
         store.create("a", PRICED, "fixed")
         first = store.ask("a", 2, key="k")
         store.compact()
+        assert store.snapshots()["a"].tail == 0
         assert store.ask("a", 2, key="k") == first
         before = store.history("a")
         store.compact(keys_older_than=timedelta(0))
@@ -182,6 +184,7 @@ def test_closed_is_closed(folder: Path) -> None:
     [ticket] = store.ask("a")
     store.close()
     store.close()
-    for call in (store.names, lambda: store.ask("a"), lambda: store.drop(ticket.id)):
+    asked = (lambda: store.ask("a"), lambda: store.drop(ticket.id))
+    for call in (store.names, store.verify, lambda: next(store.replay("a")), *asked):
         with pytest.raises(kh.StoreError, match="closed"):
             call()

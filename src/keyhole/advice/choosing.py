@@ -16,7 +16,6 @@ from keyhole.prices import Prices
 from keyhole.problem import DataError, Floats, Indices
 
 POINTS = 16  # limits of a curve, beside 0
-LOOKED = 270  # limits that are looked at to find them: three powers of ten
 
 
 class Chooser(Protocol):
@@ -91,7 +90,7 @@ def round_amounts(prices: Prices) -> list[int]:
         return [0]
     least = min(prices.count([j]) for j, need in enumerate(prices.needs) if need)
     least, found = max(least, whole // 1000), [0]
-    while (amount := round_up(max(found[-1] + 1, least))) < whole and len(found) < LOOKED:
+    while (amount := round_up(max(found[-1] + 1, least))) < whole:  # three powers of ten at most
         found.append(amount)
     return [*found, whole]
 

@@ -205,7 +205,7 @@ def _refuse_few(rows: int, scout: float | None) -> None:
 def _most(most: int | None, rows: int, d: int) -> int:
     """The largest k."""
     if most is None:
-        return max(1, min(MOST, d, rows // 5))
+        return min(MOST, d, rows // 5)
     number = whole_number("most", most, 1)
     if number > d:
         raise ProblemError(f"most must be at most the {d} features there are, got {number}")

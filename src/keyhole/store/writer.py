@@ -128,10 +128,8 @@ class Writer:
     def close(self) -> None:
         """Leave snapshots behind and let go of everything; safe to call again."""
         with self._lock:
-            if self._closed:
-                return
             try:
-                if self._connection is not None and self._awake:
+                if self._awake:
                     # What was answered is in the log: without a snapshot, waking takes longer.
                     with contextlib.suppress(StoreError):
                         self.snapshot(due=True)

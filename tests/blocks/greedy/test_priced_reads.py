@@ -75,6 +75,14 @@ def test_a_turn_is_unbiased_whatever_was_paid_before(problem: Problem) -> None:
     assert worst > 0.2
 
 
+def test_those_who_can_be_paid_are_alike_where_all_weight_is_on_others() -> None:
+    shop, chance = shop_of(PLAIN), np.empty(6)
+    kernels.chances(np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.5]), shop, nothing_paid(shop), 4, chance)
+    assert chance.tolist() == [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]
+    kernels.chances(np.array([0.0, 0.2, 0.0, 0.2, 0.1, 0.5]), shop, nothing_paid(shop), 4, chance)
+    assert chance.tolist() == [0.0, 0.5, 0.0, 0.5, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("problem", [PANELS, PLAIN, DEAR], ids=["panels", "plain", "dear"])
 def test_bins_are_affordable_and_no_two_of_them_together(problem: Problem) -> None:
     shop = shop_of(problem)
