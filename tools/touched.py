@@ -15,6 +15,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -66,12 +67,14 @@ class Touched:
         if self.library:
             self.library.kh_reset()
         sys.settrace(self.enter)
+        threading.settrace(self.enter)  # of threads that begin from now on
         try:
             result = yield
         except (Exception, pytest.skip.Exception):
             return None
         finally:
             sys.settrace(None)
+            threading.settrace(None)
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         lines: dict[str, list[int]] = {}
         for file, line in sorted(self.lines):
