@@ -13,6 +13,7 @@ from keyhole.learners.dual_averaging import Draw, gradient
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess
 from tests.helpers.twins import Deaf
+from tests.helpers.variants import check_variant
 
 PROBLEM = kh.Problem(d=6, k=2, budget=4)
 EASY = kh.Problem(d=20, k=2, budget=6)
@@ -170,8 +171,8 @@ def test_pairs_need_two_explored_features() -> None:
         make(d, k, budget)
 
 
-def test_the_unbiased_gradient_keeps_every_promise() -> None:
-    kh.testing.check_learner(
+def test_the_unbiased_gradient_keeps_the_promises() -> None:
+    check_variant(
         lambda problem: kh.DualAveragingLearner(
             problem, seed=2, gradient="unbiased", radius=1.0, schedule="paper"
         )
