@@ -111,7 +111,7 @@ def test_exploration_at_squares_if_the_budget_is_spent_on_playing() -> None:
 
 @pytest.mark.parametrize("gradient", ["residual", "unbiased"])
 def test_it_beats_the_running_mean(gradient: str) -> None:
-    # 0.004 and 0.024 were measured, with fixed seeds; learning nothing is 1.
+    # 0.002 and 0.005 were measured, with fixed seeds; learning nothing is 1.
     assert excess(kh.DualAveragingLearner(EASY, seed=0, gradient=gradient)) < 0.1
     assert excess(Deaf(kh.DualAveragingLearner(EASY, seed=0, gradient=gradient))) > 0.9
 
@@ -119,7 +119,8 @@ def test_it_beats_the_running_mean(gradient: str) -> None:
 def test_it_beats_the_running_mean_with_nothing_to_explore_with() -> None:
     for k in (1, 2):
         problem = kh.Problem(d=20, k=k, budget=k)
-        assert excess(kh.DualAveragingLearner(problem, seed=0)) < 0.3  # 0.04 and 0.10 were measured
+        found = excess(kh.DualAveragingLearner(problem, seed=0), 2048)
+        assert found < 0.3  # 0.01 and 0.15 were measured
 
 
 @pytest.mark.parametrize(("x_power", "y_power"), [(-20, 3), (12, -30)])
