@@ -54,7 +54,7 @@ def within(interval: kh.Interval, value: float) -> bool:
 
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize(
-    ("d", "n", "standardised"), [(2, 10, True), (5, 40, False), (9, 8, True), (9, 30, False)]
+    ("d", "n", "standardised"), [(2, 10, True), (5, 40, False), (7, 6, True), (7, 30, False)]
 )
 def test_the_enumerated_truth_is_within_for_all_k(
     name: str, d: int, n: int, standardised: bool
@@ -234,8 +234,8 @@ def test_one_bad_stretch_is_found() -> None:
 
 
 @pytest.mark.parametrize("name", ["rademacher", "toeplitz", "near duplicates"])
-def test_a_valid_interval_at_d_200_k_6(name: str) -> None:
-    X = rows(name, 1000, 200)
+def test_a_valid_interval_at_d_100_k_6(name: str) -> None:
+    X = rows(name, 500, 100)
     found = kh.rip(X, 6, seconds=0.1)
     assert 0 < found.low <= found.high
     # No subset may lie outside: neighbours are the worst of the last two designs.
