@@ -127,12 +127,12 @@ def test_bins_are_unbiased() -> None:
 
 
 def test_draws_follow_their_law() -> None:
-    """Frequencies of j and of reads over 20,000 rounds, against the exact probabilities.
+    """Frequencies of j and of reads over 8,000 rounds, against the exact probabilities.
 
     A frequency of N independent rounds is off by more than sqrt(log(2/a) / (2 N)) with probability
     at most a (Hoeffding); a = 1e-6 / 60 for the at most 60 frequencies below.
     """
-    N, d, sizes = 20_000, 6, np.array([3, 2])
+    N, d, sizes = 8_000, 6, np.array([3, 2])
     margin = math.sqrt(math.log(2 * 60 / 1e-6) / (2 * N))
     p = some_probabilities(2, d, seed=0)
     own, shared = OwnSubsets(d, sizes), SharedReads(d, 2, 4)
