@@ -12,7 +12,7 @@ from tests.helpers.rounds import easy, share_of_the_mean
 from tests.helpers.twins import Deaf
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
-SHARE = 0.25  # of the loss of the mean; an epoch of 1,024 rounds explores in 150 of them
+SHARE = 0.25  # of the loss of the mean; an epoch of 1,024 rounds explores in 152 of them
 N = 2048
 
 
