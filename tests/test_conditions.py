@@ -53,8 +53,9 @@ def within(interval: kh.Interval, value: float) -> bool:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.parametrize(("d", "n"), [(2, 10), (5, 40), (12, 30)])
-@pytest.mark.parametrize("standardised", [True, False])
+@pytest.mark.parametrize(
+    ("d", "n", "standardised"), [(2, 10, True), (5, 40, False), (7, 6, True), (7, 30, False)]
+)
 def test_the_enumerated_truth_is_within_for_all_k(
     name: str, d: int, n: int, standardised: bool
 ) -> None:
@@ -233,14 +234,14 @@ def test_one_bad_stretch_is_found() -> None:
 
 
 @pytest.mark.parametrize("name", ["rademacher", "toeplitz", "near duplicates"])
-def test_a_valid_interval_at_d_200_k_6(name: str) -> None:
-    X = rows(name, 1000, 200)
-    found = kh.rip(X, 6, seconds=0.5)
+def test_a_valid_interval_at_d_100_k_6(name: str) -> None:
+    X = rows(name, 500, 100)
+    found = kh.rip(X, 6, seconds=0.1)
     assert 0 < found.low <= found.high
     # No subset may lie outside: neighbours are the worst of the last two designs.
     low, high = extremes(scaled(X)[:, :6], 6)
     assert max(math.sqrt(high) - 1, 1 - math.sqrt(low)) <= found.high
-    assert kh.restricted_condition_number(X, 6, seconds=0.5).low >= 1
+    assert kh.restricted_condition_number(X, 6, seconds=0.1).low >= 1
 
 
 def test_what_makes_no_sense_is_refused() -> None:

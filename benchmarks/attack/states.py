@@ -8,6 +8,7 @@ import functools
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,16 @@ class Leaf(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """All of them: learner, problem, moment, where, change."""
-    for name in NAMES:
-        for problem in range(len(PROBLEMS)):
-            for moment in MOMENTS:
-                for leaf in leaves(_tree(genuine(name, problem, moment))):
-                    for change, changed in CHANGES.items():
-                        if changed(leaf.value, np.random.default_rng(0)) is not None:
-                            yield [name, problem, moment, [*leaf.path], change]
+    for start in product(NAMES, range(len(PROBLEMS)), MOMENTS):
+        yield from cases_of(*start)
+
+
+def cases_of(name: str, problem: int, moment: str) -> Iterator[Case]:
+    """All of one state."""
+    for leaf in leaves(_tree(genuine(name, problem, moment))):
+        for change, changed in CHANGES.items():
+            if changed(leaf.value, np.random.default_rng(0)) is not None:
+                yield [name, problem, moment, [*leaf.path], change]
 
 
 def suffer(case: Case) -> str:

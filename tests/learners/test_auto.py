@@ -9,6 +9,7 @@ import keyhole as kh
 from keyhole.blocks.auto import rounds
 from keyhole.problem import Floats
 from keyhole.saving.api import to_bytes
+from tests.helpers.variants import check_variant
 
 
 def play(
@@ -24,9 +25,9 @@ def sparse(n: int, d: int = 20, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 2.0 * X[:, 3] - X[:, 7] + 0.3 * rng.standard_normal(n)
 
 
-def test_proper_mode_keeps_every_promise_of_a_learner() -> None:
+def test_proper_mode_keeps_the_promises_of_a_learner() -> None:
     """The default mode is in the registry and tested there."""
-    kh.testing.check_learner(lambda problem: kh.AutoLearner(problem, seed=3, proper=True))
+    check_variant(lambda problem: kh.AutoLearner(problem, seed=3, proper=True))
 
 
 @pytest.mark.parametrize("proper", [False, True])

@@ -13,6 +13,7 @@ from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
 from keyhole.blocks.auto.state import KEPT
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
+from tests.helpers.variants import check_variant
 
 USUAL = kh.AutoParts()
 PROBLEM = kh.Problem(d=20, k=2, budget=8)
@@ -60,11 +61,9 @@ def test_the_usual_parts_are_those_of_the_page() -> None:
 
 
 @pytest.mark.parametrize("proper", [False, True])
-def test_other_parts_keep_every_promise_of_a_learner(proper: bool) -> None:
-    """One expert left out and another added: block play is single rounds, files go on, and all."""
-    kh.testing.check_learner(
-        lambda problem: kh.AutoLearner(problem, seed=3, proper=proper, parts=OTHER)
-    )
+def test_other_parts_keep_the_promises_of_a_learner(proper: bool) -> None:
+    """One expert left out and another added: block play is single rounds, files go on."""
+    check_variant(lambda problem: kh.AutoLearner(problem, seed=3, proper=proper, parts=OTHER))
 
 
 @pytest.mark.parametrize("features", ["kept", "best", "net", "nothing", "everything"])

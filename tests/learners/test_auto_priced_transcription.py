@@ -31,35 +31,34 @@ def purse(amount: int, horizon: int) -> dict[str, int]:
 
 
 CASES = {
-    "own prices": Case((12, 2, 8), 200, prices=OWN),
-    "own prices, tight": Case((12, 1, 3), 250, prices=OWN),
-    "own prices, cents": Case((12, 2, 6.4), 250, "switch", prices=CENTS),
-    "own prices, everything": Case((12, 2, 26), 150, prices=OWN),
+    "own prices": Case((12, 2, 8), 160, prices=OWN),
+    "own prices, tight": Case((12, 1, 3), 100, prices=OWN),
+    "own prices, cents": Case((12, 2, 6.4), 180, "switch", prices=CENTS),
+    "own prices, everything": Case((12, 2, 26), 60, prices=OWN),
     "equal prices": Case((12, 1, 6), 300, "switch", prices=ALIKE),
-    "panels": Case((12, 2, 7), 250, prices=PANELS),
-    "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),
-    "all kinds, loose": Case((12, 2, 12), 250, prices=MIXED),
-    "all kinds, tight": Case((12, 2, 6), 300, "switch", prices=MIXED),
-    "all kinds, absent values": Case((12, 2, 9), 200, "gaps", prices=MIXED),
-    "beyond batch 64": Case((12, 2, 9), 500, prices=FEES),
-    "worth": Case((12, 2, 12), 250, prices=MIXED, money={"worth": 60.0}),
-    "worth little": Case((12, 2, 12), 200, "switch", prices=FEES, money={"worth": 10.0}),
+    "panels": Case((12, 2, 7), 100, prices=PANELS),
+    "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),  # beyond batch 64
+    "all kinds, loose": Case((12, 2, 12), 100, prices=MIXED),
+    "all kinds, tight": Case((12, 2, 6), 150, "switch", prices=MIXED),
+    "all kinds, absent values": Case((12, 2, 9), 150, "gaps", prices=MIXED),
+    "worth": Case((12, 2, 12), 150, prices=MIXED, money={"worth": 60.0}),
+    "worth little": Case((12, 2, 12), 100, "switch", prices=FEES, money={"worth": 10.0}),
     "worth less than most": Case((12, 2, 12), 150, prices=OWN, money={"worth": 1.5}),
-    "purse": Case((12, 2, 7.5), 250, prices=MIXED, money=purse(2300, 300)),
-    "purse, complete rows": Case((12, 2, 30), 250, prices=OWN, money=purse(7000, 1000)),
-    "purse that runs out": Case((12, 2, 9), 250, prices=MIXED, money=purse(900, 200)),
-    "proper": Case((12, 2, 8), 250, "switch", proper=True, prices=FEES),
-    "few seats": Case((12, 2, 8), 200, prices=OWN, parts=FEW),
-    "few seats, panels": Case((12, 2, 6), 200, "switch", prices=MIXED, parts=FEW),
-    "few seats, worth": Case((12, 2, 8), 150, prices=OWN, money={"worth": 60.0}, parts=FEW),
-    "after history": Case((12, 2, 8), 200, prices=MIXED, history=40),
+    "purse": Case((12, 2, 7.5), 150, prices=MIXED, money=purse(2300, 300)),
+    "purse, complete rows": Case((12, 2, 30), 100, prices=OWN, money=purse(7000, 1000)),
+    "purse that runs out": Case((12, 2, 9), 200, prices=MIXED, money=purse(900, 200)),
+    "proper": Case((12, 2, 8), 120, "switch", proper=True, prices=FEES),
+    "few seats": Case((12, 2, 8), 80, prices=OWN, parts=FEW),
+    "few seats, panels": Case((12, 2, 6), 120, "switch", prices=MIXED, parts=FEW),
+    "few seats, worth": Case((12, 2, 8), 80, prices=OWN, money={"worth": 60.0}, parts=FEW),
+    "after history": Case((12, 2, 8), 100, prices=MIXED, history=30),
     "after history, purse": Case(
-        (12, 2, 30), 220, "switch", prices=OWN, money=purse(7000, 1000), history=40
+        (12, 2, 30), 120, "switch", prices=OWN, money=purse(7000, 1000), history=30
     ),
     "after history, small purse": Case(
         (12, 2, 9), 310, prices=DEAR, money=purse(1500, 300), history=50
     ),
-    "after history, worth": Case((12, 2, 9), 200, prices=FEES, money={"worth": 40.0}, history=40),
+    "after history, worth": Case((12, 2, 9), 100, prices=FEES, money={"worth": 40.0}, history=30),
 }
 
 NOTICED_BY = {
@@ -78,13 +77,6 @@ NOTICED_BY = {
     "after history, all batches explore": "after history, small purse",
     "what a purse forbids cannot be missed": "after history, small purse",
 }
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_short_games_keep_to_the_rules(case: Case) -> None:
-    """Few enough rounds to be played by kernels that are not compiled."""
-    before = min(case.history, 15)
-    assert first_difference(replace(case, rounds=50 + before, history=before)) == ""
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

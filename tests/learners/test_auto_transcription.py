@@ -42,69 +42,71 @@ RESTLESS = kh.AutoParts(
 
 REVERSED, LARGER, MOVED = (-1.0, 4.0), (100.0, 0.0), (1.0, 9.0)
 
+FEW, NO_LAYER = replace(USUAL, active=11), replace(USUAL, kinks=None)
+GROWING = replace(USUAL, active=14, growth=20)
+
 CASES = {
-    "usual, beyond round 1024": Case((12, 2, 8), 1_200),
-    "usual, two slots in the net": Case((30, 3, 24), 500, "switch"),
-    "proper": Case((16, 2, 10), 700, "switch", proper=True),
-    "proper, absent values": Case((14, 2, 5), 400, "gaps", proper=True, past=False),
-    "budget 1": Case((7, 1, 1), 400, past=False),
-    "everything is read": Case((9, 2, 9), 400),
-    "no net below 6": Case((15, 2, 4), 400, "switch", past=False),
-    "labels that linger": Case((12, 2, 8), 300, "walk"),
-    "no last layer": Case((12, 2, 8), 300, past=False, parts=replace(USUAL, kinks=None)),
-    "absent values and faults": Case((12, 2, 8), 500, "gaps"),
-    "other parts": Case((20, 2, 13), 400, "switch", parts=OTHER),
-    "other parts, proper": Case((20, 2, 13), 300, "gaps", proper=True, parts=OTHER),
+    "usual, beyond round 1024": Case((12, 2, 8), 1_100),
+    "usual, two slots in the net": Case((30, 3, 24), 250, "switch"),
+    "proper": Case((16, 2, 10), 250, "switch", proper=True),
+    "proper, absent values": Case((14, 2, 5), 150, "gaps", proper=True, past=False),
+    "budget 1": Case((7, 1, 1), 100, past=False),
+    "everything is read": Case((9, 2, 9), 100),
+    "no net below 6": Case((15, 2, 4), 100, "switch", past=False),
+    "labels that linger": Case((12, 2, 8), 150, "walk"),
+    "no last layer": Case((12, 2, 8), 80, past=False, parts=NO_LAYER),
+    "absent values and faults": Case((12, 2, 8), 250, "gaps"),
+    "other parts": Case((20, 2, 13), 200, "switch", parts=OTHER),
+    "other parts, proper": Case((20, 2, 13), 80, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
     "memories that part, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
-    "after history": Case((12, 2, 8), 250, history=50),
-    "after history that fades": Case((12, 2, 8), 250, "switch", history=60, half_life=15.0),
-    "after history with gaps": Case((14, 2, 6), 250, "gaps", history=60),
-    "after history, proper": Case((16, 2, 10), 250, "switch", proper=True, history=60),
-    "after history, everything is read": Case((9, 2, 9), 200, history=40),
-    "after history, budget 1": Case((7, 1, 1), 200, past=False, history=40),
-    "after history, other parts": Case((20, 2, 13), 150, "switch", parts=OTHER, history=50),
+    "after history that fades": Case((12, 2, 8), 120, "switch", history=60, half_life=15.0),
+    "after history with gaps": Case((14, 2, 6), 120, "gaps", history=60),
+    "after history, proper": Case((16, 2, 10), 80, "switch", proper=True, history=20),
+    "after history, everything is read": Case((9, 2, 9), 80, history=20),
+    "after history, budget 1": Case((7, 1, 1), 80, past=False, history=20),
+    "after history, other parts": Case((20, 2, 13), 100, "switch", parts=OTHER, history=30),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
-    "after history of another world": Case((20, 2, 10), 320, "switch", history=160),
-    "after history that misleads": Case((20, 2, 10), 320, history=120, wrong=REVERSED),
+    "after history of another world": Case((20, 2, 10), 240, "switch", history=160),
+    "after history that misleads": Case((20, 2, 10), 200, history=120, wrong=REVERSED),
     "the same, no last layer": Case(
-        (14, 2, 6),
-        300,
-        "gaps",
-        history=100,
-        wrong=REVERSED,
-        past=False,
-        parts=replace(USUAL, kinks=None),
+        (14, 2, 6), 150, "gaps", history=100, wrong=REVERSED, past=False, parts=NO_LAYER
     ),
-    "the same, proper": Case((16, 2, 10), 250, proper=True, history=100, wrong=REVERSED),
-    "the same, other parts": Case((20, 2, 13), 200, parts=OTHER, history=80, wrong=REVERSED),
-    "the same, few seats": Case(
-        (20, 2, 8), 250, parts=replace(USUAL, active=11), history=100, wrong=REVERSED
-    ),
-    "after history in other units": Case((20, 2, 10), 250, history=100, wrong=LARGER),
-    "after history of labels that moved": Case((20, 2, 10), 250, history=100, wrong=MOVED),
+    "the same, proper": Case((16, 2, 10), 150, proper=True, history=100, wrong=REVERSED),
+    "the same, other parts": Case((20, 2, 13), 130, parts=OTHER, history=80, wrong=REVERSED),
+    "the same, few seats": Case((20, 2, 8), 140, parts=FEW, history=100, wrong=REVERSED),
+    "after history in other units": Case((20, 2, 10), 150, history=100, wrong=LARGER),
+    "after history of labels that moved": Case((20, 2, 10), 150, history=100, wrong=MOVED),
     "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
-    "few seats, more features": Case((30, 3, 10), 500, parts=replace(USUAL, active=14)),
-    "few seats, most rest": Case((300, 3, 10), 480, parts=replace(USUAL, active=14)),
-    "few seats, absent values": Case((30, 3, 10), 400, "gaps", parts=replace(USUAL, active=14)),
-    "few seats, proper": Case(
-        (16, 2, 8), 300, "switch", proper=True, parts=replace(USUAL, active=11)
-    ),
-    "few seats, budget 1": Case((9, 1, 1), 200, past=False, parts=replace(USUAL, active=3)),
-    "few seats, other parts": Case((30, 2, 13), 250, "switch", parts=replace(OTHER, active=15)),
+    "few seats, most rest": Case((300, 3, 10), 160, parts=GROWING),
+    "few seats, absent values": Case((30, 3, 10), 150, "gaps", parts=GROWING),
+    "few seats, proper": Case((16, 2, 8), 100, "switch", proper=True, parts=FEW),
+    "few seats, budget 1": Case((9, 1, 1), 80, past=False, parts=replace(USUAL, active=3)),
+    "few seats, other parts": Case((30, 2, 13), 100, "switch", parts=replace(OTHER, active=15)),
     "few seats, after history": Case(
-        (20, 2, 8), 250, "switch", parts=replace(USUAL, active=11), history=40, half_life=30.0
+        (20, 2, 8), 250, "switch", parts=FEW, history=40, half_life=30.0
     ),
-    "one memory, no net": Case((10, 2, 6), 300, parts=replace(USUAL, taus=(np.inf,), slots=0)),
+    "one memory, no net": Case((10, 2, 6), 80, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
-MANY = Case((1_030, 2, 24), 50, parts=replace(USUAL, slots=8, net=12, shortest=2, longest=4))
+MANY = Case(
+    (1_030, 2, 24),
+    50,
+    parts=replace(USUAL, taus=(np.inf,), slots=8, net=12, shortest=2, longest=4),
+)
 
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_short_games_keep_to_the_rules(case: Case) -> None:
-    """Few enough rounds to be played by kernels that are not compiled."""
-    before = min(case.history, 20)
-    assert first_difference(replace(case, rounds=60 + before, history=before)) == ""
+SEATS_NOTICED_BY = {
+    "what is looked at is drawn once": "few seats, after history",
+    "batches grow as ever": "few seats, most rest",
+    "what rests does not study": "few seats, after history",
+    "the past must be made up for": "few seats, after history",
+}  # the others by "few seats"
+HISTORY_NOTICED_BY = {
+    "history is charged to the experts": "after history, memories part",
+    "after history, all batches look out": "after history, memories part",
+    "the leader is not kept first": "after history, memories part",
+    "older rows do not fade": "after history that fades",
+    "rows of history are rounds": "after history, memories part",
+}  # the others by "after history in other units"
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -120,18 +122,13 @@ def test_a_mistake_is_noticed(bug: str) -> None:
 
 @pytest.mark.parametrize("bug", SEAT_BUGS)
 def test_a_mistake_about_seats_is_noticed(bug: str) -> None:
-    names = "few seats, more features", "few seats, most rest", "few seats, after history"
-    assert any(first_difference(CASES[name], bug) != "" for name in names)
+    assert first_difference(CASES[SEATS_NOTICED_BY.get(bug, "few seats")], bug) != ""
 
 
 @pytest.mark.parametrize("bug", STUDY_BUGS)
 def test_a_mistake_about_history_is_noticed(bug: str) -> None:
-    names = (
-        *("after history that fades", "after history, memories part"),
-        *("after history of another world", "after history that misleads"),
-        "after history in other units",
-    )
-    assert any(first_difference(CASES[name], bug) != "" for name in names)
+    name = HISTORY_NOTICED_BY.get(bug, "after history in other units")
+    assert first_difference(CASES[name], bug) != ""
 
 
 def test_many_features_keep_to_the_rules() -> None:

@@ -13,6 +13,7 @@ from keyhole.learners.dual_averaging import Draw, gradient
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess
 from tests.helpers.twins import Deaf
+from tests.helpers.variants import check_variant
 
 PROBLEM = kh.Problem(d=6, k=2, budget=4)
 EASY = kh.Problem(d=20, k=2, budget=6)
@@ -110,7 +111,7 @@ def test_exploration_at_squares_if_the_budget_is_spent_on_playing() -> None:
 
 @pytest.mark.parametrize("gradient", ["residual", "unbiased"])
 def test_it_beats_the_running_mean(gradient: str) -> None:
-    # 0.004 and 0.024 were measured, with fixed seeds; learning nothing is 1.
+    # 0.002 and 0.005 were measured, with fixed seeds; learning nothing is 1.
     assert excess(kh.DualAveragingLearner(EASY, seed=0, gradient=gradient)) < 0.1
     assert excess(Deaf(kh.DualAveragingLearner(EASY, seed=0, gradient=gradient))) > 0.9
 
@@ -118,7 +119,8 @@ def test_it_beats_the_running_mean(gradient: str) -> None:
 def test_it_beats_the_running_mean_with_nothing_to_explore_with() -> None:
     for k in (1, 2):
         problem = kh.Problem(d=20, k=k, budget=k)
-        assert excess(kh.DualAveragingLearner(problem, seed=0)) < 0.3  # 0.04 and 0.10 were measured
+        found = excess(kh.DualAveragingLearner(problem, seed=0), 2048)
+        assert found < 0.3  # 0.01 and 0.15 were measured
 
 
 @pytest.mark.parametrize(("x_power", "y_power"), [(-20, 3), (12, -30)])
@@ -170,8 +172,8 @@ def test_pairs_need_two_explored_features() -> None:
         make(d, k, budget)
 
 
-def test_the_unbiased_gradient_keeps_every_promise() -> None:
-    kh.testing.check_learner(
+def test_the_unbiased_gradient_keeps_the_promises() -> None:
+    check_variant(
         lambda problem: kh.DualAveragingLearner(
             problem, seed=2, gradient="unbiased", radius=1.0, schedule="paper"
         )

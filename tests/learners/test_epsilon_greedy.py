@@ -8,29 +8,28 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from tests.helpers.rounds import easy
+from tests.helpers.rounds import easy, share_of_the_mean
 from tests.helpers.twins import Deaf
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)
-SHARE = 0.25  # of the loss of the mean; exploring takes 1.5 * 8192^-1/3 of the rounds, 7 %
+SHARE = 0.25  # of the loss of the mean; of rounds 513 to 1,024, 11 % explore
 
 
 def test_it_beats_the_mean_and_its_twins_do_not() -> None:
-    stream, truth = easy()
-    bound = SHARE * kh.play(kh.RunningMean(PROBLEM), stream).loss
+    truth = easy().truth
     learner = kh.EpsilonGreedyLearner(PROBLEM, seed=0)
-    assert kh.play(learner, stream).loss < bound
+    assert share_of_the_mean(learner) < SHARE
     assert np.flatnonzero(learner.weights).tolist() == truth.support.tolist()
     np.testing.assert_allclose(learner.weights, truth.weights, atol=0.02)
-    assert kh.play(Deaf(kh.EpsilonGreedyLearner(PROBLEM, seed=0)), stream).loss > bound
+    assert share_of_the_mean(Deaf(kh.EpsilonGreedyLearner(PROBLEM, seed=0))) > SHARE
     # It is the screening that does it: exploring alone meets both features in 8 % of the rounds.
     always = kh.EpsilonGreedyLearner(PROBLEM, seed=0, decay=0.0)
-    assert kh.play(always, stream).loss > bound
+    assert share_of_the_mean(always) > SHARE
 
 
-@pytest.mark.parametrize(("epsilon", "decay"), [(1.0, 1 / 3), (0.3, 0.0), (2.0, 0.4)])
+@pytest.mark.parametrize(("epsilon", "decay"), [(3.0, 1 / 3), (0.3, 0.0), (4.0, 0.4)])
 def test_it_explores_as_often_as_it_says(epsilon: float, decay: float) -> None:
-    n = 6000
+    n = 2000
     stream, truth = easy(n)
     learner = kh.EpsilonGreedyLearner(PROBLEM, seed=5, epsilon=epsilon, decay=decay)
     rate = np.minimum(1.0, epsilon * np.arange(1, n + 1) ** -decay)[n // 2 :]
@@ -64,9 +63,9 @@ def test_a_round_that_does_not_explore_reads_the_top_of_the_list() -> None:
 def test_it_cannot_find_a_feature_whose_correlation_cancels() -> None:
     # cov(x_1, y) = 0 although x_1 matters: the documented limit of screening.
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((8192, 10))
+    X = rng.standard_normal((4096, 10))
     X[:, 1] = -0.8 * X[:, 0] + 0.6 * X[:, 1]
-    y = X[:, 0] + 0.8 * X[:, 1] + 0.1 * rng.standard_normal(8192)
+    y = X[:, 0] + 0.8 * X[:, 1] + 0.1 * rng.standard_normal(4096)
     learner = kh.EpsilonGreedyLearner(kh.Problem(10, 2, 4), seed=0)
     kh.play(learner, kh.streams.ArrayStream(X, y))
     assert learner.weights[0] != 0.0

@@ -11,6 +11,7 @@ from keyhole.learners import batches
 from keyhole.learners.online_greedy import theorem_parameters
 from keyhole.problem import Floats
 from tests.helpers.rounds import sparse_rows
+from tests.helpers.variants import check_variant
 
 
 def data(n: int = 600) -> tuple[Floats, Floats]:
@@ -186,7 +187,7 @@ def test_labels_that_never_come_do_not_stop_it(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_printed_algorithm_takes_late_labels_too() -> None:
     parts = Parts(PAPER.scheme, PAPER.rate, PAPER.losses, PAPER.memory)
-    kh.testing.check_learner(
+    check_variant(
         lambda problem: kh.OnlineGreedyLearner(
             problem, seed=0, batch_size=5, slots=problem.k, horizon=300, parts=parts
         )

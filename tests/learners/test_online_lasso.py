@@ -15,7 +15,7 @@ PROBLEM = kh.Problem(d=20, k=2, budget=20)
 
 
 def test_it_is_close_to_the_oracle_and_its_twins_are_not() -> None:
-    stream, truth = easy(4096)
+    stream, truth = easy(2048)
     bound = 1.5 * kh.play(kh.oracle(stream, PROBLEM), stream).loss
     assert bound < kh.play(kh.RunningMean(PROBLEM), stream).loss / 20
     learner = kh.OnlineLassoLearner(PROBLEM)

@@ -22,7 +22,7 @@ class Contrary(kh.OnlineOMPLearner):
 
 
 def test_it_is_close_to_the_oracle_and_its_twins_are_not() -> None:
-    stream, truth = easy(4096)
+    stream, truth = easy()
     bound = 1.5 * kh.play(kh.oracle(stream, PROBLEM), stream).loss
     assert bound < kh.play(kh.RunningMean(PROBLEM), stream).loss / 20
     learner = kh.OnlineOMPLearner(PROBLEM)

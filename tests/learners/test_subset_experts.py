@@ -49,7 +49,7 @@ def test_with_a_horizon_it_is_the_printed_algorithm() -> None:
 
 
 def test_it_beats_the_running_mean_and_finds_the_support() -> None:
-    stream, truth = kh.streams.realizable(d=10, k=2, n=8192, noise_sd=0.1, seed=0)
+    stream, truth = kh.streams.realizable(d=10, k=2, n=2048, noise_sd=0.1, seed=0)
     learner = kh.SubsetExpertsLearner(PROBLEM, seed=0)
     bound = kh.play(kh.RunningMean(PROBLEM), stream).loss / 5
     assert kh.play(learner, stream).loss < bound
@@ -62,7 +62,7 @@ def test_it_beats_the_running_mean_and_finds_the_support() -> None:
 def test_it_finds_a_pair_that_no_single_feature_shows() -> None:
     # y = x_0 - x_1 with x_1 nearly x_0: neither explains y alone, and greedy choices miss them.
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 6))
+    X = rng.uniform(-1, 1, (4000, 6))
     X[:, 1] = 0.8 * X[:, 0] + 0.2 * X[:, 1]
     y = 2 * (X[:, 0] - X[:, 1]) + 0.3 * X[:, 2]
     learner = kh.SubsetExpertsLearner(kh.Problem(6, 2, 6), seed=0, radius=3.0)

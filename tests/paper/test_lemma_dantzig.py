@@ -125,7 +125,7 @@ def test_a_threshold_that_stays_is_a_broken_twin() -> None:
     assert excess(slopes(errors(rademacher, "exact", C, still=2**11))) > LIMIT
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:4])
 def test_the_part_that_is_not_random(seed: int) -> None:
     X, _, moments, w_star = explored(rademacher, seed)
     for m in moments:

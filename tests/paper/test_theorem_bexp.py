@@ -20,7 +20,7 @@ from keyhole.blocks.greedy.schemes import Draw, OwnBins, OwnSubsets, Scheme, equ
 from keyhole.problem import Floats
 from tests.helpers.statistics import standard_errors_above
 
-D, T, RUNS = 10, 2000, 40
+D, T, RUNS = 10, 1000, 40
 LIMIT = float(student.isf(1e-6, RUNS - 1))
 
 
@@ -39,7 +39,7 @@ def _switching(rng: np.random.Generator) -> Floats:
     """Expert 0 is best for half the time, then expert 1 for long enough to be the best of all."""
     losses = np.full((T, D), 0.8)
     losses[: T // 2, 0] = 0.2
-    losses[T // 2 - 200 :, 1] = 0.0
+    losses[T // 2 - 100 :, 1] = 0.0
     return losses
 
 

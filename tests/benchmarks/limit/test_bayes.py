@@ -16,15 +16,16 @@ from keyhole.streams.designs import bounded
 from keyhole.streams.synthetic import realizable
 
 D, N, BUDGET, SEEDS = 8, 40, 3, 40
+FEW = 20  # rounds, over which the posterior is still wide
 
 
-def game(seed: int) -> tuple[Rows, Floats]:
+def game(seed: int, n: int = N) -> tuple[Rows, Floats]:
     """Two of eight signs matter, three random ones are read; and the means of the labels."""
-    stream, truth = realizable(D, 2, N, noise=bounded, noise_sd=0.2, seed=seed)
+    stream, truth = realizable(D, 2, n, noise=bounded, noise_sd=0.2, seed=seed)
     rows, y = collect(stream)
     X = np.asarray(rows, dtype=np.float64)
     rng = np.random.default_rng(seed)
-    bought = np.array([rng.permutation(D)[:BUDGET] for _ in range(N)])
+    bought = np.array([rng.permutation(D)[:BUDGET] for _ in range(n)])
     Z, V = independent(X, bought, 1.0)
     half = 0.2 * math.sqrt(3.0)
     return rows_of(y, half, Z, V, bought, SIGNS, unread=1.0), X @ truth.weights
@@ -36,19 +37,20 @@ def blind(rows: Rows) -> Rows:
 
 
 def test_the_cloud_agrees_with_the_list() -> None:
-    """Over few rounds, where the posterior is wide; 16 values of the weight are enough.
+    """16 values of the weight are enough; particles that never move are a broken twin.
 
-    The squared distance of predictions is that of a mean of some 256 particles, half of them
-    effective: 1/128 of the posterior variance, and as much again for moves that have not mixed.
+    The squared distance of predictions is that of a mean of 64 particles, half of them effective:
+    1/32 of the posterior variance, and as much again for moves that have not mixed.
     """
-    away = spread = 0.0
-    for seed in range(4):
-        rows, _ = game(seed)
+    away, spread = np.zeros(2), 0.0
+    for seed in range(2):
+        rows, _ = game(seed, FEW)
         exact = two_signs(rows, grid=16)
-        found = follow(rows, simplex(2), particles=256, sweeps=4, seed=seed)
-        away += float(((found.y_hat - exact.y_hat) ** 2).sum())
+        for i, sweeps in enumerate((2, 0)):
+            found = follow(rows, simplex(2), particles=64, sweeps=sweeps, seed=seed)
+            away[i] += float(((found.y_hat - exact.y_hat) ** 2).sum())
         spread += float(exact.expected.sum())
-    assert away < 0.03 * spread
+    assert away[0] < spread / 16 < away[1]
 
 
 def test_it_loses_what_it_expects_and_less_than_who_ignores_the_unread() -> None:
@@ -59,7 +61,7 @@ def test_it_loses_what_it_expects_and_less_than_who_ignores_the_unread() -> None
     lost, expected, twin = [], [], []
     for seed in range(SEEDS):
         rows, mean = game(seed)
-        found, other = two_signs(rows, grid=8), two_signs(blind(rows), grid=8)
+        found, other = two_signs(rows, grid=4), two_signs(blind(rows), grid=4)
         lost.append(float(((found.y_hat - mean) ** 2).sum()))
         expected.append(float(found.expected.sum()))
         twin.append(float(((other.y_hat - mean) ** 2).sum()))

@@ -86,9 +86,9 @@ def threshold(kind: str, i: int, b: Floats, rng: np.random.Generator) -> Floats 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_thousand_small_problems(kind: str) -> None:
+def test_small_problems(kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
-    for i in range(180):
+    for i in range(60):
         d = 1 + int(40 * rng.random() ** 2)
         G, b = problem(kind, d, rng)
         agree(G, b, threshold(kind, i, b, rng))
@@ -97,10 +97,10 @@ def test_two_thousand_small_problems(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_problems(kind: str) -> None:
     rng = np.random.default_rng(100 + KINDS.index(kind))
-    for i, d in enumerate((60, 90, 130, 200, 400)):
+    for i, d in enumerate((60, 90, 130, 250)):
         G, b = problem(kind, d, rng)
         lam = threshold(kind, i, b, rng)
-        agree(G, b, lam if d < 400 else np.maximum(lam, 0.1 * np.abs(b).max()))
+        agree(G, b, lam if d < 250 else np.maximum(lam, 0.1 * np.abs(b).max()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -121,8 +121,8 @@ def test_small_integers_are_full_of_ties(data: st.DataObject) -> None:
 def test_warm_starts_agree(kind: str) -> None:
     """From the basis of a neighbour: G, b and lam have all moved."""
     rng = np.random.default_rng(200 + KINDS.index(kind))
-    for i in range(12):
-        d = (5, 30, 70, 150)[i % 4]
+    for i in range(8):
+        d = (5, 30, 70, 110)[i % 4]
         G, b = problem(kind, d, rng)
         lam = threshold(kind, i, b, rng)
         noise = 0.02 * rng.normal(size=(d, d)) / np.sqrt(d)

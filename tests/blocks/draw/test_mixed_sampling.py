@@ -119,7 +119,7 @@ def unlikely(scheme: MixedScheme, draw: Callable[[MixedScheme, int], Sequence[in
     Each count is Binomial(n, p) with the enumerated p, exactly; quantiles at 1e-6/(2 sets) on each
     side make the false alarm at most 1e-6 in all, by the union bound.
     """
-    n, sets = 20_000, enumerated(scheme)
+    n, sets = 8_000, enumerated(scheme)
     counts = Counter(tuple(draw(scheme, t)) for t in range(1, n + 1))
     assert set(counts) <= set(sets)
     tail = 1e-6 / (2 * len(sets))

@@ -227,7 +227,7 @@ def test_sixty_features(n: int, rho: float, signal: float, monkeypatch: pytest.M
 
 def test_five_hundred_features() -> None:
     X, y, S = planted(500, 10, 1000, 0.9, 1.0)
-    found = solve(X, y, 10, seconds=1.0)
+    found = solve(X, y, 10, seconds=0.4)
     accept(X, y, 10, found)
     assert found.rss <= model(X, y, S) * (1.0 + 1e-9)
     assert found.lower > 0.5 * found.rss

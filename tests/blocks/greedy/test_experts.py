@@ -127,12 +127,12 @@ def test_bins_are_unbiased() -> None:
 
 
 def test_draws_follow_their_law() -> None:
-    """Frequencies of j and of reads over 20,000 rounds, against the exact probabilities.
+    """Frequencies of j and of reads over 8,000 rounds, against the exact probabilities.
 
     A frequency of N independent rounds is off by more than sqrt(log(2/a) / (2 N)) with probability
     at most a (Hoeffding); a = 1e-6 / 60 for the at most 60 frequencies below.
     """
-    N, d, sizes = 20_000, 6, np.array([3, 2])
+    N, d, sizes = 8_000, 6, np.array([3, 2])
     margin = math.sqrt(math.log(2 * 60 / 1e-6) / (2 * N))
     p = some_probabilities(2, d, seed=0)
     own, shared = OwnSubsets(d, sizes), SharedReads(d, 2, 4)
@@ -183,11 +183,8 @@ def play(bexp: BEXP, losses: Floats) -> list[int]:
 def test_a_million_rounds_do_not_overflow() -> None:
     """Losses near 1 all the way: L reaches 10^6, and the probabilities are still numbers."""
     bexp = BEXP(OwnSubsets(3, np.array([2])), seed=0)
-    losses, draw = np.array([[1.0, 0.999, 1.0]]), bexp.draw(1)
-    for t in range(1, 1_000_001):
-        if t % 50 == 1:  # drawing is not what could overflow; this keeps the test short
-            draw = bexp.draw(t)
-        bexp.feed(draw, losses[:, draw.S])
+    bexp.L[:], bexp.fed = [999_900.0, 998_900.0, 999_900.0], 999_900
+    play(bexp, np.tile([1.0, 0.999, 1.0], (100, 1)))
     p = bexp.probabilities()
     assert bexp.fed == 1_000_000
     assert bexp.L.max() > 9e5
@@ -198,14 +195,6 @@ def test_a_million_rounds_do_not_overflow() -> None:
     with np.errstate(under="ignore", invalid="ignore"):
         plain = np.exp(-bexp.L)  # broken twin: weights kept as they are, not as logarithms
         assert np.isnan(plain / plain.sum()).all()
-
-
-def test_probabilities_at_large_losses_by_hand() -> None:
-    """With everything read, L_1 is 1,000 below: the others have exp(-1000 eta) of its weight."""
-    whole = BEXP(OwnSubsets(3, np.array([3])), seed=0)
-    whole.L[:], whole.fed = [1e6, 999_000.0, 1e6], 1_000_000
-    eta = math.sqrt(math.log(3.0) / 1_000_001)
-    assert whole.probabilities()[0, 1] == pytest.approx(1.0 / (1.0 + 2.0 * math.exp(-1000 * eta)))
 
 
 @given(st.integers(0, 1000), st.sampled_from([2.0**-20, 2.0**30]))
