@@ -11,7 +11,7 @@ from tests.helpers.stores import maker
 # Thousands of rounds, each committed by itself: on a file is enough.
 SHORT = ("refuses_without_a_trace", "takes_labels_in_any_order")
 # About the numbers of a learner, which are the same in memory: `plays_as_in_memory`.
-NUMBERS = ("intervals_hold",)
+NUMBERS = ("intervals_hold", "sees_only_what_it_bought")
 
 
 def checks(names: tuple[str, ...] | None = None) -> list[Callable[..., None]]:
