@@ -1,7 +1,5 @@
 """Tables of all pairs of features are asked for before they are allocated."""
 
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from keyhole.blocks.sums.gram import Gram
 from keyhole.learners.base import LearnerBase
 from keyhole.learners.registry import SLIM, make_learner
 from keyhole.saving.api import to_bytes
+from tests.helpers.cli import Cli
 
 WIDE = 20_000
 
@@ -122,32 +121,23 @@ def test_a_run_goes_without_what_does_not_fit() -> None:
     assert run.notes[1].endswith("would take too much memory.")
 
 
-def test_20_000_columns_are_played_from_a_file(tmp_path: Path) -> None:
-    names = [f"c{j}" for j in range(WIDE)]
+def test_20_000_columns_are_played_from_a_file(
+    here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
-    lines = [",".join([*names, "y"])]
-    for row in rng.integers(0, 9, (5, WIDE)):
+    lines = [",".join([*(f"c{j}" for j in range(WIDE)), "y"])]
+    for row in rng.integers(0, 9, (3, WIDE)):
         lines.append(",".join([*map(str, row.tolist()), str(row[0])]))
     path = tmp_path / "wide.csv"
     path.write_text("\n".join(lines) + "\n")
     # As on a machine with 1 GB, whatever this one has.
-    code = "from keyhole import cli, memory; memory.available_memory = lambda: 1e9; cli.main()"
-    command = ["run", str(path), "-t", "y", "--budget", "4", "--sparsity", "2", "-l", "mean"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
-    )
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e9)
+    command = ("run", path, "-t", "y", "--budget", 4, "--sparsity", 2, "-l")
+    done = here(*command, "auto")  # pairs of some features only
     assert done.returncode == 0, done.stderr
     assert "20,000 features" in done.stdout
     assert "searched for among the most promising" in done.stdout.replace("\n", " ")
-    command[-1] = "auto"  # pairs of some features only
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    command[-1] = "dantzig-data"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
-    )
+    done = here(*command, "dantzig-data")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "PracticalDantzig for 20,000 features takes about 19.2 GB" in done.stderr

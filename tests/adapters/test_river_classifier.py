@@ -18,9 +18,8 @@ datasets: Any = extra("river.datasets", "river")
 metrics: Any = extra("river.metrics", "river")
 MODELS = (KeyholeClassifier(), KeyholeClassifier(sparsity=2, budget=3, seed=5))
 CHECKS = [
-    pytest.param(model, check, id=f"{model.budget}-{check.__name__}")
-    for model in MODELS
-    for check in checks.yield_checks(model)
+    pytest.param(MODELS[i % 2], check, id=f"{MODELS[i % 2].budget}-{check.__name__}")
+    for i, check in enumerate(checks.yield_checks(MODELS[0]))
 ]
 
 

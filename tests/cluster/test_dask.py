@@ -21,13 +21,13 @@ from keyhole.spread import as_they_come, cluster
 from tests.helpers.cluster import Programs, programs
 
 pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
-SHARDS, ROWS = 12, 4000
+SHARDS, ROWS = 6, 1000
 LINE = ("--learners", "random,mean", "--budgets", "3,5", "-k", 2, "--seeds", 4)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve shards of thirty features and a column of text."""
+    """Six shards of thirty features and a column of text."""
     folder = tmp_path_factory.mktemp("data")
     for i in range(SHARDS):
         rng = np.random.default_rng(i)
@@ -99,7 +99,7 @@ def test_a_broken_shard_is_named_and_nothing_else_is_lost(
         (tmp_path / path.name).write_bytes(path.read_bytes())
     whole = (tmp_path / "05.parquet").read_bytes()
     # The end of a Parquet file says where everything is: it opens, and breaks in the middle.
-    (tmp_path / "05.parquet").write_bytes(b"PAR1" + b"\0" * 99_996 + whole[100_000:])
+    (tmp_path / "05.parquet").write_bytes(b"PAR1" + b"\0" * 39_996 + whole[40_000:])
     cache = tmp_path / "kept"
     with cluster(two.address):
         with pytest.raises(kh.DataError, match=r"05\.parquet.*all others are"):

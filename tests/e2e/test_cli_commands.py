@@ -8,12 +8,12 @@ import keyhole as kh
 from tests.helpers.cli import Cli, answer
 
 
-def test_compare_plays_what_the_library_plays(cli: Cli, tmp_path: Path) -> None:
+def test_compare_plays_what_the_library_plays(here: Cli, tmp_path: Path) -> None:
     stream, _ = kh.streams.clinic(500)
     kh.streams.write(stream, tmp_path / "clinic.parquet", target="days")
     learners = ("--learner", "random", "--learner", "mean", "--learner", "full")
-    options = ("-t", "days", "-b", 6, "-k", 3, "--seeds", 3, "--jobs", 2, "--json")
-    found = answer(cli("compare", tmp_path / "clinic.parquet", *learners, *options))
+    options = ("-t", "days", "-b", 6, "-k", 3, "--seeds", 3, "--jobs", 1, "--json")
+    found = answer(here("compare", tmp_path / "clinic.parquet", *learners, *options))
     assert [row["learner"] for row in found["learners"]] == ["random", "mean", "full"]
     assert [row["reads_everything"] for row in found["learners"]] == [False, False, True]
     assert [row["reads"]["mean"] for row in found["learners"]] == [6, 0, 42]
@@ -80,9 +80,9 @@ def test_compare_as_a_table(here: Cli) -> None:
     assert "Worse than the last label" not in done.stdout
 
 
-def test_diagnose(cli: Cli, here: Cli) -> None:
+def test_diagnose(here: Cli) -> None:
     sizes = ("-b", 8, "-k", 4)
-    page = cli("diagnose", "--rounds", 500, *sizes)
+    page = here("diagnose", "--rounds", 500, *sizes)
     assert page.returncode == 0, page.stderr
     assert page.stdout.startswith("DOES THIS STREAM FIT?")
     found = answer(here("diagnose", "--rounds", 500, "--json", *sizes))
@@ -106,13 +106,15 @@ def test_simulate_writes_what_it_says(here: Cli, tmp_path: Path, kind: str) -> N
 
 def test_simulated_rows_can_be_piped_into_a_run(cli: Cli) -> None:
     rows = cli("simulate", "realizable", "-d", 10, "-k", 2, "-n", 300, "--out", "-").stdout
-    found = answer(cli("run", "-", "-t", "y", "-l", "random", "--json", stdin=rows))
+    found = answer(
+        cli("run", "-", "-t", "y", "-l", "random", "-b", 4, "-k", 2, "--json", stdin=rows)
+    )
     assert (found["rounds"], found["features"]) == (300, 10)
 
 
-def test_theory(cli: Cli, here: Cli) -> None:
+def test_theory(here: Cli) -> None:
     numbers = ("-d", 20, "-k", 2, "-b", 8, "--rounds", 5000)
-    found = answer(cli("theory", *numbers, "--noise-sd", 0.5, "--json"))
+    found = answer(here("theory", *numbers, "--noise-sd", 0.5, "--json"))
     expected = kh.theory.realizable_regret(5000, 20, 2, 6).value
     assert found["realizable"]["regret, short form"]["value"] == expected
     assert found["agnostic_parameters"]["reasons"]
@@ -123,9 +125,9 @@ def test_theory(cli: Cli, here: Cli) -> None:
     assert "raise --budget above --sparsity" in alone.stdout
 
 
-def test_learners(cli: Cli) -> None:
-    found = answer(cli("learners", "--json"))
+def test_learners(here: Cli) -> None:
+    found = answer(here("learners", "--json"))
     assert {row["name"] for row in found["learners"]} == set(kh.LEARNERS)
     assert all(row["memory"] == kh.LEARNERS[row["name"]].memory for row in found["learners"])
     assert all(row["what"] for row in found["learners"])
-    assert "online-greedy" in cli("learners").stdout
+    assert "online-greedy" in here("learners").stdout

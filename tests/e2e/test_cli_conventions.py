@@ -10,6 +10,7 @@ import pytest
 import keyhole as kh
 from tests.helpers.cli import Cli
 
+SMALL = ("--rounds", "100", "-b", "8", "-k", "4")
 COMMANDS = ("run", "compare", "diagnose", "predict", "simulate", "theory", "learners")
 
 # A learner that presses Ctrl-C PRESSES times, from the beginning of game number GAME on.
@@ -62,14 +63,14 @@ def test_help_and_version_import_nothing_heavy(argument: str) -> None:
     assert python(code, argument).stdout.splitlines()[-1] == "[] 0"
 
 
-def test_version_and_help(cli: Cli) -> None:
+def test_version_and_help(cli: Cli, here: Cli) -> None:
     assert cli("--version").stdout == f"keyhole {kh.__version__}\n"
-    top = cli("--help")
+    top = here("--help")
     assert top.returncode == 0
-    assert cli().stdout == top.stdout
+    assert here().stdout == top.stdout
     for command in COMMANDS:
         assert command in top.stdout
-        page = cli(command, "--help")
+        page = here(command, "--help")
         assert page.returncode == 0
         assert "Example" in page.stdout
         assert f"keyhole {command}" in page.stdout
@@ -77,7 +78,7 @@ def test_version_and_help(cli: Cli) -> None:
 
 
 def test_output_to_a_pipe_has_no_colours_and_no_progress(cli: Cli) -> None:
-    done = cli("run", "--rounds", 200, "--learner", "random")
+    done = cli("run", "--rounds", 200, "--learner", "random", "-b", 8, "-k", 4)
     assert "\x1b" not in done.stdout + done.stderr
     assert [s for s in done.stderr.splitlines() if "compiling" not in s] == []
 
@@ -99,7 +100,7 @@ def test_an_interrupted_run_sums_up_what_was_played() -> None:
 
 
 def test_a_second_interrupt_leaves_at_once_with_the_ledger() -> None:
-    done = impatient(1, 2, "run", "--learner", "impatient")
+    done = impatient(1, 2, "run", "--learner", "impatient", "-b", "8", "-k", "4")
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
     assert "mean squared loss" in done.stdout
@@ -107,7 +108,8 @@ def test_a_second_interrupt_leaves_at_once_with_the_ledger() -> None:
 
 
 def test_an_interrupted_comparison_shows_the_games_so_far() -> None:
-    done = impatient(3, 1, "compare", "--learner", "impatient", "--seeds", "4", "-j", "1", "--json")
+    options = ("--learner", "impatient", "--seeds", "4", "-j", "1", *SMALL)
+    done = impatient(3, 1, "compare", *options, "--json")
     assert done.returncode == 130, done.stderr
     found = json.loads(done.stdout)
     assert found["interrupted"]
@@ -117,7 +119,18 @@ def test_an_interrupted_comparison_shows_the_games_so_far() -> None:
 
 def test_an_interrupted_sweep_shows_the_games_so_far(tmp_path: Path) -> None:
     picture = tmp_path / "budgets.png"
-    options = ("--learner", "impatient", "--budgets", "4,8", "--seeds", "3", "-j", "1")
+    options = (
+        "--learner",
+        "impatient",
+        "--budgets",
+        "4,8",
+        "--seeds",
+        "3",
+        "-j",
+        "1",
+        "--rounds",
+        "100",
+    )
     done = impatient(4, 1, "compare", *options, "--plot", str(picture), "--json")
     assert done.returncode == 130, done.stderr
     found = json.loads(done.stdout)

@@ -11,7 +11,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.cli.app import run
-from tests.helpers.cli import Cli, answer
+from tests.helpers.cli import Cli, answer, in_this_process
 
 FEATURES = "feature,unit\nage,years\ncrp,mg/l\ntsh,\nalb,g/l\nbmi,\nsex=f,\n"
 PRICES = (
@@ -77,7 +77,7 @@ def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str
     assert "KEYHOLE_STORE" in page
 
 
-def test_the_whole_story_each_command_a_process(here: Path, cli: Cli) -> None:
+def test_the_whole_story_from_process_to_process(here: Path, cli: Cli) -> None:
     """create, ask, fill, tell, status, verify; what the learner says is what it says in memory."""
     sizes = ("--prices", "prices.csv", "--budget", 12, "--sparsity", 2, "--learner", "fixed")
     made = answer(cli("create", "clinic", "--features", "features.csv", *sizes, "--json"))
@@ -93,10 +93,12 @@ def test_the_whole_story_each_command_a_process(here: Path, cli: Cli) -> None:
     assert filled["values"] == {"age": 61.0, "tsh": 0.4}
     told = cli("tell", id, "-7.5")
     assert told.stdout == f"Ticket {id} is told: clinic predicted 0, it was -7.5.\n"
-    [info] = answer(cli("status", "--json"))["learners"]
+    [info] = answer(in_this_process("status", "--json"))["learners"]
     assert (info["told"], info["spent"], info["mean_loss"]) == (1, 8.0, 56.25)
-    assert cli("verify").stdout == "clinic: 4 events replayed, everything is as it was\n"
-    again = cli("tell", id, "-8")
+    assert (
+        in_this_process("verify").stdout == "clinic: 4 events replayed, everything is as it was\n"
+    )
+    again = in_this_process("tell", id, "-8")
     assert again.returncode == 2
     assert again.stderr == (
         f"keyhole: ticket {id} was told -7.5 before, now -8: a label cannot be changed\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
+from tests.helpers.cli import Cli
 
 # Plays as `random` does, and says where it is: the test answers by creating the file `go`.
 PATIENT = """
@@ -154,17 +155,12 @@ def test_a_second_one_after_it_is_saved_leaves_at_once(playing: Playing) -> None
 
 
 def test_a_learner_that_cannot_be_saved_does_not_take_the_summary_with_it(
-    tmp_path: Path,
+    here: Cli, tmp_path: Path
 ) -> None:
     place = tmp_path / "model.npz"
     place.mkdir()
-    command = [sys.executable, "-m", "keyhole", "run", "--rounds", "200", "-l", "random"]
-    done = subprocess.run(
-        [*command, "-b", "8", "-k", "4", "--save", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    sizes = ("--rounds", 200, "-l", "random", "-b", 8, "-k", 4)
+    done = here("run", *sizes, "--save", place)
     assert done.returncode == 2
     assert "How good it is" in done.stdout
     assert str(place) in done.stderr.splitlines()[-1]

@@ -22,22 +22,22 @@ def flats(tmp_path: Path) -> Path:
     return path
 
 
-def test_run_and_predict(cli: Cli, flats: Path, tmp_path: Path) -> None:
+def test_run_and_predict(here: Cli, flats: Path, tmp_path: Path) -> None:
     model, out = tmp_path / "m.npz", tmp_path / "out.csv"
     size = ("-b", 2, "-k", 1, "-l", "random")
-    done = cli("run", flats, "-t", "rent", *size, "--coverage", 0.9, "--save", model, "--json")
+    done = here("run", flats, "-t", "rent", *size, "--coverage", 0.9, "--save", model, "--json")
     told = answer(done)["intervals"]
     assert told["coverage"] == 0.9
     assert told["rounds"] == 399
     assert abs(told["covered_share"] - 0.9) < 0.03
-    said = answer(cli("predict", model, flats, "--coverage", 0.9, "-o", out, "--json"))
+    said = answer(here("predict", model, flats, "--coverage", 0.9, "-o", out, "--json"))
     below, above = said["below_and_above"]
     assert below < 0 < above
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["row", "prediction", "low", "high"]
     assert float(rows[5]["low"]) == pytest.approx(float(rows[5]["prediction"]) + below)
-    words = cli("run", flats, "-t", "rent", *size, "--coverage", 0.5).stdout
+    words = here("run", flats, "-t", "rent", *size, "--coverage", 0.5).stdout
     assert "labels within their 50 % intervals" in words
 
 

@@ -21,17 +21,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_saved_learner_predicts_from_its_features_alone(cli: Cli, folder: Path) -> None:
+def test_a_saved_learner_predicts_from_its_features_alone(here: Cli, folder: Path) -> None:
     model, out = folder / "model.npz", folder / "predictions.parquet"
     report = folder / "report.html"
     kept = ("--save", model, "--report", report, "--json")
-    run = cli("run", folder / "past.parquet", "-t", "days", *kept)
+    run = here("run", folder / "past.parquet", "-t", "days", *kept)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert (found["save"], found["report"]) == (str(model), str(report))
     assert "crp_mg_l" in report.read_text(encoding="utf-8")
 
-    done = cli("predict", model, folder / "new.csv", "--out", out, "--json")
+    done = here("predict", model, folder / "new.csv", "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     weights = found["sparse_model"]["weights"]
@@ -60,7 +60,7 @@ def test_a_saved_learner_predicts_from_its_features_alone(cli: Cli, folder: Path
     places = [names.index(name) for name in weights]
     few = [",".join(line.split(",")[i] for i in places) + ",spoilt" for line in lines]
     text = "\n".join([few[0].replace("spoilt", "other"), *few[1:]]) + "\n"
-    again = cli("predict", model, "-", stdin=text)
+    again = here("predict", model, "-", stdin=text)
     assert again.returncode == 0, again.stderr
     values = [line.split(",")[1] for line in again.stdout.splitlines()[1:]]
     np.testing.assert_allclose([float(v or "nan") for v in values], expected, rtol=1e-12)

@@ -25,10 +25,10 @@ def patients(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SIZES = ("--budget", "3", "--sparsity", "1")
 
 
-def test_run_and_predict(cli: Cli, patients: Path, tmp_path: Path) -> None:
+def test_run_and_predict(here: Cli, patients: Path, tmp_path: Path) -> None:
     page, saved = tmp_path / "r.html", tmp_path / "m.npz"
     options = ("--ignore", "sign", "--positive", "ill", "--report", page, "--save", saved)
-    done = cli("run", patients, "-t", "outcome", *SIZES, *options)
+    done = here("run", patients, "-t", "outcome", *SIZES, *options)
     assert done.returncode == 0, done.stderr
     said = "Yes or no: 'ill' is 1 (yes), 'well' is 0. Predictions are probabilities of yes."
     assert said in done.stdout
@@ -37,7 +37,7 @@ def test_run_and_predict(cli: Cli, patients: Path, tmp_path: Path) -> None:
     text = page.read_text()
     assert text.count("<svg") == 7  # errors over time, and no scatter of 0 and 1
     assert "Reliability" in text
-    written = cli("predict", saved, patients, "--out", tmp_path / "p.csv")
+    written = here("predict", saved, patients, "--out", tmp_path / "p.csv")
     assert "400 probabilities from b" in written.stdout
     head, *rows = (tmp_path / "p.csv").read_text().split()
     assert head.replace('"', "") == "row,probability"

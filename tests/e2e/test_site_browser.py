@@ -4,26 +4,22 @@ Four pages are built, of every kind there is: text with code, tables, pictures, 
 whole site is built by `make docs`. Without Chromium the tests say so and are skipped.
 """
 
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+from tests.helpers.browser import needs_browser, violations
 from tools.rooms import ROOT
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PAGES = ("index", "start/which-learner", "gallery/index", "reference/prices")
 Scheme = Literal["light", "dark"]
 LOOKS: tuple[tuple[int, Scheme], ...] = ((390, "dark"), (1440, "light"))
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -36,26 +32,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_pages_are_accessible_and_fit(
-    site: Path, browser: Browser, width: int, scheme: Scheme
+    site: Path, chromium: Browser, width: int, scheme: Scheme
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page, asked = context.new_page(), list[str]()
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for name in PAGES:
         page.goto((site / f"{name}.html").as_uri())
         beyond = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert beyond <= 0, name
-        found = Axe().run(page).response["violations"]
-        assert [(name, fault["id"]) for fault in found] == []
+        assert [(name, fault["id"]) for fault in violations(page)] == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    context.close()

@@ -138,6 +138,7 @@ def test_the_page_says_it_all_in_money(limited: Run) -> None:
     assert whole[1] == "14.75"
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_prices_stand_beside_what_was_bought(limited: Run) -> None:
     labels = [label.get_text() for label in plots.reads(limited).axes[0].get_yticklabels()]
     assert "age · free" in labels
@@ -149,6 +150,7 @@ def test_prices_stand_beside_what_was_bought(limited: Run) -> None:
     assert widths == {9}
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_rate_stands_beside_its_comparator(rated: Run, hostile: kh.streams.ArrayStream) -> None:
     money = rated.spending
     assert money is not None
@@ -203,6 +205,7 @@ def test_the_summary_has_money_only_where_there_is_any(
     assert json.loads(json.dumps(pursed.summary()))["money"]["purse_left"] >= 0
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_without_prices_nothing_is_said_of_money(run: Run) -> None:
     assert run.spending is None
     assert money_facts(run) == []
@@ -219,6 +222,7 @@ def test_no_purse_no_picture(limited: Run) -> None:
         plots.purse(limited)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_learners_that_know_no_prices_are_reported_in_money_too(
     hostile: kh.streams.ArrayStream,
 ) -> None:
@@ -230,6 +234,7 @@ def test_learners_that_know_no_prices_are_reported_in_money_too(
     assert "<h2>The bill</h2>" in page(run)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_page_without_a_frontier(rated: Run) -> None:
     """Where the tables for it do not fit in memory."""
     assert rated.spending is not None

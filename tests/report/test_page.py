@@ -152,6 +152,7 @@ def test_an_interval_stays_an_interval(run: Run) -> None:
     assert "what is not known of the best" in text
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_without_diagnosis_and_command_the_parts_are_left_out(run: Run) -> None:
     text = page(replace(run, diagnosis=None, command="", notes=("Left <out>.",)))
     assert "Diagnosis" not in text
@@ -166,23 +167,26 @@ def test_one_round_makes_a_page() -> None:
 
 
 def test_a_file_is_whole_or_as_it_was(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "out.html"
     write(run, path)
     before = path.read_bytes()
     assert before.decode("utf-8").startswith("<!doctype html>")
-    write(run, path)
-    assert path.read_bytes() == before  # the same run, the same bytes
+    assert before == text.encode()  # the same run, the same bytes
+    monkeypatch.setattr("keyhole.report.page.page", lambda run: "other")
     with pytest.raises(kh.DataError, match="cannot write"):
         write(run, tmp_path / "nowhere" / "out.html")
+    monkeypatch.undo()
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    monkeypatch.setattr("keyhole.report.page._pictures", lambda run: [])
     with pytest.raises(kh.MissingExtraError, match=r"keyhole\[report\]"):
         write(run, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["out.html"]
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_best_beside_the_past_has_a_row_where_it_was_searched_for(text: str, run: Run) -> None:
     row, words = (
         "<bdi>best 2 features in hindsight and the past</bdi>",
@@ -195,6 +199,7 @@ def test_the_best_beside_the_past_has_a_row_where_it_was_searched_for(text: str,
     assert words not in without
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_curve_that_sizes_were_chosen_from(run: Run) -> None:
     curve = kh.budget_curve(kh.streams.clinic(300).stream, most=6)
     text = page(replace(run, curve=curve))
@@ -222,6 +227,7 @@ def test_advice_is_a_table_with_bars_and_sentences(text: str, run: Run) -> None:
     assert max(ends) == pytest.approx(100.0, abs=0.11)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_weights_have_errors_and_shares_where_they_are_known(text: str, run: Run) -> None:
     model = run.sparse
     assert model.errors is not None
@@ -242,10 +248,12 @@ def test_weights_have_errors_and_shares_where_they_are_known(text: str, run: Run
     assert {row.count("<td>") for row in plain.split("</tr>")[1:-1]} == {rows[0] - 2}
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_who_does_not_advise_has_no_such_section(run: Run) -> None:
     assert "<h2>Advice</h2>" not in page(replace(run, advice=None))
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_advice_without_anything_kept_is_a_sentence(run: Run) -> None:
     nothing = kh.AutoLearner(kh.Problem(8, 2, 4)).advice()
     section = page(replace(run, advice=nothing)).split("<h2>Advice</h2>")[1].split("</section>")[0]

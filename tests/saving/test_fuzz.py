@@ -59,7 +59,7 @@ def loads_or_refuses(content: bytes) -> None:
     learner.state()
 
 
-@settings(max_examples=1000)
+@settings(max_examples=250)
 @given(st.binary(max_size=300), st.booleans())
 def test_any_bytes(content: bytes, proper: bool) -> None:
     loads_or_refuses(content)
@@ -67,7 +67,7 @@ def test_any_bytes(content: bytes, proper: bool) -> None:
     loads_or_refuses(seal(head + content + b"keyhole state, SHA-256 "))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
 def test_any_change_of_the_bytes_with_the_right_checksum(name: str, data: st.DataObject) -> None:
     whole = bytearray(sealed(members(name))[:-64])
@@ -77,7 +77,7 @@ def test_any_change_of_the_bytes_with_the_right_checksum(name: str, data: st.Dat
     loads_or_refuses(seal(bytes(whole)))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
 def test_any_change_of_the_header(name: str, data: st.DataObject) -> None:
     """A branch of the header is replaced, removed or put elsewhere."""
@@ -108,7 +108,7 @@ def branches(tree: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
 def test_any_change_of_the_arrays(name: str, data: st.DataObject) -> None:
     """Arrays change places, types and shapes, or are something else."""

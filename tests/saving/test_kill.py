@@ -60,7 +60,7 @@ def test_killed_at_every_step(step: str, when: str, tmp_path: Path) -> None:
 
 def test_killed_at_any_time(tmp_path: Path) -> None:
     path, pick = tmp_path / "a.npz", random.Random(3)
-    for _ in range(8):
+    for _ in range(3):
         with subprocess.Popen(
             [sys.executable, "-c", LOOP, str(path)], stdout=subprocess.PIPE, text=True
         ) as saver:

@@ -1,6 +1,7 @@
 """The API does what the store does, and says what went wrong in one way."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,19 @@ from keyhole.service import models
 from keyhole.service.refusals import STATUS, status_of
 from keyhole.service.settings import Settings
 from tests.helpers.serving import Service, serving
+from tests.helpers.stores import quick_folder
+from tests.service.conftest import PROBLEM
 
 CLINIC = "/api/v1/learners/clinic"
+
+
+@pytest.fixture(scope="module")
+def refusing() -> Iterator[tuple[Service, kh.Store]]:
+    """A service that is only sent what it refuses, and its store."""
+    with quick_folder() as folder, kh.Store(folder / "keyhole.db") as store:
+        store.create("clinic", PROBLEM, learner="random")
+        with serving(store) as service:
+            yield service, store
 
 
 def asked(service: Service, **body: object) -> dict[str, object]:
@@ -238,14 +250,16 @@ def test_late_double_unknown_and_edited(service: Service) -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_way(
-    service: Service, store: kh.Store, path: str, body: object
+    refusing: tuple[Service, kh.Store], path: str, body: object
 ) -> None:
+    service, store = refusing
     [ticket] = store.ask("clinic")
+    before = store.info("clinic").events
     reply = service.post(path.replace("ID", ticket.id), body)
     assert 400 <= reply.status < 500, reply.content
     assert set(reply.json) == {"error", "kind"}
     assert store.ticket(ticket.id).state == "asked"
-    assert store.info("clinic").events == 2
+    assert store.info("clinic").events == before
     assert store.names() == ("clinic",)
 
 

@@ -14,7 +14,7 @@ from keyhole.service.routes import ROUTES
 from tests.helpers.serving import Service, serving
 from tests.helpers.stores import quick_folder
 
-EXAMPLES = int(os.environ.get("KEYHOLE_FUZZ", "8"))
+EXAMPLES = int(os.environ.get("KEYHOLE_FUZZ", "4"))
 BOUNDED = settings(
     max_examples=EXAMPLES,
     deadline=None,
