@@ -205,6 +205,7 @@ _ROWS = (
         compared=True,
         prices="by price",
         learns_by=512,
+        sparse=False,
     ),
     LearnerRow(
         "online-greedy-printed",
