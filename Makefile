@@ -19,7 +19,8 @@ SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py te
 SANITIZED := tests/core tests/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \
   tests/saving/test_fuzz.py tests/learners/test_played_and_saved.py
 
-WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+# One more than there are processors: some tests wait for processes, browsers and databases.
+WORKERS := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 4) + 1)') --dist worksteal
 
 .PHONY: demo test quick test-slow test-lowest sanitize wheel docs check bench mutants figures clean distclean help
 

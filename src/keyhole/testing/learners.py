@@ -23,13 +23,12 @@ from keyhole.problem import (
     ProblemError,
     Ticket,
     TicketError,
-    plays_blocks,
 )
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
-from keyhole.testing.tools import RowsOnly, size_of
+from keyhole.testing.tools import RowsOnly, plays_its_own_blocks, size_of
 
 LearnerMaker = Callable[[Problem], Learner]
 Transcript = list[tuple[tuple[int, ...], float]]
@@ -285,7 +284,7 @@ def stays_small(factory: LearnerMaker) -> None:
 def plays_blocks_as_it_plays_rounds(factory: LearnerMaker, shapes: Shapes = SHAPES) -> None:
     """If there is `advance`: same predictions, reads and weights as round by round, bit for bit."""
     for shape, dtype in zip(shapes, itertools.cycle((np.float64, np.float32)), strict=False):
-        if not plays_blocks(make(factory, shape)):
+        if not plays_its_own_blocks(make(factory, shape)):
             return
         X, y = _data(shape[0], 260 if shape == USUAL else 130)
         rows = X.astype(dtype)
@@ -307,14 +306,14 @@ def sees_only_what_it_bought_in_blocks(factory: LearnerMaker, shapes: Shapes = S
     """If there is `advance`: what it says it bought is all it reads."""
     for shape in shapes:
         learner = make(factory, shape)
-        if not plays_blocks(learner):
+        if not plays_its_own_blocks(learner):
             return
         X, y = _data(shape[0], 100)
         bought = np.full((100, learner.problem.width), -1, dtype=np.int32)
         first = learner.advance(X, y, bought)
         for poison in (None, np.random.default_rng(shape)):
             twin, again = make(factory, shape), np.full_like(bought, -1)
-            if plays_blocks(twin):
+            if plays_its_own_blocks(twin):
                 second = twin.advance(poisoned(X, bought, poison), y, again)
                 require(np.array_equal(bought, again), f"same purchases, poisoned rows, {shape}")
                 same = np.array_equal(first, second)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from keyhole.game import play, rounds, sell
-from keyhole.problem import Floats, KeyholeError, Learner, Problem, ProblemError, plays_blocks
+from keyhole.problem import Floats, KeyholeError, Learner, Problem, ProblemError
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.tools import RowsOnly, plays_its_own_blocks
 
 LearnerMaker = Callable[[Problem], Learner]
 SHAPES = [(1, 1, 1), (3, 2, 2), (4, 4, 4), (9, 2, 6)]  # d, k, budget
@@ -197,7 +197,7 @@ def goes_on_from_a_file_after_study(factory: LearnerMaker) -> None:
 def plays_blocks_after_study(factory: LearnerMaker) -> None:
     """If there are `study` and `advance`: after study blocks are played as single rounds are."""
     for learner in students(factory):
-        in_blocks: bool = plays_blocks(learner)
+        in_blocks: bool = plays_its_own_blocks(learner)
         if not in_blocks:
             return
         learner.study(_history(learner.problem.d))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from keyhole.problem import Floats, Stream
+from keyhole.learners.base import LearnerBase
+from keyhole.problem import BlockLearner, Floats, Learner, Stream, plays_blocks
 
 
 def size_of(thing: object, seen: set[int] | None = None) -> int:
@@ -31,6 +32,15 @@ def size_of(thing: object, seen: set[int] | None = None) -> int:
     elif isinstance(thing, list | tuple | set | frozenset):
         parts += list(thing)
     return total + sum(size_of(part, seen) for part in parts)
+
+
+def plays_its_own_blocks(learner: Learner) -> TypeGuard[BlockLearner]:
+    """Whether it has `advance`, other than the loop over rounds of the base, which cannot differ."""
+    if not plays_blocks(learner):
+        return False
+    cls = type(learner)
+    loops = isinstance(learner, LearnerBase) and cls._play is LearnerBase._play  # type: ignore[attr-defined]
+    return not (loops and cls.advance is LearnerBase.advance)
 
 
 class RowsOnly:
