@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -123,8 +124,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _say(line, REFUSED)
 
 
+@functools.cache
+def _command() -> Any:
+    """All commands, once they are all registered."""
+    return typer.main.get_command(app)
+
+
 def _invoke(given: list[str]) -> int:
-    command = typer.main.get_command(app)
+    command = _command()
     try:
         with command.make_context("keyhole", given or ["--help"]) as context:
             command.invoke(context)

@@ -35,7 +35,7 @@ def size_of(thing: object, seen: set[int] | None = None) -> int:
 
 
 def plays_its_own_blocks(learner: Learner) -> TypeGuard[BlockLearner]:
-    """Whether it has `advance`, other than the loop over rounds of the base, which cannot differ."""
+    """Whether it has `advance`, other than the base loop over rounds, which cannot differ."""
     if not plays_blocks(learner):
         return False
     cls = type(learner)
