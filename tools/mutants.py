@@ -196,6 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("files", nargs="+", type=Path, help="files, or folders of them")
     parser.add_argument("--tests", nargs="*", default=None, help="test files, for all FILES")
+    parser.add_argument(
+        "--only", type=Path, help="a file with the mutants to try: what an earlier run printed"
+    )
     parser.add_argument("--most", type=int, default=40, help="mutants to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -215,6 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if key.partition(":")[0] in names:
             sys.stderr.write(f"no longer a mutant, see tools/equivalent_mutants.txt: {key}\n")
     random.Random(options.seed).shuffle(some)
+    if options.only:
+        listed = options.only.read_text()
+        some = [m for m in some if str(m) in listed]
     some = list(itertools.islice(filter(possible, some), options.most))
     some_files = sorted({m.file for m in some})
     wanted = options.tests or nearest_first(some_files)
