@@ -18,7 +18,7 @@ from keyhole.testing.tools import RowsOnly
 
 LearnerMaker = Callable[[Problem], Learner]
 SHAPE = (8, 2, 5)  # d, k, budget
-ROUNDS = 40
+ROUNDS = 30
 LARGEST = 1e150  # what is larger is refused before a learner sees it
 
 
