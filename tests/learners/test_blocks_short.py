@@ -15,9 +15,11 @@ X[RNG.random(X.shape) < 0.05] = np.nan
 Y = np.nan_to_num(X[:, 2]) - 0.5 + 0.1 * RNG.standard_normal(40)
 
 
-def made(name: str, budget: int) -> kh.Learner:
+def made(name: str, budget: int) -> LearnerBase:
     entry = kh.LEARNERS[name]
-    return entry(kh.Problem(6, 2, 6 if entry.reads_everything else budget), seed=3)
+    learner = entry(kh.Problem(6, 2, 6 if entry.reads_everything else budget), seed=3)
+    assert isinstance(learner, LearnerBase)
+    return learner
 
 
 # Every budget with block play of a learner's own, one with a loop over rounds.
