@@ -106,9 +106,9 @@ def test_learners_that_play_fair_pass(name: str) -> None:
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     for rows in (X, X.astype(np.float32)):
         audit = Audit(1.0)
-        game = kh.streams.ArrayStream(rows[:150], y[:150])
+        game = kh.streams.ArrayStream(rows[:50], y[:50])
         ledger = kh.play(kh.LEARNERS[name](problem, seed=3), game, audit=audit)
-        assert audit.rounds == ledger.rounds == 150
+        assert audit.rounds == ledger.rounds == 50
         plain = kh.play(kh.LEARNERS[name](problem, seed=3), game)
         assert ledger.predictions.tobytes() == plain.predictions.tobytes()
         assert ledger.loss == plain.loss

@@ -226,10 +226,9 @@ def greedy_gains(X: Floats, y: Floats, V: list[int]) -> Floats:
         if rest[:, v] @ rest[:, v] > 1e-10 * (X[:, v] @ X[:, v]):
             e = rest[:, v] / np.linalg.norm(rest[:, v])
             left, rest = left - (e @ left) * e, rest - np.outer(e, e @ rest)
-    for j in range(len(gains)):
-        square = rest[:, j] @ rest[:, j]
-        if square > 1e-10 * (X[:, j] @ X[:, j]):
-            gains[j] = min((rest[:, j] @ left) ** 2 / square, left @ left)
+    squares = (rest**2).sum(axis=0)
+    new = squares > 1e-10 * (X**2).sum(axis=0)
+    gains[new] = np.minimum((left @ rest[:, new]) ** 2 / squares[new], left @ left)
     return gains
 
 

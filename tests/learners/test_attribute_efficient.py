@@ -77,8 +77,10 @@ def misses(found: Floats, truth: Floats) -> bool:
     return bool((np.abs(found.mean(axis=0) - truth) > ERRORS * error + 1e-12).any())
 
 
-@pytest.mark.parametrize("kinds", [(False, False), (False, True), (True, False), (True, True)])
-@pytest.mark.parametrize("budget", [4, 5])
+@pytest.mark.parametrize(
+    ("budget", "kinds"),
+    [(4, (False, False)), (4, (True, True)), (5, (False, True)), (5, (True, False))],  # all pairs
+)
 def test_the_gradient_is_unbiased(budget: int, kinds: tuple[bool, bool]) -> None:
     assert not misses(*gradients(budget, kinds, 2_000))
 

@@ -44,7 +44,7 @@ def one_by_one(learner: kh.AutoLearner) -> tuple[Floats, Floats]:
 def statements(law: Law, seed: int) -> Iterator[Said]:
     learner = law.played(ROUNDS, seed)
     told, (gain, doubt) = learner.explain(), one_by_one(learner)
-    kept = [int(one[1:]) for one in learner.advice().fewer[0].features]
+    kept = np.flatnonzero(gain).tolist()
     for line in told.lines:
         if line.lost is not None and line.error is not None:
             j = int(line.name[1:])
@@ -109,6 +109,7 @@ def test_advice_says_the_same() -> None:
     known = {line.name: (line.lost, line.error) for line in told.lines if line.lost is not None}
     assert known
     assert known == {w.name: (w.lost, w.error) for w in advice.kept if w.name in known}
+    assert sorted(advice.fewer[0].features) == sorted(known)
     assert told.explained == advice.fewer[0].explained
     assert told.explained_error == advice.fewer[-1].error
 

@@ -35,7 +35,7 @@ CASES = {
     "own prices, tight": Case((12, 1, 3), 100, prices=OWN),
     "own prices, cents": Case((12, 2, 6.4), 180, "switch", prices=CENTS),
     "own prices, everything": Case((12, 2, 26), 60, prices=OWN),
-    "equal prices": Case((12, 1, 6), 300, "switch", prices=ALIKE),
+    "equal prices": Case((12, 1, 6), 150, "switch", prices=ALIKE),
     "panels": Case((12, 2, 7), 100, prices=PANELS),
     "panels with own prices": Case((12, 2, 9), 300, "switch", prices=FEES),  # beyond batch 64
     "all kinds, loose": Case((12, 2, 12), 100, prices=MIXED),
@@ -46,7 +46,7 @@ CASES = {
     "worth less than most": Case((12, 2, 12), 150, prices=OWN, money={"worth": 1.5}),
     "purse": Case((12, 2, 7.5), 150, prices=MIXED, money=purse(2300, 300)),
     "purse, complete rows": Case((12, 2, 30), 100, prices=OWN, money=purse(7000, 1000)),
-    "purse that runs out": Case((12, 2, 9), 200, prices=MIXED, money=purse(900, 200)),
+    "purse that runs out": Case((12, 2, 9), 120, prices=MIXED, money=purse(540, 120)),
     "proper": Case((12, 2, 8), 120, "switch", proper=True, prices=FEES),
     "few seats": Case((12, 2, 8), 80, prices=OWN, parts=FEW),
     "few seats, panels": Case((12, 2, 6), 120, "switch", prices=MIXED, parts=FEW),
@@ -56,7 +56,7 @@ CASES = {
         (12, 2, 30), 120, "switch", prices=OWN, money=purse(7000, 1000), history=30
     ),
     "after history, small purse": Case(
-        (12, 2, 9), 310, prices=DEAR, money=purse(1500, 300), history=50
+        (12, 2, 9), 210, prices=DEAR, money=purse(1000, 200), history=50
     ),
     "after history, worth": Case((12, 2, 9), 100, prices=FEES, money={"worth": 40.0}, history=30),
 }

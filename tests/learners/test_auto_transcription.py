@@ -47,7 +47,7 @@ GROWING = replace(USUAL, active=14, growth=20)
 
 CASES = {
     "usual, beyond round 1024": Case((12, 2, 8), 1_100),
-    "usual, two slots in the net": Case((30, 3, 24), 250, "switch"),
+    "usual, two slots in the net": Case((30, 3, 24), 200, "switch"),
     "proper": Case((16, 2, 10), 250, "switch", proper=True),
     "proper, absent values": Case((14, 2, 5), 150, "gaps", proper=True, past=False),
     "budget 1": Case((7, 1, 1), 100, past=False),
@@ -56,33 +56,33 @@ CASES = {
     "labels that linger": Case((12, 2, 8), 150, "walk"),
     "no last layer": Case((12, 2, 8), 80, past=False, parts=NO_LAYER),
     "absent values and faults": Case((12, 2, 8), 250, "gaps"),
-    "other parts": Case((20, 2, 13), 200, "switch", parts=OTHER),
+    "other parts": Case((20, 2, 13), 80, "switch", parts=OTHER),
     "other parts, proper": Case((20, 2, 13), 80, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
     "memories that part, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
-    "after history that fades": Case((12, 2, 8), 120, "switch", history=60, half_life=15.0),
-    "after history with gaps": Case((14, 2, 6), 120, "gaps", history=60),
+    "after history that fades": Case((12, 2, 8), 60, "switch", history=30, half_life=15.0),
+    "after history with gaps": Case((14, 2, 6), 60, "gaps", history=30),
     "after history, proper": Case((16, 2, 10), 80, "switch", proper=True, history=20),
     "after history, everything is read": Case((9, 2, 9), 80, history=20),
     "after history, budget 1": Case((7, 1, 1), 80, past=False, history=20),
-    "after history, other parts": Case((20, 2, 13), 100, "switch", parts=OTHER, history=30),
+    "after history, other parts": Case((20, 2, 13), 50, "switch", parts=OTHER, history=20),
     "after history, memories part": Case((20, 2, 10), 200, "switch", parts=RESTLESS, history=40),
-    "after history of another world": Case((20, 2, 10), 240, "switch", history=160),
-    "after history that misleads": Case((20, 2, 10), 200, history=120, wrong=REVERSED),
+    "after history of another world": Case((20, 2, 10), 180, "switch", history=120),
+    "after history that misleads": Case((20, 2, 10), 120, history=70, wrong=REVERSED),
     "the same, no last layer": Case(
-        (14, 2, 6), 150, "gaps", history=100, wrong=REVERSED, past=False, parts=NO_LAYER
+        (14, 2, 6), 80, "gaps", history=50, wrong=REVERSED, past=False, parts=NO_LAYER
     ),
     "the same, proper": Case((16, 2, 10), 150, proper=True, history=100, wrong=REVERSED),
-    "the same, other parts": Case((20, 2, 13), 130, parts=OTHER, history=80, wrong=REVERSED),
+    "the same, other parts": Case((20, 2, 13), 60, parts=OTHER, history=40, wrong=REVERSED),
     "the same, few seats": Case((20, 2, 8), 140, parts=FEW, history=100, wrong=REVERSED),
-    "after history in other units": Case((20, 2, 10), 150, history=100, wrong=LARGER),
-    "after history of labels that moved": Case((20, 2, 10), 150, history=100, wrong=MOVED),
+    "after history in other units": Case((20, 2, 10), 120, history=80, wrong=LARGER),
+    "after history of labels that moved": Case((20, 2, 10), 60, history=40, wrong=MOVED),
     "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
-    "few seats, most rest": Case((300, 3, 10), 160, parts=GROWING),
-    "few seats, absent values": Case((30, 3, 10), 150, "gaps", parts=GROWING),
+    "few seats, most rest": Case((300, 3, 10), 120, parts=GROWING),
+    "few seats, absent values": Case((30, 3, 10), 60, "gaps", parts=GROWING),
     "few seats, proper": Case((16, 2, 8), 100, "switch", proper=True, parts=FEW),
     "few seats, budget 1": Case((9, 1, 1), 80, past=False, parts=replace(USUAL, active=3)),
-    "few seats, other parts": Case((30, 2, 13), 100, "switch", parts=replace(OTHER, active=15)),
+    "few seats, other parts": Case((30, 2, 13), 50, "switch", parts=replace(OTHER, active=15)),
     "few seats, after history": Case(
         (20, 2, 8), 250, "switch", parts=FEW, history=40, half_life=30.0
     ),
@@ -90,7 +90,7 @@ CASES = {
 }
 MANY = Case(
     (1_030, 2, 24),
-    50,
+    44,
     parts=replace(USUAL, taus=(np.inf,), slots=8, net=12, shortest=2, longest=4),
 )
 

@@ -132,7 +132,7 @@ def test_it_beats_the_running_mean(hybrid: bool) -> None:
     assert excess(never) > 0.9
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 3])
 def test_with_nothing_to_explore_with_it_still_beats_the_mean(k: int) -> None:
     problem = kh.Problem(d=20, k=k, budget=k)
     plain, hybrid = (

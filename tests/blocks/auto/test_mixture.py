@@ -31,7 +31,7 @@ def play(mixture: Mixture, guesses: np.ndarray, y: np.ndarray) -> tuple[float, f
     return loss, records
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.integers(0, 100_000),
     st.integers(1, 5),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.blocks.draw.sampling import categorical, complement_subset
@@ -197,6 +197,7 @@ def test_a_million_rounds_do_not_overflow() -> None:
         assert np.isnan(plain / plain.sum()).all()
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 1000), st.sampled_from([2.0**-20, 2.0**30]))
 def test_the_second_order_rate_needs_no_scale(seed: int, factor: float) -> None:
     losses = np.random.default_rng(seed).uniform(-1, 1, (60, 5))
