@@ -85,9 +85,9 @@ def test_a_route_takes_the_roles_of_the_table_and_no_others(
     staffed: Staffed, method: str, path: str
 ) -> None:
     service, store = staffed.service, staffed.store
-    before, rule = store.info("clinic").events, ROUTES[method, path]
     assert call(service, store, method, path).kind == "NoKeyError"
     assert call(service.with_key("kh_abcdefgh_" + "x" * 43), store, method, path).status == 401
+    before, rule = store.info("clinic").events, ROUTES[method, path]
     for role in ROLES:
         granted = role in rule.roles or role == "admin"
         codes = [
