@@ -1,4 +1,4 @@
-"""Hypothesis profiles, one run for all tests of reports, the command line as a function.
+"""Hypothesis profiles, one run for all tests of reports, pages without pictures, the command line.
 
 `ci` draws the same examples every time, `thorough` searches for longer.
 """
@@ -12,13 +12,14 @@ import pytest
 from hypothesis import settings
 
 import keyhole as kh
-from keyhole.report import Run, record
+from keyhole.report import Run, plots, record
 from tests.helpers.cli import Cli, in_this_process
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
 HOSTILE = (
     "age",
     "<script>alert(1)</script>",
@@ -56,6 +57,12 @@ def run(hostile: kh.streams.ArrayStream) -> Run:
         command="keyhole run '<file>.csv' --target days",
         seconds=1.0,
     )
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every picture is made and has its place and heading, but nothing is drawn: that is slow."""
+    monkeypatch.setattr(plots, "svg", lambda figure, name: BLANK)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import pytest
 import keyhole as kh
 from keyhole.optional_imports import extra
 from keyhole.spread import as_they_come, cluster
+from tests.helpers.cli import in_this_process
 from tests.helpers.cluster import Programs, programs
 
 pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
@@ -62,7 +63,8 @@ def fresh(tmp_path: Path) -> Iterator[Programs]:
 @pytest.fixture(scope="module")
 def one_process(data: Path) -> list[dict[str, Any]]:
     """The games of the sweep, played by one process."""
-    return games(compare(data / "00.parquet", "--target", "y", "-j", 1))
+    source = ("--target", "y", "-j", 1, "--json")
+    return games_of(in_this_process("compare", data / "00.parquet", *LINE, *source).stdout)
 
 
 def compare(*options: object) -> subprocess.Popen[str]:
@@ -80,6 +82,11 @@ def games(command: subprocess.Popen[str]) -> list[dict[str, Any]]:
     """What it played, without the time that took."""
     out, err = command.communicate(timeout=300)
     assert command.returncode == 0, err
+    return games_of(out)
+
+
+def games_of(out: str) -> list[dict[str, Any]]:
+    """The games in an answer, without the time that they took."""
     found: list[dict[str, Any]] = json.loads(out)["games"]
     return [{key: value for key, value in game.items() if key != "seconds"} for game in found]
 
@@ -141,10 +148,9 @@ def test_versions_that_differ_are_refused(tmp_path: Path) -> None:
         wanted = rf"has keyhole 0\.0\.1, and this process {kh.__version__}: install the same"
         with pytest.raises(kh.ClusterError, match=wanted), cluster(started.address):
             pass
-        command = compare("--cluster", started.address)
-        _, err = command.communicate(timeout=120)
-        assert command.returncode == 2
-        assert "has keyhole 0.0.1" in err.splitlines()[-1]
+        done = in_this_process("compare", *LINE, "--cluster", started.address)
+        assert done.returncode == 2
+        assert "has keyhole 0.0.1" in done.stderr.splitlines()[-1]
 
 
 def test_workers_without_keyhole_are_refused(tmp_path: Path) -> None:

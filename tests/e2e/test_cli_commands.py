@@ -104,8 +104,8 @@ def test_simulate_writes_what_it_says(here: Cli, tmp_path: Path, kind: str) -> N
     assert found["weights"]
 
 
-def test_simulated_rows_can_be_piped_into_a_run(cli: Cli) -> None:
-    rows = cli("simulate", "realizable", "-d", 10, "-k", 2, "-n", 300, "--out", "-").stdout
+def test_simulated_rows_can_be_piped_into_a_run(cli: Cli, here: Cli) -> None:
+    rows = here("simulate", "realizable", "-d", 10, "-k", 2, "-n", 300, "--out", "-").stdout
     found = answer(
         cli("run", "-", "-t", "y", "-l", "random", "-b", 4, "-k", 2, "--json", stdin=rows)
     )

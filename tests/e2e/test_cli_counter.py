@@ -80,7 +80,9 @@ def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str
 def test_the_whole_story_from_process_to_process(here: Path, cli: Cli) -> None:
     """create, ask, fill, tell, status, verify; what the learner says is what it says in memory."""
     sizes = ("--prices", "prices.csv", "--budget", 12, "--sparsity", 2, "--learner", "fixed")
-    made = answer(cli("create", "clinic", "--features", "features.csv", *sizes, "--json"))
+    made = answer(
+        in_this_process("create", "clinic", "--features", "features.csv", *sizes, "--json")
+    )
     assert (made["d"], made["k"], made["budget"], made["priced"]) == (6, 2, 12.0, True)
     asked = cli("ask", "clinic", "--who", "ward 3")
     assert asked.returncode == 0, asked.stderr
@@ -89,7 +91,7 @@ def test_the_whole_story_from_process_to_process(here: Path, cli: Cli) -> None:
     assert first == f"Ticket {id}, round 1 of clinic: 8 to pay"
     assert [line.split() for line in lines[:2]] == [["tsh", "3"], ["blood", "5"]]
     assert lines[2] == "  values to fill in: age (years), tsh"
-    filled = answer(cli("fill", id.lower(), "age=61", "tsh=0.4", "--json"))
+    filled = answer(in_this_process("fill", id.lower(), "age=61", "tsh=0.4", "--json"))
     assert filled["values"] == {"age": 61.0, "tsh": 0.4}
     told = cli("tell", id, "-7.5")
     assert told.stdout == f"Ticket {id} is told: clinic predicted 0, it was -7.5.\n"

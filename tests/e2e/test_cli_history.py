@@ -21,12 +21,12 @@ SIZES = ("--budget", 6, "--sparsity", 3)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Patients of the clinic: 300 in old.csv, 200 others in new.csv, and files that lack some."""
+    """Patients, 12 columns: 300 in old.csv, 200 others in new.csv, and files that lack some."""
     folder = tmp_path_factory.mktemp("history")
     patients, _ = kh.streams.clinic(500, seed=3)
     X, y = kh.streams.collect(patients)
     for name, rows in (("old.csv", slice(300)), ("new.csv", slice(300, 500))):
-        part = kh.streams.ArrayStream(X[rows], y[rows], patients.names)
+        part = kh.streams.ArrayStream(X[rows, :12], y[rows], (patients.names or ())[:12])
         kh.streams.write(part, folder / name, target="days")
     with (folder / "old.csv").open(newline="") as file:
         lines = list(csv.reader(file))
@@ -69,6 +69,7 @@ def test_the_command_and_the_library_agree(cli: Cli, folder: Path) -> None:
     assert answer(cli("run", folder / "new.csv", *options, *fading))["loss"] != ledger.loss
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_summary_and_the_report_say_so(cli: Cli, folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "out.html"
     options = ("-t", "days", *SIZES, "--history", folder / "old.csv", "--half-life", 100)

@@ -42,7 +42,7 @@ class Row(LearnerRow):
     def __call__(self, problem, *, seed=0):
         return RandomSubset(problem, seed=seed)
 
-save, write = recording.state.save, recording.write
+save = recording.state.save
 
 def slow_save(learner, path):
     wait("save")
@@ -50,7 +50,7 @@ def slow_save(learner, path):
 
 def slow_write(made, path):
     wait("report")
-    write(made, path)
+    pathlib.Path(path).touch()
 
 recording.state.save, recording.write = slow_save, slow_write
 kh.LEARNERS["patient"] = Row("patient", "baselines:RandomSubset", "", "baseline")
@@ -65,7 +65,7 @@ class Playing:
         self.folder, self.model = folder, folder / "model.npz"
         self.report = folder / "out.html"
         keep = ("--save", str(self.model), "--report", str(self.report))
-        sizes = ("-l", "patient", "-b", "8", "-k", "4")
+        sizes = ("-l", "patient", "-b", "2", "-k", "1")
         self.process = subprocess.Popen(
             [sys.executable, "-c", PATIENT, str(folder), "run", *sizes, *keep],
             stdout=subprocess.PIPE,

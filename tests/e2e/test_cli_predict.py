@@ -14,13 +14,14 @@ from tests.helpers.cli import Cli
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Patients to learn from, others to predict."""
     folder = tmp_path_factory.mktemp("patients")
-    patients, _ = kh.streams.clinic(600)
+    patients, _ = kh.streams.clinic(300)
     kh.streams.write(patients, folder / "past.parquet", target="days")
     later, _ = kh.streams.clinic(300, seed=8)
     kh.streams.write(later, folder / "new.csv", target="days")
     return folder
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_saved_learner_predicts_from_its_features_alone(here: Cli, folder: Path) -> None:
     model, out = folder / "model.npz", folder / "predictions.parquet"
     report = folder / "report.html"

@@ -8,8 +8,9 @@ from keyhole.problem import ProblemError
 from keyhole.report import page
 from keyhole.report.interval_plots import coverage_over_time, interval_pictures
 from keyhole.report.interval_trace import IntervalTrace
+from keyhole.report.plots import svg
+from keyhole.report.prediction_plots import predicted_and_actual
 from keyhole.report.prediction_trace import POINTS, PredictionTrace
-from tests.report.conftest import BLANK
 
 PROBLEM = kh.Problem(d=5, k=1, budget=3)
 
@@ -44,19 +45,21 @@ def test_bins_are_sums_over_their_rounds() -> None:
     np.testing.assert_array_equal(some.points, expected)
 
 
-def test_the_page_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("blank_pictures")
+def test_the_page_shows_them() -> None:
     run, plain = recorded(0.8), recorded(None)
-    headings = [heading for heading, _, _ in interval_pictures(run)]
-    text = page.page(run)
-    monkeypatch.setattr("keyhole.report.plots.svg", lambda figure, name: BLANK)
-    without = page.page(plain)
+    pictures = interval_pictures(run)
+    assert all("<text" in svg(figure, "drawn") for _, _, figure in pictures)
+    for one, bounded in ((run, True), (plain, False)):
+        drawn = svg(predicted_and_actual(one), "drawn")
+        assert ("within its interval" in drawn) == bounded
+    headings = [heading for heading, _, _ in pictures]
+    text, without = page.page(run), page.page(plain)
     for heading in headings:
         assert heading in text
         assert heading not in without
     assert len(headings) == 2
     assert text.count("<svg") == without.count("<svg") + 2
-    assert "within its interval" in text
-    assert "within its interval" not in without
     assert "within 80 % intervals" in text
     assert f"{run.ledger.covered_share:.1%}" in text
     told = run.summary()["intervals"]

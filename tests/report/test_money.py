@@ -12,6 +12,7 @@ from keyhole import plots
 from keyhole.report import Run, record
 from keyhole.report.money_tables import money_facts, money_page, price_of
 from keyhole.report.page import page
+from keyhole.report.plots import svg
 from keyhole.report.trace import Trace
 
 PANELS = {"<b>lab</b>": ("2.50", [1, 2, 4])}
@@ -117,6 +118,7 @@ def test_a_price_is_that_of_the_feature_alone(limited: Run) -> None:
     assert shown == ["free", "3.50", "2.50", "3.00", "2.75", "6.00", "free", "2.00"]
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_page_says_it_all_in_money(limited: Run) -> None:
     text, ledger = page(limited), limited.ledger
     for heading in ("The bill", "Loss and money", "Money over time"):
@@ -173,6 +175,7 @@ def test_the_rate_stands_beside_its_comparator(rated: Run, hostile: kh.streams.A
     assert f"<td>{mean / 2:.4g}</td>" in row
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
     money = pursed.spending
     assert money is not None
@@ -187,6 +190,7 @@ def test_a_purse_is_drawn_from_full_to_what_is_left(pursed: Run) -> None:
     evenly, left = figure.axes[0].get_lines()
     assert list(np.asarray(evenly.get_ydata())) == [2000, 0]
     assert float(np.asarray(left.get_ydata())[0]) == 2000
+    assert "<text" in svg(figure, "purse")
     assert "<h2>The purse</h2>" in page(pursed)
     fact = money_facts(pursed)[-1]
     assert fact.name == "left in the purse"

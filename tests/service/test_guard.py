@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from keyhole.service.running import refuse_open_door
 from keyhole.service.sessions import COOKIE
 from keyhole.service.settings import Settings
 from tests.helpers.serving import Reply, Service, serving
+from tests.helpers.stores import quick_folder
 
 CLINIC = f"{API}/learners/clinic"
 BODIES = {
@@ -40,6 +42,27 @@ def guarded(store: kh.Store, ring: KeyRing) -> Iterator[Service]:
         yield running
 
 
+@dataclass(frozen=True)
+class Staffed:
+    """A service, its store, and for each role keys for all, for the clinic, for another learner."""
+
+    service: Service
+    store: kh.Store
+    secrets: dict[str, list[str]]
+
+
+@pytest.fixture(scope="module")
+def staffed() -> Iterator[Staffed]:
+    """One for all routes: it always has a clinic, which is not deleted while a ticket is open."""
+    with quick_folder() as folder, kh.Store(folder / "keyhole.db") as store:
+        store.create("clinic", kh.Problem(3, 1, 2), learner="random")
+        store.create("other", kh.Problem(2, 1, 1), learner="fixed")
+        ring, places = KeyRing(store.url), (None, ["clinic"], ["other"])
+        secrets = {role: [ring.create([role], place)[0] for place in places] for role in ROLES}
+        with serving(store, keys=ring) as service:
+            yield Staffed(service, store, secrets)
+
+
 def call(service: Service, store: kh.Store, method: str, path: str) -> Reply:
     """Call a route of the table, for a new ticket of the clinic."""
     [ticket] = store.ask("clinic")
@@ -59,21 +82,17 @@ def test_the_table_has_every_route_and_no_other(store: kh.Store, ring: KeyRing) 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_route_takes_the_roles_of_the_table_and_no_others(
-    guarded: Service, store: kh.Store, ring: KeyRing, method: str, path: str
+    staffed: Staffed, method: str, path: str
 ) -> None:
-    assert call(guarded, store, method, path).kind == "NoKeyError"
-    assert call(guarded.with_key("kh_abcdefgh_" + "x" * 43), store, method, path).status == 401
-    before = store.info("clinic").events
-    rule = ROUTES[method, path]
+    service, store = staffed.service, staffed.store
+    assert call(service, store, method, path).kind == "NoKeyError"
+    assert call(service.with_key("kh_abcdefgh_" + "x" * 43), store, method, path).status == 401
+    before, rule = store.info("clinic").events, ROUTES[method, path]
     for role in ROLES:
-        everywhere, _ = ring.create([role])
-        here, _ = ring.create([role], ["clinic"])
-        elsewhere, _ = ring.create([role], ["other"])
-        ring.all()  # what was read counts for a second
         granted = role in rule.roles or role == "admin"
         codes = [
-            call(guarded.with_key(secret), store, method, path).status
-            for secret in (everywhere, here, elsewhere)
+            call(service.with_key(secret), store, method, path).status
+            for secret in staffed.secrets[role]
         ]
         for code, covered in zip(codes, _covered(rule.where), strict=True):
             assert code not in (401, 500)
