@@ -151,7 +151,7 @@ class Workshop:
 def _when_imported(mutant: Mutant) -> bool:
     """Whether a line stands outside of functions, or in the head of one."""
     if mutant.file.suffix == ".c":
-        return False
+        return mutant.before.startswith("enum")
     tree = ast.parse(mutant.file.read_text())
     bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inside = (b[0].lineno <= mutant.line and mutant.last <= (b[-1].end_lineno or 0) for b in bodies)
