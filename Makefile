@@ -9,14 +9,14 @@ INSTALL = sh tools/install.sh $(BIN)/python
 LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: core classes, readers, programs, adapters, service, client, cluster,
 # report, command line. docs/decisions/0031 says what is left out, and why polars has a version of its own.
-SMOKE := tests/test_problem.py tests/test_ticket.py tests/test_price_table.py tests/test_theory.py \
-  tests/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
+SMOKE := tests/problem/test_problem.py tests/problem/test_ticket.py tests/problem/test_price_table.py tests/analysis/test_theory.py \
+  tests/learners/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
   tests/adapters/test_sklearn.py tests/adapters/test_sklearn_classifier.py tests/adapters/test_sklearn_names.py \
   tests/adapters/test_river.py tests/adapters/test_metered.py tests/adapters/test_intervals.py \
-  tests/service/test_api.py tests/service/test_client.py tests/service/test_guard.py tests/service/test_quick.py tests/service/pages \
+  tests/counter/service/test_api.py tests/counter/service/test_client.py tests/counter/service/test_guard.py tests/counter/service/test_quick.py tests/counter/service/pages \
   tests/cluster tests/report/test_page.py tests/report/test_plots.py tests/e2e/test_cli_conventions.py
 
-SANITIZED := tests/core tests/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \
+SANITIZED := tests/core tests/learners/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \
   tests/saving/test_fuzz.py tests/learners/test_played_and_saved.py
 
 # One more than there are processors: some tests wait for processes, browsers and databases.

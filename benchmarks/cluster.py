@@ -26,9 +26,9 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common.versions import cores, machine
-from keyhole.optional_imports import extra
 from keyhole.problem import Floats
-from keyhole.spread import as_they_come, one_thread
+from keyhole.problem.optional_imports import extra
+from keyhole.saving.spread import as_they_come, one_thread
 
 GROUP = 1 << 16  # rows of a row group
 PARTS = ("sums", "games", "paper")

@@ -1,6 +1,6 @@
 """Plant small bugs, one at a time, and see whether the tests notice.
 
-    make mutants FILES="src/keyhole/ledger.py src/keyhole/core/c/auto_buy.c" [MOST=40] [SEED=0]
+    make mutants FILES="src/keyhole/game/ledger.py src/keyhole/core/c/auto_buy.c" [MOST=40] [SEED=0]
 
 Each mutant is one change of one expression (a comparison, a sign, a constant, min for max, a
 statement left out), made in a copy of the project. The tests that run the changed line are run,

@@ -18,8 +18,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import keyhole as kh
-from keyhole.service.demo import NAME, Demo
-from keyhole.service.pages import add_pages
+from keyhole.counter.service.demo import NAME, Demo
+from keyhole.counter.service.pages import add_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT, GAP = 1180, 690, 24

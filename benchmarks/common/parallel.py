@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from keyhole.spread import as_they_come
+from keyhole.saving.spread import as_they_come
 
 EVERY = 1.0  # seconds between two lines of progress, at least
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from keyhole.price_table import PriceTable
-from keyhole.prices import Money
 from keyhole.problem import Problem
+from keyhole.problem.price_table import PriceTable
+from keyhole.problem.prices import Money
 
 
 class Parts(NamedTuple):

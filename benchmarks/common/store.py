@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from keyhole.results import ResultFile as Store
-from keyhole.results import cell_id
+from keyhole.cli.results import ResultFile as Store
+from keyhole.cli.results import cell_id
 
 FOLDER = Path(__file__).parents[1] / "results"
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.dantzig import solve as dantzig
+from keyhole.learners.blocks.dantzig import solve as dantzig
 from keyhole.problem import Floats
 
 GRID = [

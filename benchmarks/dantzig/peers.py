@@ -27,7 +27,7 @@ Run = Callable[[], float]  # solves, returns the objective or NaN
 
 def by_highspy(case: Case) -> Run:
     """Two-sided rows, the model passed in one call."""
-    from keyhole.blocks.dantzig import highs as dantzig_highs
+    from keyhole.learners.blocks.dantzig import highs as dantzig_highs
 
     lam = np.full(len(case.b), case.lam)
     return lambda: float(np.abs(dantzig_highs.solve(case.G, case.b, lam).w).sum())

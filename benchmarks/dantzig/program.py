@@ -17,8 +17,8 @@ from benchmarks.common import Row
 from benchmarks.common.timing import timed
 from benchmarks.dantzig.cases import Case, estimates, moments, threshold
 from benchmarks.dantzig.peers import measured
-from keyhole.blocks.dantzig import engine as kernels
-from keyhole.blocks.dantzig import solve as dantzig
+from keyhole.learners.blocks.dantzig import engine as kernels
+from keyhole.learners.blocks.dantzig import solve as dantzig
 from keyhole.problem import Floats
 
 

@@ -17,13 +17,13 @@ import keyhole as kh
 from benchmarks.common import Row
 from benchmarks.regret.streams import Instance, instance
 from benchmarks.regret.suite import Player, Setting
+from keyhole.game.ledger import Ledger
 from keyhole.learners import LEARNERS, make_learner
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.baselines import FixedSubset
 from keyhole.learners.online_greedy import OnlineGreedyLearner
-from keyhole.ledger import Ledger
-from keyhole.optional_imports import extra
 from keyhole.problem import Learner, Problem
+from keyhole.problem.optional_imports import extra
 
 SEARCH, SEARCH_ONCE = 5.0, 20.0  # seconds for the best model in hindsight; if all seeds share it
 CURVE = 30.0  # the same for all prefixes of a long stream together

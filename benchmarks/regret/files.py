@@ -7,7 +7,7 @@ from pathlib import Path
 import keyhole as kh
 from benchmarks.common.files import FILES
 from benchmarks.regret.suite import FEWER, ROUNDS, WIDE, Setting
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 
 MOST_FEATURES = 800
 USUAL = (4, 16, False)  # k, budget, shuffled: for a file nobody has said anything about

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.blocks.greedy.experts import second_order
-from keyhole.blocks.greedy.memory import RestartAndCarry
-from keyhole.blocks.greedy.parts import PAPER, Parts, negative_gains, shared_reads
+from keyhole.learners.blocks.greedy.experts import second_order
+from keyhole.learners.blocks.greedy.memory import RestartAndCarry
+from keyhole.learners.blocks.greedy.parts import PAPER, Parts, negative_gains, shared_reads
 from keyhole.streams.simulate import Simulated
 
 Maker = Callable[[kh.Problem, int, int], kh.Learner]  # by problem, seed, rounds

@@ -14,11 +14,11 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.blocks.exact.priced import Terms, best_for_money
-from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.sums.gram import Gram
-from keyhole.prices import Prices, price_list
+from keyhole.learners.blocks.exact.priced import Terms, best_for_money
+from keyhole.learners.blocks.exact.subset import best_subset
+from keyhole.learners.blocks.sums.gram import Gram
 from keyhole.problem import Floats
+from keyhole.problem.prices import Prices, price_list
 from keyhole.streams.designs import toeplitz
 
 CASES = [  # d, k, rounds, rho, noise_sd

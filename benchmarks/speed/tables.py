@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.common import Row
 from benchmarks.common.tables import markdown
 from benchmarks.speed.products import SHARES
-from keyhole.blocks.sums import products
+from keyhole.learners.blocks.sums import products
 
 
 def table_imports(rows: list[Row]) -> str:

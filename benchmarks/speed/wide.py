@@ -13,8 +13,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Row
-from keyhole.blocks.greedy.experts_kernels import draw_experts, draw_shared, feed, probabilities
-from keyhole.blocks.greedy.odds import WIDE, chance, draw_by, even_rate, odds, renew
+from keyhole.learners.blocks.greedy.experts_kernels import (
+    draw_experts,
+    draw_shared,
+    feed,
+    probabilities,
+)
+from keyhole.learners.blocks.greedy.odds import WIDE, chance, draw_by, even_rate, odds, renew
 from keyhole.learners.registry import SLIM, make_learner
 from keyhole.problem import Floats, Problem
 from keyhole.saving.api import to_bytes

@@ -11,8 +11,8 @@ import numpy as np
 import keyhole as kh
 from benchmarks.common import Row
 from benchmarks.wide.columns import Columns, Game, found_after
-from keyhole.blocks.auto.parts import ACTIVE, PER_READ
-from keyhole.blocks.sums.memories import COUNT, PRODUCT, SQUARE
+from keyhole.learners.blocks.auto.parts import ACTIVE, PER_READ
+from keyhole.learners.blocks.sums.memories import COUNT, PRODUCT, SQUARE
 from keyhole.streams import AGNOSTIC_SUITE, REALIZABLE_SUITE, collect
 
 SUITES: dict[str, Any] = {**AGNOSTIC_SUITE, **REALIZABLE_SUITE}

@@ -41,8 +41,13 @@ def load_names_on_first_use(package: str, file: str) -> list[str]:
         def __getattr__(self, name: str) -> Any:
             if name not in table:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            module = importlib.import_module(table[name].module)
-            return module if table[name].name is None else getattr(module, table[name].name or "")
+            origin, inner = table[name]
+            module = importlib.import_module(origin)
+            if inner is None:
+                return module
+            if not hasattr(module, inner):  # a module of a package
+                return importlib.import_module(f"{origin}.{inner}")
+            return getattr(module, inner)
 
         def __setattr__(self, name: str, value: object) -> None:
             # Importing a module sets it on its package; but `keyhole.hindsight` is the function.

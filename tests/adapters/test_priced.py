@@ -12,8 +12,8 @@ from river import evaluate
 import keyhole as kh
 from keyhole.adapters import river as for_river
 from keyhole.adapters import sklearn as for_sklearn
-from keyhole.optional_imports import extra
 from keyhole.problem import Floats
+from keyhole.problem.optional_imports import extra
 
 base: Any = extra("sklearn.base", "sklearn")
 checks: Any = extra("sklearn.utils.estimator_checks", "sklearn")

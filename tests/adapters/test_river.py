@@ -11,7 +11,7 @@ from river import checks, compose, evaluate
 
 import keyhole as kh
 from keyhole.adapters.river import KeyholeRegressor
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 
 pd: Any = extra("pandas", "dev")
 metrics: Any = extra("river.metrics", "river")

@@ -11,7 +11,7 @@ from river import checks, evaluate, multiclass
 
 import keyhole as kh
 from keyhole.adapters.river_classifier import KeyholeClassifier
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 
 pd: Any = extra("pandas", "dev")
 datasets: Any = extra("river.datasets", "river")

@@ -13,8 +13,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.adapters.sklearn import KeyholeRegressor
-from keyhole.optional_imports import extra
 from keyhole.problem import Floats
+from keyhole.problem.optional_imports import extra
 from keyhole.saving.api import to_bytes
 
 sklearn = extra("sklearn", "sklearn")

@@ -9,8 +9,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.adapters.sklearn_classifier import KeyholeClassifier
-from keyhole.optional_imports import extra
 from keyhole.problem import Floats
+from keyhole.problem.optional_imports import extra
 from keyhole.saving.api import to_bytes
 
 base = extra("sklearn.base", "sklearn")

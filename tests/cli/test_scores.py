@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from keyhole.analysis.hindsight import hindsight
 from keyhole.cli.games import Game, Known, Yardsticks
 from keyhole.cli.scores import mean_error, plus_minus, scores
-from keyhole.hindsight import hindsight
 from keyhole.problem import Interval
 from keyhole.streams import ArrayStream
 

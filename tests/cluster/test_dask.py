@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
-from keyhole.spread import as_they_come, cluster
+from keyhole.problem.optional_imports import extra
+from keyhole.saving.spread import as_they_come, cluster
 from tests.helpers.cli import in_this_process
 from tests.helpers.cluster import Programs, programs
 
@@ -167,7 +167,7 @@ def test_workers_without_keyhole_are_refused(tmp_path: Path) -> None:
 
 
 def test_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyhole.spread.PATIENCE", 0.5)
+    monkeypatch.setattr("keyhole.saving.spread.PATIENCE", 0.5)
     with (
         pytest.raises(kh.ClusterError, match="no Dask scheduler answers at tcp://127"),
         cluster("tcp://127.0.0.1:9"),

@@ -6,9 +6,9 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.learners.residuals import Residuals
 from keyhole.problem import Floats
-from keyhole.residuals import Residuals
-from keyhole.saving.snapshot import State
+from keyhole.problem.snapshot import State
 from keyhole.testing import intervals as checks
 
 

@@ -11,6 +11,7 @@ import keyhole as kh
 from keyhole.game.playing import Game
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats
+from keyhole.problem.prices import Prices
 from keyhole.testing import learners as checks
 from keyhole.testing import priced
 from keyhole.testing.learners import LearnerMaker
@@ -163,7 +164,7 @@ def test_the_cheat_is_caught_by_the_check(
         check(kh.testing.on_prices(cheat))
 
 
-class Doubles(kh.prices.Prices):
+class Doubles(Prices):
     """A broken twin of the arithmetic: pays for an item as often as it is needed."""
 
     def count(self, features: Any) -> int:

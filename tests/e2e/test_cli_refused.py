@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from tests.helpers.cli import Cli, in_this_process
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from keyhole.client import Client
+from keyhole.counter.client import Client
 from tests.helpers.cli import Cli, answer
 from tests.helpers.serving import Process, Service, serving
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.game.ledger import Ledger
 from keyhole.game.observer import Observer, PlayedBlock
-from keyhole.ledger import Ledger
 from keyhole.problem import DataError, Floats, Learner, ProblemError
 from keyhole.saving.api import to_bytes
 from keyhole.testing.tools import RowsOnly

@@ -15,11 +15,11 @@ import keyhole as kh
 from keyhole.game import Audit, Game, Observer, PlayedBlock, board, playing
 from keyhole.game.board import Board
 from keyhole.game.referee import sell
-from keyhole.lazy_rows import LazyRows
 from keyhole.learners.registry import make_learner
 from keyhole.problem import Floats, Learner
-from keyhole.sparse_rows import SparseRow
+from keyhole.problem.lazy_rows import LazyRows
 from keyhole.streams import ArrayStream, SparseStream
+from keyhole.streams.sparse_rows import SparseRow
 
 D, N = 12, 500
 PROBLEM = kh.Problem(d=D, k=2, budget=5)

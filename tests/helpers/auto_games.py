@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import keyhole as kh
-from keyhole.blocks.fit.forward import select
 from keyhole.learners.auto import OWN_TERMS
+from keyhole.learners.blocks.fit.forward import select
 from keyhole.problem import Floats
 from tests.helpers.auto_money import Own, PricedTranscription
 from tests.helpers.auto_transcription import Transcription, Word

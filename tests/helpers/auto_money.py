@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import keyhole as kh
-from keyhole.blocks.auto.buy import (
+from keyhole.learners.blocks.auto.buy import (
     ASIDE,
     BEGINNING,
     BOLD,
@@ -27,9 +27,9 @@ from keyhole.blocks.auto.buy import (
     OPTIMISM,
     SELDOM,
 )
-from keyhole.blocks.auto.choose import LOOK_OUT
-from keyhole.blocks.auto.study import FIRST
-from keyhole.blocks.draw.sampling import uniforms
+from keyhole.learners.blocks.auto.choose import LOOK_OUT
+from keyhole.learners.blocks.auto.study import FIRST
+from keyhole.learners.blocks.draw.sampling import uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import Selection
 from tests.helpers.auto_shop import BUGS, Basket, Bought, Shop, Terms, select_bought

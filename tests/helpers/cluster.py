@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 
 SECONDS = 60.0
 

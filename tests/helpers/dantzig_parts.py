@@ -14,9 +14,9 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.dantzig.basis import Basis, empty
 from keyhole.core import compiler, library
 from keyhole.core.functions import CFunction, c_function
+from keyhole.learners.blocks.dantzig.basis import Basis, empty
 from keyhole.problem import Floats, Indices
 
 Function = TypeVar("Function", bound=Callable[..., Any])

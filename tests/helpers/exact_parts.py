@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.exact.market import ItemMarket
-from keyhole.blocks.exact.nodes import Point, Split, States, point, room_of, settle_count
-from keyhole.blocks.exact.slices import kept, to_the_end
 from keyhole.core.functions import c_function
+from keyhole.learners.blocks.exact.market import ItemMarket
+from keyhole.learners.blocks.exact.nodes import Point, Split, States, point, room_of, settle_count
+from keyhole.learners.blocks.exact.slices import kept, to_the_end
 from keyhole.problem import Floats, Indices
 
 

@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 import keyhole as kh
-from keyhole.service.pages import add_pages
+from keyhole.counter.service.pages import add_pages
 
 
 def paged(store: kh.Store, **state: Any) -> FastAPI:

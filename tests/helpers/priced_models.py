@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.prices import Prices, price_list
 from keyhole.problem import Floats
+from keyhole.problem.prices import Prices, price_list
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import keyhole as kh
-from keyhole.service.keys import KeyRing
-from keyhole.service.running import bound, make_server
-from keyhole.service.settings import Settings
+from keyhole.counter.service.keys import KeyRing
+from keyhole.counter.service.running import bound, make_server
+from keyhole.counter.service.settings import Settings
 
 
 @dataclass(frozen=True)

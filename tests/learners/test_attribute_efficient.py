@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.keyed import categorical
-from keyhole.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.learners.attribute_efficient import (
     Iterate,
     Plan,
@@ -20,6 +18,8 @@ from keyhole.learners.attribute_efficient import (
     plan_of,
     predicted,
 )
+from keyhole.learners.blocks.draw.keyed import categorical
+from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 
 D, K, SEED = 7, 2, 5

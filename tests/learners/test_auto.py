@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto import rounds
+from keyhole.learners.blocks.auto import rounds
 from keyhole.problem import Floats
 from keyhole.saving.api import to_bytes
 from tests.helpers.variants import check_variant

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.advice import CANNOT_TELL, Advice, Fewer, More, Worth
-from keyhole.blocks.auto.telling import valued
-from keyhole.blocks.auto.worth import joint_fit, lost_without
+from keyhole.learners.blocks.auto.advice import CANNOT_TELL, Advice, Fewer, More, Worth
+from keyhole.learners.blocks.auto.telling import valued
+from keyhole.learners.blocks.auto.worth import joint_fit, lost_without
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import REALIZABLE_SUITE, ArrayStream, collect

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.problem.ticket import Ticket
 from keyhole.saving.api import from_bytes
 from keyhole.saving.archive import encode
-from keyhole.ticket import Ticket
 
 NAMES = tuple("abcdefghijkl")
 PANELS = {"draw": ("2.5", ["a", "b", "c"]), "scan": (6, ["d", "e"])}

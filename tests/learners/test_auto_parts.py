@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.blocks.auto.state import KEPT
+from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.learners.blocks.auto.state import KEPT
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from tests.helpers.variants import check_variant

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST, recalled
-from keyhole.blocks.auto.mixture import bound
-from keyhole.blocks.sums.running import spread
 from keyhole.errors import StateError
+from keyhole.learners.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST, recalled
+from keyhole.learners.blocks.auto.mixture import bound
+from keyhole.learners.blocks.sums.running import spread
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 

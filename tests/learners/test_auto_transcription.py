@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_active import BUGS as SEAT_BUGS
 from tests.helpers.auto_games import Case, first_difference
 from tests.helpers.auto_transcription import BUGS, MANY_BUG, STUDY_BUGS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.experts import ON_BEST
+from keyhole.learners.blocks.auto.experts import ON_BEST
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import decode, encode
@@ -110,7 +110,7 @@ def test_before_anything_was_asked() -> None:
 
 
 def test_others_know_no_errors() -> None:
-    from keyhole.model import sparse_model
+    from keyhole.problem.sparse_model import sparse_model
 
     model = sparse_model(kh.RandomSubset(kh.Problem(3, 1, 2)))
     assert (model.errors, model.shares) == (None, None)

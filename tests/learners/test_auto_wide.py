@@ -10,9 +10,9 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem import Floats
+from keyhole.problem.snapshot import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
-from keyhole.saving.snapshot import State
 from tests.helpers.variants import check_variant
 
 FEW = kh.AutoParts(active=11)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.fit.vaw import VAW
+from keyhole.learners.blocks.fit.vaw import VAW
 from keyhole.problem import Floats
 
 PROBLEM = kh.Problem(d=10, k=2, budget=4)
@@ -113,7 +113,7 @@ def test_weights_and_intercept_are_in_the_units_of_the_features() -> None:
 
 
 def test_without_an_intercept_it_is_plain_vaw() -> None:
-    from keyhole.blocks.fit.vaw import VAW
+    from keyhole.learners.blocks.fit.vaw import VAW
 
     stream, _ = kh.streams.realizable(10, 2, 100, seed=1)
     ledger = kh.play(kh.FixedSubset(PROBLEM, support=[1, 5], intercept=False), stream)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.fields import MANY
 from keyhole.learners import batches
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import Indices
-from keyhole.tickets import Desk
+from keyhole.problem.desk import Desk
+from keyhole.problem.fields import MANY
 
 
 def test_a_batch_is_closed_by_its_last_ticket() -> None:

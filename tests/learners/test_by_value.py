@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import uniform_subset
-from keyhole.blocks.greedy.parts import PAPER, PRACTICAL
 from keyhole.learners import aelr, practical_dantzig
 from keyhole.learners import practical_selection as selection
 from keyhole.learners.batches import Batches
+from keyhole.learners.blocks.draw.sampling import uniform_subset
+from keyhole.learners.blocks.greedy.parts import PAPER, PRACTICAL
 from keyhole.learners.hard_thresholding import CURSOR
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters

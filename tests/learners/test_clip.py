@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import keyhole as kh
-from keyhole.label_span import LabelSpan
 from keyhole.problem import Floats
+from keyhole.problem.label_span import LabelSpan
 from keyhole.saving.api import from_bytes, to_bytes
 
 ROUNDS = 200

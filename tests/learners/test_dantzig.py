@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.fit.truncation import top_k
 from keyhole.learners import dantzig
+from keyhole.learners.blocks.fit.truncation import top_k
 from tests.helpers.dantzig_rounds import make, rows
 from tests.helpers.rounds import one_round
 
@@ -116,8 +116,8 @@ def test_weights_change_at_powers_of_two_only() -> None:
 
 
 def test_diagnostics_describe_the_last_program() -> None:
-    from keyhole.blocks.dantzig.solve import solve
-    from keyhole.blocks.dantzig.threshold import printed_threshold
+    from keyhole.learners.blocks.dantzig.solve import solve
+    from keyhole.learners.blocks.dantzig.threshold import printed_threshold
 
     learner = make()
     X, y = rows(64)
@@ -171,7 +171,7 @@ def test_an_infeasible_program_keeps_the_weights_and_is_counted(
 
 
 def test_a_program_without_an_answer_keeps_the_weights_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from keyhole.blocks.dantzig.solve import solve
+    from keyhole.learners.blocks.dantzig.solve import solve
 
     learner = make()
     X, y = rows(40)

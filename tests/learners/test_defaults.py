@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.greedy.parts import NAMED
-from keyhole.blocks.sums.seen_sums import WEIGHT
 from keyhole.learners.aerr import theorem_rate
+from keyhole.learners.blocks.greedy.parts import NAMED
+from keyhole.learners.blocks.sums.seen_sums import WEIGHT
 from keyhole.learners.dantzig import _Model
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.learners.registry import learner_class
+from keyhole.problem.soundness import prove
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.saving.soundness import prove
 
 
 def test_rates_of_theorems_by_hand() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.dantzig.solve import solve
-from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.dantzig.solve import solve
+from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.weighted_sums import WeightedSums
 from tests.helpers.rounds import easy, share_of_the_mean
 

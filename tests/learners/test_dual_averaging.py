@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import inclusion_complement
-from keyhole.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.draw.sampling import inclusion_complement
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.dual_averaging import Draw, gradient
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess

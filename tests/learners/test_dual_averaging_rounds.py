@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.dual_averaging import Draw
 from keyhole.problem import Floats
 

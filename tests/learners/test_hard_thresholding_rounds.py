@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.keyed import uniform
-from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.learners.blocks.draw.keyed import uniform
+from keyhole.learners.blocks.draw.sampling import uniform_subset
 from keyhole.learners.hard_thresholding import Draw
 from keyhole.problem import Floats
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.greedy.parts import PAPER, PRACTICAL, Parts
 from keyhole.learners import batches
+from keyhole.learners.blocks.greedy.parts import PAPER, PRACTICAL, Parts
 from keyhole.learners.online_greedy import theorem_parameters
 from keyhole.problem import Floats
 from tests.helpers.rounds import sparse_rows

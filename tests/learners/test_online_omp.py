@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.fit.set_function import greedy
+from keyhole.learners.blocks.fit.set_function import greedy
 from tests.helpers.rounds import easy
 from tests.helpers.twins import Deaf
 

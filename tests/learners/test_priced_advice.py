@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.auto.advice import Advice, Fewer, Worth
-from keyhole.blocks.auto.explanation import Explanation, Line
+from keyhole.learners.blocks.auto.advice import Advice, Fewer, Worth
+from keyhole.learners.blocks.auto.explanation import Explanation, Line
 
 NAMES = ("free", "cheap", "dear", "left", "right", "noise")
 PROBLEM = kh.Problem(

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.blocks.fit.purchase import shop_of
-from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.learners import seen_fit
+from keyhole.learners.blocks.fit.purchase import shop_of
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.priced_selection import forward, forward_within
 from keyhole.problem import Floats, Problem
 

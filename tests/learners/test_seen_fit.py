@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.blocks.fit.set_function import greedy
-from keyhole.blocks.fit.vaw import VAW
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.blocks.fit.set_function import greedy
+from keyhole.learners.blocks.fit.vaw import VAW
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.epsilon_greedy import screened
 from keyhole.learners.seen_fit import forward, measure, natural, predicted
 from keyhole.problem import Floats, Indices

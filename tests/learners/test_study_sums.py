@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.sums.running import mean, variance
-from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.sums.running import mean, variance
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import categorical, uniform_subset
+from keyhole.learners.blocks.draw.sampling import categorical, uniform_subset
 from keyhole.problem import Floats
 
 PROBLEM = kh.Problem(d=10, k=2, budget=6)

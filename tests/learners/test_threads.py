@@ -13,7 +13,7 @@ import pytest
 import keyhole as kh
 from keyhole.learners.one_at_a_time import CALLS, OneAtATime
 from keyhole.learners.registry import learner_classes, make_learner
-from keyhole.tickets import Desk
+from keyhole.problem.desk import Desk
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from keyhole.blocks.draw.mixed_sampling import MixedScheme, mixed_scheme
+from keyhole.learners.blocks.draw.mixed_sampling import MixedScheme, mixed_scheme
 from keyhole.learners.weighted_sums import WeightedSums
 from keyhole.problem import Floats, Indices, ProblemError
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.optimize import linprog
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import uniform_subset
+from keyhole.learners.blocks.draw.sampling import uniform_subset
 from keyhole.problem import Floats
 
 

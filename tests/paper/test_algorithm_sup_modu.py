@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import categorical, complement_subset
+from keyhole.learners.blocks.draw.sampling import categorical, complement_subset
 from keyhole.problem import Floats
 from tests.helpers.rounds import sparse_rows
 

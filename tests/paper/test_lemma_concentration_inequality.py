@@ -24,8 +24,8 @@ from scipy import stats
 
 import keyhole as kh
 from keyhole import theory
-from keyhole.blocks.draw.sampling import inclusion_uniform
-from keyhole.blocks.sums.estimates import horvitz_thompson, printed
+from keyhole.learners.blocks.draw.sampling import inclusion_uniform
+from keyhole.learners.blocks.sums.estimates import horvitz_thompson, printed
 from keyhole.problem import Floats
 
 DELTA, RUNS = 0.05, 200

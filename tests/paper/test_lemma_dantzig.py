@@ -18,11 +18,11 @@ from scipy.stats import t as student
 
 import keyhole as kh
 from keyhole import theory
-from keyhole.blocks.dantzig.solve import solve
-from keyhole.blocks.dantzig.threshold import printed_threshold
-from keyhole.blocks.draw.sampling import inclusion_uniform
-from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
-from keyhole.blocks.sums.moments import Moments
+from keyhole.learners.blocks.dantzig.solve import solve
+from keyhole.learners.blocks.dantzig.threshold import printed_threshold
+from keyhole.learners.blocks.draw.sampling import inclusion_uniform
+from keyhole.learners.blocks.sums.estimates import Estimate, horvitz_thompson, printed
+from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.streams.designs import Design, factor, rademacher
 from tests.helpers.statistics import standard_errors_above

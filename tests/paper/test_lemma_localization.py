@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 
 import keyhole as kh
-from keyhole.blocks.dantzig.threshold import printed_threshold
+from keyhole.learners.blocks.dantzig.threshold import printed_threshold
 from keyhole.problem import Floats
 
 C, DELTA, SIGMA, RUNS = 0.61, 0.05, 0.1, 300

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from keyhole.blocks.fit.set_function import residual, slot_gains
-from keyhole.blocks.greedy.experts import BEXP, Rate, Tally, anytime, second_order
-from keyhole.blocks.greedy.parts import negative_gains, own_subsets, printed_losses
-from keyhole.blocks.greedy.schemes import OwnSubsets, SharedReads
+from keyhole.learners.blocks.fit.set_function import residual, slot_gains
+from keyhole.learners.blocks.greedy.experts import BEXP, Rate, Tally, anytime, second_order
+from keyhole.learners.blocks.greedy.parts import negative_gains, own_subsets, printed_losses
+from keyhole.learners.blocks.greedy.schemes import OwnSubsets, SharedReads
 from keyhole.problem import Floats
 from tests.helpers.statistics import standard_errors_above
 

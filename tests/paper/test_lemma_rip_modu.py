@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from keyhole.blocks.fit.set_function import residual
+from keyhole.learners.blocks.fit.set_function import residual
 from keyhole.problem import Floats
 
 D, N, K = 6, 25, 4

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keyhole.blocks.fit.set_function import residual
+from keyhole.learners.blocks.fit.set_function import residual
 
 D, N, K = 6, 25, 4
 Set = frozenset[int]

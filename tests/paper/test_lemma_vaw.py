@@ -13,9 +13,9 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.blocks.fit.set_function import residual
-from keyhole.blocks.fit.vaw import VAW
-from keyhole.blocks.greedy.minibatch import History, MiniBatch
+from keyhole.learners.blocks.fit.set_function import residual
+from keyhole.learners.blocks.fit.vaw import VAW
+from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch
 from keyhole.problem import Floats
 
 B, K1 = 120, 3

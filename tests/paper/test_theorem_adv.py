@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import t as student
 
 import keyhole as kh
-from keyhole.blocks.greedy.experts import Tally
-from keyhole.blocks.greedy.parts import PAPER, Parts
+from keyhole.learners.blocks.greedy.experts import Tally
+from keyhole.learners.blocks.greedy.parts import PAPER, Parts
 from keyhole.problem import Floats, Indices
 from tests.helpers.statistics import standard_errors_above
 

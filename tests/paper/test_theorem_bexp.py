@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from keyhole.blocks.greedy.experts import BEXP, Rate, Tally, anytime, known_horizon
-from keyhole.blocks.greedy.schemes import Draw, OwnBins, OwnSubsets, Scheme, equal_bins
+from keyhole.learners.blocks.greedy.experts import BEXP, Rate, Tally, anytime, known_horizon
+from keyhole.learners.blocks.greedy.schemes import Draw, OwnBins, OwnSubsets, Scheme, equal_bins
 from keyhole.problem import Floats
 from tests.helpers.statistics import standard_errors_above
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.prices import price_list
 from keyhole.problem import Interval
+from keyhole.problem.prices import price_list
 
 PRICES = price_list(3, None, [1, 2, 4], None)
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.analysis.hindsight import best_of_each
 from keyhole.game import Observer, PlayedBlock
-from keyhole.hindsight import best_of_each
 from keyhole.problem import BlockStream, Floats
 from keyhole.report import About, Recorder, Run, Scope, record
 from keyhole.report.observers import PrefixObserver, Rival

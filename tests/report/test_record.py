@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.hindsight import Sums
+from keyhole.analysis.hindsight import Sums
 from keyhole.problem import Interval
 from keyhole.report import Run, record
 from keyhole.report.recorder import _equal_effort

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.diagnosis.page import Finding
+from keyhole.analysis.diagnosis.page import Finding
 from keyhole.report import Run, record
 from keyhole.report.figures import brief
 from keyhole.report.finding_list import findings

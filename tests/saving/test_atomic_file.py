@@ -10,13 +10,13 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem import StateError
-from keyhole.saving.atomic_file import whole_file
+from keyhole.problem.atomic_file import whole_file
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from keyhole.problem import StateError
-from keyhole.saving.atomic_file import whole_file
+from keyhole.problem.atomic_file import whole_file
 with whole_file(Path(sys.argv[1]), StateError) as file:
     file.write(b"half")
     file.flush()

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.problem.open_tickets import unpack_tickets
+from keyhole.problem.serialize import fit
+from keyhole.problem.snapshot import State
 from keyhole.saving import api
 from keyhole.saving.archive import decode, encode
-from keyhole.saving.open_tickets import unpack_tickets
-from keyhole.saving.serialize import fit
-from keyhole.saving.snapshot import State
 
 
 def packed(content: bytes, compression: int) -> bytes:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.conformal.trackers import FACTOR
-from keyhole.residuals import Residuals
+from keyhole.learners.blocks.conformal.trackers import FACTOR
+from keyhole.learners.residuals import Residuals
+from keyhole.problem.snapshot import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
-from keyhole.saving.snapshot import State
 
 FOLDER = Path(__file__).parent / "intervals"
 BAD = (np.nan, np.inf, -np.inf, -1, -1e300, 0, 1e300, 1e190, 1e7, 2**62)

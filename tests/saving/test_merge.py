@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.draw.sampling import uniform_subset
-from keyhole.blocks.sums.moments import Moments
+from keyhole.learners.blocks.draw.sampling import uniform_subset
+from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.saving import api as state
 from tests.helpers.rounds import sparse_rows

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.blocks.greedy.parts import PAPER, PRACTICAL, Parts
+from keyhole.learners.blocks.greedy.parts import PAPER, PRACTICAL, Parts
 from keyhole.learners.registry import learner_classes
 from keyhole.problem import Floats
+from keyhole.problem.snapshot import has_state
 from keyhole.saving import api as state
 from keyhole.saving import archive
 from keyhole.saving.archive import decode
-from keyhole.saving.snapshot import has_state
 from tests.helpers.rounds import sparse_rows
 
 NAMES = tuple("abcdefghijkl")

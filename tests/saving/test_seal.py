@@ -12,10 +12,10 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.registry import make_learner
+from keyhole.problem.snapshot import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import decode, encode
 from keyhole.saving.seal import LARGE, UNSEALED, Sealing, refuse_unsealed
-from keyhole.saving.snapshot import State
 
 WIDE = kh.Problem(LARGE // 4, 2, 5)  # arrays of twice as many bytes as are hashed by a thread
 

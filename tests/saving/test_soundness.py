@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.fields import MANY, Features, Holds, PerFeature
 from keyhole.problem import Floats, Indices
-from keyhole.saving.soundness import prove, prove_tickets, refuse_another_model
-from keyhole.tickets import Desk
+from keyhole.problem.desk import Desk
+from keyhole.problem.fields import MANY, Features, Holds, PerFeature
+from keyhole.problem.soundness import prove, prove_tickets, refuse_another_model
 
 SIZES = {"d": 5, "k": 2, "budget": 3}
 

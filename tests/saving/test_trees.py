@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.problem.desk import Desk
+from keyhole.problem.open_tickets import pack_tickets, unpack_tickets
+from keyhole.problem.serialize import fit, pack, unpack
+from keyhole.problem.snapshot import State
 from keyhole.saving import archive
 from keyhole.saving.archive import decode, encode
-from keyhole.saving.open_tickets import pack_tickets, unpack_tickets
-from keyhole.saving.serialize import fit, pack, unpack
-from keyhole.saving.snapshot import State
-from keyhole.tickets import Desk
 
 PROBLEM = kh.Problem(5, 2, 3)
 

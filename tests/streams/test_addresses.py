@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, read
 
 pa, feather, pq = (extra(f"pyarrow{name}", "files") for name in ("", ".feather", ".parquet"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import ReadStream, collect, read
 
 pa: Any = extra("pyarrow", "files")

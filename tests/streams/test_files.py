@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import FileStream, ReadStream, collect, read, write
 
 arrow: Any = extra("pyarrow", "files")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, read, write
 from keyhole.streams.csv_text import TextTable, last_row_end
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, csv_text, read, write
 from keyhole.streams.csv_text import TextTable
 

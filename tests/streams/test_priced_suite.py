@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from keyhole.prices import Prices
 from keyhole.problem import Floats, Problem, ProblemError
+from keyhole.problem.prices import Prices
 from keyhole.streams import PRICED_SUITE, Priced, collect, priced_suite, take
 from keyhole.streams.simulate import CHUNK
 

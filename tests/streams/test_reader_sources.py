@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, read
 from keyhole.streams.codes import CodeCounter
 from keyhole.streams.files import read_request

@@ -13,8 +13,8 @@ from hypothesis import given
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.sparse_rows import SparseRow, SparseRows
 from keyhole.streams import ArrayStream, SparseStream, collect
+from keyhole.streams.sparse_rows import SparseRow, SparseRows
 from keyhole.testing import check_stream
 
 

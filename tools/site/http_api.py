@@ -11,8 +11,8 @@ from typing import Any
 
 def description() -> dict[str, Any]:
     """The OpenAPI description of a service on an empty store."""
-    from keyhole.service.app import create_app
-    from keyhole.store import Store
+    from keyhole.counter.service.app import create_app
+    from keyhole.counter.store import Store
 
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "keyhole.db") as store:
         found: dict[str, Any] = create_app(store).openapi()

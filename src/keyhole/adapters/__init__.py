@@ -1,1 +1,1 @@
-"""Keyhole in the clothes of other libraries, one per file; each needs the extra of its name."""
+"""Estimators for scikit-learn and river; each file needs the extra of its name."""

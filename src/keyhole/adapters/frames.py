@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from keyhole.errors import LARGEST
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, finite_label
+from keyhole.problem.optional_imports import extra
 
 
 class Frame:

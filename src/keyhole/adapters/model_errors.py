@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.game import Observer, PlayedBlock
-from keyhole.model import SparseModel
+from keyhole.learners.residuals import RECENT
 from keyhole.problem import Floats, Learner
-from keyhole.residuals import RECENT
+from keyhole.problem.sparse_model import SparseModel
 
 ENOUGH = 30  # rows, to go by a model's own errors
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from keyhole.adapters.price_lists import cut_to_budget, for_names
 from keyhole.learners import LEARNERS
 from keyhole.learners.auto import AutoLearner
-from keyhole.price_table import PriceTable
-from keyhole.prices import DECIMALS
+from keyhole.learners.residuals import HasIntervals
 from keyhole.problem import (
     Floats,
     Learner,
@@ -24,7 +23,8 @@ from keyhole.problem import (
     TicketError,
     plays_blocks,
 )
-from keyhole.residuals import HasIntervals
+from keyhole.problem.price_table import PriceTable
+from keyhole.problem.prices import DECIMALS
 from keyhole.saving.api import from_bytes, to_bytes
 
 Names = tuple[Hashable, ...]

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from keyhole.errors import ProblemError, shortened
-from keyhole.price_file import read_prices
-from keyhole.price_table import PriceTable
-from keyhole.prices import Money, Panels, PriceList, exchange_rate
 from keyhole.problem import Problem
+from keyhole.problem.price_file import read_prices
+from keyhole.problem.price_table import PriceTable
+from keyhole.problem.prices import Money, Panels, PriceList, exchange_rate
 
 
 def as_given(prices: Any) -> Any:

@@ -15,9 +15,6 @@ from keyhole.adapters.named_learner import Names, Player, canonical
 from keyhole.adapters.price_lists import by_name, for_names, refuse_worth_without
 from keyhole.game.history import study_first
 from keyhole.learners import LEARNERS
-from keyhole.optional_imports import extra
-from keyhole.prediction_interval import a_coverage
-from keyhole.prices import DECIMALS, money
 from keyhole.problem import (
     DataError,
     Floats,
@@ -26,6 +23,9 @@ from keyhole.problem import (
     nearest,
     whole_number,
 )
+from keyhole.problem.optional_imports import extra
+from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.prices import DECIMALS, money
 from keyhole.streams import ArrayStream
 
 try:

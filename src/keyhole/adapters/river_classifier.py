@@ -10,8 +10,8 @@ import numpy as np
 from keyhole.adapters.named_learner import Names, Player
 from keyhole.adapters.river import KeyholeRegressor
 from keyhole.learners.yes_no import YesNoLearner
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats
+from keyhole.problem.optional_imports import extra
 
 try:
     from river import base

@@ -18,10 +18,7 @@ from keyhole.game import play
 from keyhole.game.history import study_first
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.registry import learner_row, make_learner
-from keyhole.model import sparse_model
-from keyhole.optional_imports import extra
-from keyhole.prediction_interval import a_coverage
-from keyhole.prices import DECIMALS, money
+from keyhole.learners.residuals import HasIntervals, range_of
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -31,7 +28,10 @@ from keyhole.problem import (
     ProblemError,
     whole_number,
 )
-from keyhole.residuals import HasIntervals, range_of
+from keyhole.problem.optional_imports import extra
+from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.prices import DECIMALS, money
+from keyhole.problem.sparse_model import sparse_model
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.adapters.sklearn import KeyholeRegressor, names_out
 from keyhole.errors import shortened
 from keyhole.learners.yes_no import YesNoLearner
-from keyhole.model import SparseModel
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, Indices
+from keyhole.problem.optional_imports import extra
+from keyhole.problem.sparse_model import SparseModel
 
 _validation = extra("sklearn.utils.validation", "sklearn")
 _multiclass = extra("sklearn.utils.multiclass", "sklearn")

@@ -10,7 +10,7 @@ import typer
 from keyhole.cli import options
 
 if TYPE_CHECKING:
-    from keyhole.advice import BudgetCurve
+    from keyhole.analysis.advice import BudgetCurve
     from keyhole.cli.source import Source
 
 
@@ -77,7 +77,7 @@ def advise(
         _refuse_curve(file.files[0], curve, plot)
         _by_learner(file.files[0], as_json)
         return
-    from keyhole.advice import budget_curve
+    from keyhole.analysis.advice import budget_curve
     from keyhole.cli.output import emit, say
     from keyhole.cli.progress import staged
     from keyhole.cli.source import open_source
@@ -161,8 +161,8 @@ def _check_plot(path: str) -> None:
     """What is needed to draw should not be found missing after the work."""
     from pathlib import Path
 
-    from keyhole.optional_imports import extra
     from keyhole.problem import DataError
+    from keyhole.problem.optional_imports import extra
 
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise DataError(f"--plot {path} must end in .png, .svg or .pdf")
@@ -175,8 +175,8 @@ def _draw(found: BudgetCurve, path: str) -> None:
     from pathlib import Path
 
     from keyhole.problem import DataError
+    from keyhole.problem.atomic_file import whole_file
     from keyhole.report import plots
-    from keyhole.saving.atomic_file import whole_file
 
     figure = plots.budget_curve(found)
     with whole_file(Path(path), DataError) as file:

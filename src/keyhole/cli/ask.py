@@ -116,7 +116,7 @@ def _written(out: str | None) -> Iterator[BinaryIO | None]:
     from pathlib import Path
 
     from keyhole.errors import DataError
-    from keyhole.saving.atomic_file import whole_file
+    from keyhole.problem.atomic_file import whole_file
 
     if out is None or out == "-":
         yield None

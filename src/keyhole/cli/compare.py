@@ -141,7 +141,7 @@ def compare(
     from keyhole.cli.spending import SPENDS, capped, refuse_others, spending_of
     from keyhole.cli.yes_no import answers_json, meaning
     from keyhole.problem import ProblemError
-    from keyhole.spread import cluster
+    from keyhole.saving.spread import cluster
 
     priced = money.shop.prices is not None
     budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None

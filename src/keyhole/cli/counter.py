@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from keyhole.store import Store, StoredTicket
+    from keyhole.counter.store import Store, StoredTicket
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -67,7 +67,7 @@ class CounterOptions:
 @contextlib.contextmanager
 def opened(url: str, *, create: bool = False) -> Iterator[Store]:
     """The store, closed at the end."""
-    from keyhole.store import Store
+    from keyhole.counter.store import Store
 
     with Store(url, create=create) as store:
         yield store
@@ -105,7 +105,7 @@ def unit_of(ticket: StoredTicket, name: str) -> str:
 
 def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
     """What to buy for a ticket, in words."""
-    from keyhole.advice.choosing import amount
+    from keyhole.analysis.advice.choosing import amount
     from keyhole.cli.output import columns
 
     head = f"Ticket {ticket.id}, round {ticket.round} of {ticket.learner}"

@@ -28,12 +28,12 @@ def diagnose(
       keyhole diagnose flats.parquet -t rent --ignore id --json
     """
     import keyhole as kh
-    from keyhole.advice.choosing import amount
-    from keyhole.advice.recommend import features
+    from keyhole.analysis.advice.choosing import amount
+    from keyhole.analysis.advice.recommend import features
+    from keyhole.analysis.diagnosis.judge import counted
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
-    from keyhole.diagnosis.judge import counted
 
     source = open_source(file, reading, shop)
     sizes = choose_sizes(source, size)

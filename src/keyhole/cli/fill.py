@@ -11,7 +11,7 @@ from keyhole.cli import options
 from keyhole.cli.counter import CounterOptions, opened
 
 if TYPE_CHECKING:
-    from keyhole.store import Store
+    from keyhole.counter.store import Store
 
 
 @options.flat

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyhole.cli.options import CsvOptions
+from keyhole.counter.store import StoredTicket
+from keyhole.counter.store.ticket_ids import read_id
 from keyhole.errors import DataError, KeyholeError, UnknownTicketError, nearest, shortened
-from keyhole.store import StoredTicket
-from keyhole.store.ticket_ids import read_id
 
 MISSING = ("", "na", "nan", "null", "none", "-")
 TICKET, ORDER, PAY = "ticket", "to_order", "to_pay"

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from keyhole.advice.choosing import amount
+from keyhole.analysis.advice.choosing import amount
+from keyhole.analysis.hindsight import Hindsight, summed
+from keyhole.analysis.hindsight_cost import Deal
+from keyhole.analysis.regret import regret
 from keyhole.cli.history import History
 from keyhole.cli.output import number
 from keyhole.cli.progress import counted, staged
@@ -21,15 +24,12 @@ from keyhole.errors import printable
 from keyhole.game import Observer
 from keyhole.game import play as play_game
 from keyhole.game.probability_scores import ProbabilityScores
-from keyhole.hindsight import Hindsight, summed
-from keyhole.hindsight_cost import Deal
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
-from keyhole.regrets import regret
 from keyhole.report.observers import PrefixObserver, Rival, full_rival
 from keyhole.report.recent_loss import RecentLoss
-from keyhole.spread import Call, as_they_come
+from keyhole.saving.spread import Call, as_they_come
 from keyhole.streams import Answers
 
 SEARCH = 10.0  # seconds for the best model in hindsight

@@ -10,11 +10,11 @@ from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
 from keyhole.cli.progress import staged
 from keyhole.cli.reading import read_files, request_of
 from keyhole.cli.source import Source
-from keyhole.display import counted
 from keyhole.game.history import study_first
 from keyhole.learners.registry import learner_row
 from keyhole.learners.studying import kept_per_row
 from keyhole.problem import BlockStream, DataError, Learner, ProblemError
+from keyhole.problem.display import counted
 
 
 @dataclass(frozen=True)

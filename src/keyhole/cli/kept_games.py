@@ -10,9 +10,9 @@ from pathlib import Path
 from keyhole.cli.games import Game, Settings, Task, Yardsticks
 from keyhole.cli.history import History
 from keyhole.cli.options import FileOptions, HistoryOptions
+from keyhole.cli.results import ResultFile, Row, cell_id
 from keyhole.cli.source import Source
 from keyhole.problem import BlockStream, DataError, Interval
-from keyhole.results import ResultFile, Row, cell_id
 from keyhole.streams.files import FileStream
 from keyhole.version import __version__
 

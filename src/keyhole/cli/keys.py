@@ -12,7 +12,7 @@ from keyhole.cli.options import Json
 if TYPE_CHECKING:
     from contextlib import closing
 
-    from keyhole.service.keys import KeyRing
+    from keyhole.counter.service.keys import KeyRing
 
 DAY = 86_400.0
 
@@ -105,8 +105,8 @@ def _ring(store: str, create: bool = False) -> closing[KeyRing]:
     """The keys of a store, which is made if `create` says so and there is none."""
     from contextlib import closing
 
-    from keyhole.service.keys import KeyRing
-    from keyhole.store import Store
+    from keyhole.counter.service.keys import KeyRing
+    from keyhole.counter.store import Store
 
     Store(store, create=create).close()
     return closing(KeyRing(store))

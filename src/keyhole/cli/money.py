@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.advice.choosing import amount
-from keyhole.blocks.sums.gram import gram_bytes
+from keyhole.analysis.advice.choosing import amount
+from keyhole.analysis.hindsight import Hindsight, hindsight
 from keyhole.cli.output import number, plain, span
 from keyhole.cli.shop import Shop
 from keyhole.cli.spending import Spending
 from keyhole.game import Observer, PlayedBlock
-from keyhole.hindsight import Hindsight, hindsight
-from keyhole.ledger import Ledger
-from keyhole.memory import fits
+from keyhole.game.ledger import Ledger
+from keyhole.learners.blocks.sums.gram import gram_bytes
 from keyhole.problem import BlockStream, Interval, Learner, Problem
+from keyhole.problem.memory import fits
 from keyhole.streams import take
 
 

@@ -11,8 +11,8 @@ import typer
 from keyhole.cli import options
 
 if TYPE_CHECKING:
-    from keyhole.model import SparseModel
     from keyhole.problem import Floats, Learner, Problem
+    from keyhole.problem.sparse_model import SparseModel
 
 
 class Predicted(NamedTuple):
@@ -69,7 +69,7 @@ def predict(
     """
     import numpy as np
 
-    from keyhole.advice.choosing import amount
+    from keyhole.analysis.advice.choosing import amount
     from keyhole.cli.files import refuse_two, write
     from keyhole.cli.output import emit, number, say
 
@@ -146,8 +146,8 @@ def _model(
     path: str, shop: options.PriceOptions, coverage: float | None
 ) -> tuple[Learner, SparseModel, Problem, tuple[float, float] | None]:
     """A learner, its model and problem, and how far labels were from its predictions."""
-    from keyhole.model import sparse_model
     from keyhole.problem import DataError
+    from keyhole.problem.sparse_model import sparse_model
     from keyhole.saving.api import load
 
     learner = load(path)
@@ -162,9 +162,9 @@ def _model(
 
 def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
     """How far below and above its predictions labels were, in that share of rounds."""
+    from keyhole.learners.residuals import HasIntervals
     from keyhole.learners.yes_no import YesNoLearner
     from keyhole.problem import DataError
-    from keyhole.residuals import HasIntervals
 
     if isinstance(learner, YesNoLearner):
         raise DataError(

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from keyhole.cli.output import number
 from keyhole.errors import printable
-from keyhole.ledger import Ledger
-from keyhole.model import sparse_model
+from keyhole.game.ledger import Ledger
 from keyhole.problem import Learner
+from keyhole.problem.sparse_model import sparse_model
 
 if TYPE_CHECKING:
     from keyhole.report import Recorder

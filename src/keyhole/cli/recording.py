@@ -18,8 +18,8 @@ from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
 from keyhole.cli.spending import ONLY_A_LIMIT, Spending
 from keyhole.errors import printable
-from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, Learner
+from keyhole.problem.optional_imports import extra
 from keyhole.report import About, Recorder, Run, Scope, write
 from keyhole.saving import api as state
 

@@ -52,17 +52,17 @@ def serve(
     from pathlib import Path
 
     from keyhole.errors import printable
-    from keyhole.optional_imports import extra
+    from keyhole.problem.optional_imports import extra
 
     for module in ("fastapi", "uvicorn"):
         extra(module, "serve")
-    from keyhole.service.demo import Demo
-    from keyhole.service.keys import KeyRing
-    from keyhole.service.logs import log_to_stderr
-    from keyhole.service.running import bound, refuse_open_door
-    from keyhole.service.running import serve as run
-    from keyhole.service.settings import Settings
-    from keyhole.store import Store
+    from keyhole.counter.service.demo import Demo
+    from keyhole.counter.service.keys import KeyRing
+    from keyhole.counter.service.logs import log_to_stderr
+    from keyhole.counter.service.running import bound, refuse_open_door
+    from keyhole.counter.service.running import serve as run
+    from keyhole.counter.service.settings import Settings
+    from keyhole.counter.store import Store
 
     def say(line: str) -> None:
         print(f"keyhole: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from keyhole import streams
-from keyhole.price_file import read_prices
-from keyhole.price_table import PriceTable
-from keyhole.prices import Prices, price_list
 from keyhole.problem import BlockStream, DataError, Problem
-from keyhole.saving.atomic_file import whole_file
+from keyhole.problem.atomic_file import whole_file
+from keyhole.problem.price_file import read_prices
+from keyhole.problem.price_table import PriceTable
+from keyhole.problem.prices import Prices, price_list
 
 CLINIC = "clinic"  # in place of a file: the price list of the simulated clinic
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keyhole import streams
-from keyhole.advice import BudgetCurve, MoneyCurve, budget_curve
-from keyhole.advice.choosing import amount, round_up
-from keyhole.advice.recommend import kept, reads_for
+from keyhole.analysis.advice import BudgetCurve, MoneyCurve, budget_curve
+from keyhole.analysis.advice.choosing import amount, round_up
+from keyhole.analysis.advice.recommend import kept, reads_for
+from keyhole.analysis.hindsight_screen import ALL
 from keyhole.cli.options import SizeOptions
 from keyhole.cli.progress import staged
 from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source, make_problem
-from keyhole.display import counted
-from keyhole.hindsight_screen import ALL
-from keyhole.prices import Prices
 from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
+from keyhole.problem.display import counted
+from keyhole.problem.prices import Prices
 
 ENOUGH, MOST = 200, 2000  # rows: the first tenth of the file, but at least and at most so many
 FEWEST = 50  # rows from which a curve is believed

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keyhole.analysis.hindsight_cost import Deal
 from keyhole.cli.options import MoneyOptions, SizeOptions
 from keyhole.cli.shop import Shop
 from keyhole.cli.source import Source
-from keyhole.hindsight_cost import Deal
 from keyhole.learners.registry import learner_row, make_learner
-from keyhole.prices import exchange_rate
-from keyhole.prices import money as checked
 from keyhole.problem import Learner, Problem, ProblemError
+from keyhole.problem.prices import exchange_rate
+from keyhole.problem.prices import money as checked
 
 SPENDS = "auto"  # the learner that knows what an exchange rate and a purse are
 

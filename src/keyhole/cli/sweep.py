@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keyhole.advice.choosing import amount
+from keyhole.analysis.advice.choosing import amount
+from keyhole.analysis.hindsight import Hindsight
 from keyhole.cli import games
 from keyhole.cli.games import LeftOut, Played, Yardsticks
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.scores import plus_minus, say_who_is_worse, scores, yardsticks_json
 from keyhole.cli.source import Source
-from keyhole.hindsight import Hindsight
 from keyhole.learners.registry import LEARNERS
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Interval, Problem
+from keyhole.problem.optional_imports import extra
 
 FORMATS = (".png", ".svg", ".pdf")
 

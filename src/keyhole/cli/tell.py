@@ -11,7 +11,7 @@ from keyhole.cli.counter import CounterOptions, opened, told_words
 
 if TYPE_CHECKING:
     from keyhole.cli.forms import Form
-    from keyhole.store import Store
+    from keyhole.counter.store import Store
 
 
 @options.flat
@@ -98,8 +98,8 @@ def _tell_many(
 ) -> None:
     from keyhole.cli.forms import read_form
     from keyhole.cli.output import emit, say
-    from keyhole.display import counted
     from keyhole.errors import KeyholeError
+    from keyhole.problem.display import counted
 
     form = read_form(path, csv)
     labels = _labels(form, target)

@@ -12,7 +12,7 @@ import typer
 from keyhole.cli import options
 
 if TYPE_CHECKING:
-    from keyhole.theory import Bound
+    from keyhole.analysis.theory import Bound
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from keyhole.cli import options
 from keyhole.cli.counter import Address, ago, opened, span
 
 if TYPE_CHECKING:
-    from keyhole.store import LearnerInfo
+    from keyhole.counter.store import LearnerInfo
 
 
 def tickets(
@@ -58,7 +58,7 @@ def tickets(
     """
     from datetime import UTC, datetime
 
-    from keyhole.advice.choosing import amount
+    from keyhole.analysis.advice.choosing import amount
     from keyhole.cli.output import columns, emit, say
 
     with opened(store) as counter:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keyhole.advice.choosing import amount
+from keyhole.analysis.advice.choosing import amount
+from keyhole.analysis.hindsight import Hindsight
 from keyhole.cli import games
 from keyhole.cli.games import Played, Yardsticks
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.scores import plus_minus, say_who_is_worse, scores, yardsticks_json
 from keyhole.cli.source import Source
 from keyhole.cli.spending import ONLY_A_LIMIT, Spending
-from keyhole.hindsight import Hindsight
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Problem
 

@@ -24,8 +24,8 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.saving.serialize import Tree
-from keyhole.saving.snapshot import has_state
+from keyhole.problem.serialize import Tree
+from keyhole.problem.snapshot import has_state
 
 
 class Audit:

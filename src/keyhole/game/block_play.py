@@ -20,8 +20,8 @@ from keyhole.errors import shortened
 from keyhole.game.board import Board
 from keyhole.game.observer import Rows
 from keyhole.game.referee import overspent, real_prediction
-from keyhole.lazy_rows import are_lazy
 from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
+from keyhole.problem.lazy_rows import are_lazy
 
 
 class Answer(NamedTuple):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.lazy_rows import LazyRows
+from keyhole.problem.lazy_rows import LazyRows
 
 NUMBERS = 2**22  # on a board: 32 MB,
 MOST = 2**24  # or up to 128 MB where that would be fewer rows than

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keyhole.data_sums import DataSums
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import BlockStream, Learner, ProblemError
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.lazy_rows import LazyRows
 from keyhole.problem import Floats, Learner
+from keyhole.problem.lazy_rows import LazyRows
 
 Rows = NDArray[np.floating] | LazyRows
 

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.bought import Bought, bought_of_row, bought_of_rows
-from keyhole.data_sums import DataSums
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import play_rounds
 from keyhole.game.board import FEWEST, Board, rows_of_board
 from keyhole.game.history import study_first
+from keyhole.game.ledger import Ledger, next_checkpoint
 from keyhole.game.observer import Observer, PlayedBlock, Rows
 from keyhole.game.progress_line import Progress, ten_times_a_second
 from keyhole.game.referee import (
@@ -21,9 +20,8 @@ from keyhole.game.referee import (
     problem_of,
     refuse_another_problem,
 )
-from keyhole.lazy_rows import LazyRow, are_lazy, has_lazy_blocks
-from keyhole.ledger import Ledger, next_checkpoint
-from keyhole.prediction_interval import a_coverage
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.residuals import HasIntervals, Residuals
 from keyhole.problem import (
     BlockLearner,
     BlockStream,
@@ -40,7 +38,9 @@ from keyhole.problem import (
     rows_and_labels,
     whole_number,
 )
-from keyhole.residuals import HasIntervals, Residuals
+from keyhole.problem.bought import Bought, bought_of_row, bought_of_rows
+from keyhole.problem.lazy_rows import LazyRow, are_lazy, has_lazy_blocks
+from keyhole.problem.prediction_interval import a_coverage
 
 
 def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:

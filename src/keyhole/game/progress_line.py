@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from keyhole.ledger import Ledger
+from keyhole.game.ledger import Ledger
 
 Progress = Callable[[Ledger], None]
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.lazy_rows import LazyRow, is_lazy_row
 from keyhole.problem import (
     BudgetError,
     DataError,
@@ -27,6 +26,7 @@ from keyhole.problem import (
     finite_label,
     real_numbers,
 )
+from keyhole.problem.lazy_rows import LazyRow, is_lazy_row
 
 Row = NDArray[np.floating] | LazyRow
 

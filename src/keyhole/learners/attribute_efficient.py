@@ -17,14 +17,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.draw.sampling import complement_subset, uniforms
-from keyhole.blocks.fit.linear import filled
-from keyhole.blocks.fit.truncation import top_k
 from keyhole.errors import true_or_false
-from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
+from keyhole.learners.blocks.fit.linear import filled
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.squares import is_square
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, positive_number
+from keyhole.problem.fields import AT_LEAST_0, Holds
 
 LABELS, GRADIENTS, SQUARE, GRADIENT = range(4)  # of `Iterate.tally`
 WHOLE, UNREAD = range(2)  # of `Plan.offsets`

@@ -12,21 +12,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.auto import buy as buying
-from keyhole.blocks.auto import choose as choosing
-from keyhole.blocks.auto import rounds as playing
-from keyhole.blocks.auto import study as studying
-from keyhole.blocks.auto.advice import Advice
-from keyhole.blocks.auto.batch import Batch, narrowed, new_batch, tidy
-from keyhole.blocks.auto.experts import (
+from keyhole.core.structs import hold
+from keyhole.errors import true_or_false
+from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
+from keyhole.learners.auto_memos import MEMOS, past_of
+from keyhole.learners.auto_sums import add_to_auto
+from keyhole.learners.base import LearnerBase
+from keyhole.learners.batches import Batches, Entry
+from keyhole.learners.blocks.auto import buy as buying
+from keyhole.learners.blocks.auto import choose as choosing
+from keyhole.learners.blocks.auto import rounds as playing
+from keyhole.learners.blocks.auto import study as studying
+from keyhole.learners.blocks.auto.advice import Advice
+from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
+from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
     expert_index,
     list_experts,
     memory_span,
 )
-from keyhole.blocks.auto.explanation import Explanation, Line
-from keyhole.blocks.auto.layer import (
+from keyhole.learners.blocks.auto.explanation import Explanation, Line
+from keyhole.learners.blocks.auto.layer import (
     AS_IT_IS,
     Layer,
     begin,
@@ -34,10 +41,10 @@ from keyhole.blocks.auto.layer import (
     noted,
     past_weights,
 )
-from keyhole.blocks.auto.mistrust import begin_trial
-from keyhole.blocks.auto.mixture import bound, shares
-from keyhole.blocks.auto.parts import USUAL, AutoParts
-from keyhole.blocks.auto.state import (
+from keyhole.learners.blocks.auto.mistrust import begin_trial
+from keyhole.learners.blocks.auto.mixture import bound, shares
+from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.state import (
     ONLY,
     Settings,
     batch_size,
@@ -45,30 +52,23 @@ from keyhole.blocks.auto.state import (
     new_auto,
     settings,
 )
-from keyhole.blocks.auto.state import State as Sums
-from keyhole.blocks.auto.telling import Played, advised, bought_lines, valued
-from keyhole.blocks.auto.till import purse_units, till
-from keyhole.blocks.auto.weights import linear, model_shares, weight_errors
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.sums.running import spread
-from keyhole.blocks.sums.seats import refuse_odd_seats
-from keyhole.core.structs import hold
-from keyhole.data_sums import DataSums
-from keyhole.errors import true_or_false
-from keyhole.label_span import cut_off_largest_rounds
-from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
-from keyhole.learners.auto_memos import MEMOS, past_of
-from keyhole.learners.auto_sums import add_to_auto
-from keyhole.learners.base import LearnerBase
-from keyhole.learners.batches import Batches, Entry
+from keyhole.learners.blocks.auto.state import State as Sums
+from keyhole.learners.blocks.auto.telling import Played, advised, bought_lines, valued
+from keyhole.learners.blocks.auto.till import purse_units, till
+from keyhole.learners.blocks.auto.weights import linear, model_shares, weight_errors
+from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.running import spread
+from keyhole.learners.blocks.sums.seats import refuse_odd_seats
 from keyhole.learners.one_at_a_time import one_at_a_time
 from keyhole.learners.terms import listed, mapping, own_terms
-from keyhole.memory import refuse_beyond_memory
-from keyhole.model import SparseModel
-from keyhole.prices import Money, money
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
-from keyhole.saving.serialize import Tree, fit, unpack
-from keyhole.saving.snapshot import State, restore
+from keyhole.problem.label_span import cut_off_largest_rounds
+from keyhole.problem.memory import refuse_beyond_memory
+from keyhole.problem.prices import Money, money
+from keyhole.problem.serialize import Tree, fit, unpack
+from keyhole.problem.snapshot import State, restore
+from keyhole.problem.sparse_model import SparseModel
 
 BESIDE = (
     "studied",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.blocks.auto.parts import AutoParts
-from keyhole.blocks.sums.memories import Memories
+from keyhole.learners.blocks.auto.parts import AutoParts
+from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.problem import StateError
-from keyhole.saving.snapshot import State
+from keyhole.problem.snapshot import State
 
 
 def seated_as_saved(parts: Any, state: State) -> Any:

@@ -6,10 +6,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.auto.layer import PAST, recalled
-from keyhole.blocks.sums.past import LABELS
-from keyhole.fields import Holds
+from keyhole.learners.blocks.auto.layer import PAST, recalled
+from keyhole.learners.blocks.sums.past import LABELS
 from keyhole.problem import Floats, Indices, Ticket
+from keyhole.problem.fields import Holds
 
 
 class Memo(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.auto.mixture import Mixture
-from keyhole.blocks.auto.state import LONGEST_MEMORY, ONLY, State
-from keyhole.blocks.sums.gram import Gram
-from keyhole.blocks.sums.memories import Memories
-from keyhole.blocks.sums.running import Running, centres
-from keyhole.blocks.sums.seats import Known, admit
-from keyhole.data_sums import DataSums
+from keyhole.learners.blocks.auto.mixture import Mixture
+from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, ONLY, State
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.sums.memories import Memories
+from keyhole.learners.blocks.sums.running import Running, centres
+from keyhole.learners.blocks.sums.seats import Known, admit
 from keyhole.problem import Floats
 
 

@@ -11,19 +11,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import refuse_unless_drawable, workspace
-from keyhole.bought import bought_for, bought_of_rows
-from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST, shortened, true_or_false
-from keyhole.label_span import cut_off_largest, cut_off_largest_rounds
+from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.hearing import WRAPPERS
 from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
 from keyhole.learners.registry import SLIM
+from keyhole.learners.residuals import Residuals
 from keyhole.learners.shown import learner_table, shown_learner
 from keyhole.learners.studying import study
-from keyhole.memory import refuse_beyond_memory
-from keyhole.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -36,10 +33,13 @@ from keyhole.problem import (
     refuse_round,
     rows_and_labels,
 )
-from keyhole.residuals import Residuals
-from keyhole.saving.snapshot import State, restore, snapshot
-from keyhole.saving.soundness import prove, prove_tickets
-from keyhole.tickets import Desk
+from keyhole.problem.bought import bought_for, bought_of_rows
+from keyhole.problem.desk import Desk
+from keyhole.problem.label_span import cut_off_largest, cut_off_largest_rounds
+from keyhole.problem.memory import refuse_beyond_memory
+from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem.snapshot import State, restore, snapshot
+from keyhole.problem.soundness import prove, prove_tickets
 
 
 class LearnerBase(OneAtATime, ABC):
@@ -84,7 +84,7 @@ class LearnerBase(OneAtATime, ABC):
     those that hold the arguments, beside the problem and the seed, that make a learner anew.
     Everything else is derived from these, in the constructor or in `_resume`. MEMOS are the kinds
     of memos it writes on tickets, NamedTuples. A field that holds more than finite numbers, or less
-    than any, says so where it is declared (`keyhole/fields.py`): a file is held to it.
+    than any, says so where it is declared (`keyhole/problem/fields.py`): a file is held to it.
     """
 
     SAVED: tuple[str, ...] = ("_desk",)
@@ -209,7 +209,7 @@ class LearnerBase(OneAtATime, ABC):
         ---------
         For every sequence of labels, the share of labels told that lie within their intervals comes
         to `coverage`, with an error that shrinks as 1/rounds: see
-        `keyhole/blocks/conformal/trackers.py`. Not for every part of the rounds by itself.
+        `keyhole/learners/blocks/conformal/trackers.py`. Not for every part of the rounds by itself.
 
         Examples
         --------

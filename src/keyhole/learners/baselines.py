@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
-from keyhole.blocks.exact.subset import best_subset
-from keyhole.blocks.fit.linear import filled
-from keyhole.blocks.fit.purchase import fill, shop_of
-from keyhole.blocks.fit.vaw import VAW
-from keyhole.blocks.sums.gram import Gram
 from keyhole.errors import true_or_false
-from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
+from keyhole.learners.blocks.exact.subset import best_subset
+from keyhole.learners.blocks.fit.linear import filled
+from keyhole.learners.blocks.fit.purchase import fill, shop_of
+from keyhole.learners.blocks.fit.vaw import VAW
+from keyhole.learners.blocks.sums.gram import Gram
 from keyhole.problem import (
     BlockStream,
     Floats,
@@ -29,6 +28,7 @@ from keyhole.problem import (
     positive_number,
     refuse_unless_stream,
 )
+from keyhole.problem.label_span import cut_off_largest
 
 
 class FixedSubset(LearnerBase):
@@ -60,9 +60,9 @@ class FixedSubset(LearnerBase):
 
     Guarantee
     ---------
-    Without an intercept and while every value arrives: the bound of `keyhole.blocks.fit.vaw.VAW`
-    against any weights on the support, with no assumption on the stream. With one, the same bound
-    for the centred rows.
+    Without an intercept and while every value arrives: the bound of `blocks.fit.vaw.VAW` against
+    any weights on the support, with no assumption on the stream. With one, the same bound for the
+    centred rows.
 
     Examples
     --------

@@ -8,11 +8,11 @@ from typing import Annotated, Generic, TypeVar
 
 import numpy as np
 
-from keyhole.fields import MANY, Holds
 from keyhole.problem import Indices, StateError
-from keyhole.saving.serialize import Tree, fit
-from keyhole.saving.snapshot import State
-from keyhole.tickets import Desk
+from keyhole.problem.desk import Desk
+from keyhole.problem.fields import MANY, Holds
+from keyhole.problem.serialize import Tree, fit
+from keyhole.problem.snapshot import State
 
 Content = TypeVar("Content")
 

@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.problem import Floats
+from keyhole.problem.fields import AT_LEAST_0, Holds
 
 EXPERTS = ("the score, cut off", "the share of yes", "Platt scaling", "isotonic regression")
 SCORE, RATE, PLATT, ISOTONIC = range(4)

@@ -9,19 +9,18 @@ from typing import Annotated, NamedTuple, Self, cast
 
 import numpy as np
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.explore import explore_block
-from keyhole.blocks.dantzig.solve import solve
-from keyhole.blocks.dantzig.threshold import printed_threshold
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.draw.sampling import inclusion_uniform, uniform_subset
-from keyhole.blocks.draw.sorting import merge
-from keyhole.blocks.fit.linear import predict_seen
-from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.sums.estimates import Estimate, horvitz_thompson, printed
-from keyhole.blocks.sums.moments import Moments
-from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase, at_least, refuse_prices
+from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.explore import explore_block
+from keyhole.learners.blocks.dantzig.solve import solve
+from keyhole.learners.blocks.dantzig.threshold import printed_threshold
+from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.sampling import inclusion_uniform, uniform_subset
+from keyhole.learners.blocks.draw.sorting import merge
+from keyhole.learners.blocks.fit.linear import predict_seen
+from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.sums.estimates import Estimate, horvitz_thompson, printed
+from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import (
     Floats,
     Indices,
@@ -34,7 +33,8 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.saving.snapshot import State, restore
+from keyhole.problem.fields import Holds
+from keyhole.problem.snapshot import State, restore
 
 _ENTRIES = 1 << 18  # values that are explored between two additions to the moments, at most
 

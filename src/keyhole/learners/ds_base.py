@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Self, TypedDict, Unpack
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.solve import DantzigBasis
-from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.solve import DantzigBasis
 from keyhole.learners.weighted_dantzig import WeightedDantzig
 from keyhole.problem import Floats, Problem, Ticket
-from keyhole.saving.snapshot import State, restore
+from keyhole.problem.fields import Holds
+from keyhole.problem.snapshot import State, restore
 
 Spread = Annotated[Floats, Holds(least=0.0, shape=(2,))]
 

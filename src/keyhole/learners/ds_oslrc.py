@@ -7,15 +7,15 @@ from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 
-from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.fit.truncation import top_k
-from keyhole.fields import Holds, PerFeature
 from keyhole.learners.base import at_least
+from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.learners.newton import NewtonStep, predicted
 from keyhole.learners.squares import is_square
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, Ticket
-from keyhole.saving.soundness import refuse_another_model
+from keyhole.problem.fields import Holds, PerFeature
+from keyhole.problem.soundness import refuse_another_model
 
 
 class Explored(NamedTuple):

@@ -7,12 +7,12 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from keyhole.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.blocks.fit.truncation import top_k
-from keyhole.fields import PerFeature
 from keyhole.learners.base import at_least
+from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.ds_base import DSLearner, Options, Spread
 from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
+from keyhole.problem.fields import PerFeature
 
 
 class Memo(NamedTuple):

@@ -8,12 +8,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.sampling import complement_subset
-from keyhole.blocks.fit.linear import filled
-from keyhole.blocks.fit.truncation import top_k
 from keyhole.errors import one_of
-from keyhole.fields import AT_LEAST_0, Holds, PerFeature
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.fit.linear import filled
+from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.squares import is_square
 from keyhole.problem import (
     Floats,
@@ -24,6 +23,7 @@ from keyhole.problem import (
     Ticket,
     positive_number,
 )
+from keyhole.problem.fields import AT_LEAST_0, Holds, PerFeature
 
 GRADIENTS = {"residual": False, "unbiased": True}  # whether at the whole iterate
 SCHEDULES = ("adaptive", "paper")

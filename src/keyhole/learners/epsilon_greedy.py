@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.draw.sampling import uniform_subset, uniforms
-from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.purchase import best_buy
-from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
+from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
+from keyhole.learners.blocks.draw.sorting import largest
+from keyhole.learners.blocks.fit.purchase import best_buy
+from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.learners.moment_base import GATE, MomentLearner
 from keyhole.learners.seen_fit import Fit, forward, measure, natural, predicted
 from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, real_number

@@ -8,12 +8,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.sampling import uniform_subset, uniforms
-from keyhole.blocks.draw.sorting import largest
-from keyhole.blocks.fit.linear import filled
 from keyhole.errors import true_or_false
-from keyhole.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
+from keyhole.learners.blocks.draw.sorting import largest
+from keyhole.learners.blocks.fit.linear import filled
 from keyhole.problem import (
     Floats,
     Indices,
@@ -25,6 +24,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
+from keyhole.problem.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
 
 # Places in fields of `Search`.
 PHASE, EXPLOITING, SIZE, CURSOR, LACKING, TOLD, TURN, STEPS, LENGTH = range(9)  # of `whole`

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from keyhole.bought import bought_for
 from keyhole.problem import KeyholeError, Observation, Ticket, finite_label
+from keyhole.problem.bought import bought_for
 
 if TYPE_CHECKING:
     from keyhole.learners.base import LearnerBase

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import LARGEST, SMALLEST
-from keyhole.fields import Features, Holds
 from keyhole.learners.calibrator import ROUNDS, Forecasters
-from keyhole.model import sparse_model
 from keyhole.problem import Floats, Indices, Learner, Observation
+from keyhole.problem.fields import Features, Holds
+from keyhole.problem.sparse_model import sparse_model
 
 EVERY = 256  # labels between two looks at the model; at first at powers of two
 ENOUGH = 50  # scores from which on their calibrator is believed

@@ -6,12 +6,11 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.draw.sampling import complement_subset
-from keyhole.blocks.fit.purchase import fill, shop_of
-from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.data_sums import DataSums
-from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.fit.purchase import fill, shop_of
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.learners.priced_selection import forward_within
 from keyhole.learners.seen_fit import Fit, forward, natural, predicted
 from keyhole.learners.study_sums import add_to_seen_sums, widen
@@ -24,7 +23,8 @@ from keyhole.problem import (
     Ticket,
     positive_number,
 )
-from keyhole.saving.snapshot import State, restore
+from keyhole.problem.fields import Holds
+from keyhole.problem.snapshot import State, restore
 
 GATE = 2.0  # standard errors: below, a feature of a round that explores is not played
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from keyhole.blocks.fit.inverse import inverse
 from keyhole.errors import LARGEST
+from keyhole.learners.blocks.fit.inverse import inverse
 from keyhole.problem import Floats, whole_number
 
 LABEL, WORST = range(2)  # of `limits`: the largest |y| so far, the largest |y_hat - y| so far

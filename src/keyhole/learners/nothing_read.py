@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.data_sums import DataSums
 from keyhole.learners.base import LearnerBase
+from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Floats, Observation, Problem, Ticket
 
 

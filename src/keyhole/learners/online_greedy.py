@@ -8,19 +8,18 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.draw.reading import Block
-from keyhole.blocks.fit.purchase import shop_of
-from keyhole.blocks.greedy.batch import Batch, begin
-from keyhole.blocks.greedy.experts import BEXP
-from keyhole.blocks.greedy.minibatch import History, MiniBatch
-from keyhole.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
-from keyhole.blocks.greedy.priced_reads import PricedReads
-from keyhole.blocks.greedy.schemes import Draw, Scheme
 from keyhole.core.structs import hold
 from keyhole.errors import shortened
-from keyhole.fields import Holds
 from keyhole.learners.base import LearnerBase, refuse_prices
 from keyhole.learners.batches import Batches, Entry
+from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.fit.purchase import shop_of
+from keyhole.learners.blocks.greedy.batch import Batch, begin
+from keyhole.learners.blocks.greedy.experts import BEXP
+from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch
+from keyhole.learners.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
+from keyhole.learners.blocks.greedy.priced_reads import PricedReads
+from keyhole.learners.blocks.greedy.schemes import Draw, Scheme
 from keyhole.problem import (
     Floats,
     Indices,
@@ -31,8 +30,9 @@ from keyhole.problem import (
     Ticket,
     whole_number,
 )
-from keyhole.saving.serialize import Tree, entries, fit
-from keyhole.saving.snapshot import State, restore
+from keyhole.problem.fields import Holds
+from keyhole.problem.serialize import Tree, entries, fit
+from keyhole.problem.snapshot import State, restore
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.sums.estimates import mean_imputed
-from keyhole.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.data_sums import DataSums
 from keyhole.errors import SMALLEST
 from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.estimates import mean_imputed
+from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.learners.lasso import scaled_lasso
 from keyhole.learners.study_sums import add_to_seen_sums
 from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number

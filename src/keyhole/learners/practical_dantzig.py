@@ -9,17 +9,15 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.solve import DantzigBasis
-from keyhole.blocks.draw.sampling import complement_subset
-from keyhole.blocks.fit.inverse import inverse, solution
-from keyhole.blocks.sums.moments import Moments
-from keyhole.blocks.sums.seen_sums import SeenSums
-from keyhole.data_sums import DataSums
 from keyhole.errors import shortened
-from keyhole.fields import AT_LEAST_0, Holds
-from keyhole.label_span import cut_off_largest
 from keyhole.learners.base import LearnerBase, at_least
+from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.solve import DantzigBasis
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.fit.inverse import inverse, solution
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.moments import Moments
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.practical_model import learn, predicted, standardised
 from keyhole.learners.practical_selection import (
@@ -42,9 +40,11 @@ from keyhole.problem import (
     StateError,
     Ticket,
 )
-from keyhole.saving.serialize import fit
-from keyhole.saving.snapshot import State, restore
-from keyhole.saving.soundness import refuse_another_model
+from keyhole.problem.fields import AT_LEAST_0, Holds
+from keyhole.problem.label_span import cut_off_largest
+from keyhole.problem.serialize import fit
+from keyhole.problem.snapshot import State, restore
+from keyhole.problem.soundness import refuse_another_model
 
 RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
 LEAST = 7.0  # prediction errors that an estimate of their level takes

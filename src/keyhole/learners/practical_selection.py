@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.dantzig.solve import DantzigBasis, DantzigSolution, solve
-from keyhole.blocks.fit.truncation import top_k
-from keyhole.blocks.sums.seen_sums import SeenSums, fewest
 from keyhole.errors import LARGEST
+from keyhole.learners.blocks.dantzig.solve import DantzigBasis, DantzigSolution, solve
+from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.sums.seen_sums import SeenSums, fewest
 from keyhole.learners.practical_shrinkage import Correlations, standard_errors
 from keyhole.problem import (
     Floats,

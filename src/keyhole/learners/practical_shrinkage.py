@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, SeenSums, place
+from keyhole.learners.blocks.sums.seen_sums import COUNT, FIRST, PRODUCT, SECOND, SeenSums, place
 from keyhole.problem import Floats, Indices
 
 OWN = 20.0  # a pair with N r^2 above this keeps its own correlation, a mean its own value

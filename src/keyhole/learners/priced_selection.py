@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.fit.market import Market
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.blocks.fit.market import Market
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.seen_fit import Selection
 from keyhole.problem import Indices
 

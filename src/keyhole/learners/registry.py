@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from keyhole.display import html_table
 from keyhole.problem import Learner, Problem, ProblemError, nearest
-from keyhole.saving.snapshot import StatefulLearner
+from keyhole.problem.display import html_table
+from keyhole.problem.snapshot import StatefulLearner
 
 Group = Literal["recommended", "paper", "literature", "baseline", "reference"]
 Treatment = Literal["by price", "any reads", "reads nothing", "reads all", "refuses"]

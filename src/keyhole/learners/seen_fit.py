@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.blocks.sums.seen_sums import (
+from keyhole.learners.blocks.sums.seen_sums import (
     SeenSums,
     place,
 )

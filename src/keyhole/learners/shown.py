@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from keyhole.display import Cell, counted, html_table
-from keyhole.model import sparse_model
 from keyhole.problem import Learner
+from keyhole.problem.display import Cell, counted, html_table
+from keyhole.problem.sparse_model import sparse_model
 
 
 def shown_learner(name: str, learner: Learner, seed: int, waiting: int) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.blocks.sums.seen_sums import (
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.seen_sums import (
     COUNT,
     FIRST,
     LABEL,
@@ -20,7 +21,6 @@ from keyhole.blocks.sums.seen_sums import (
     WEIGHT,
     SeenSums,
 )
-from keyhole.data_sums import DataSums
 from keyhole.problem import Floats
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.data_sums import DataSums
 from keyhole.errors import LARGEST, SMALLEST, refuse_labels, rows_and_labels
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import (
     BlockStream,

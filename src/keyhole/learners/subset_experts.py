@@ -19,10 +19,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.blocks.draw.keyed import categorical, uniform
-from keyhole.blocks.draw.sampling import inclusion_uniform, uniform_subset
-from keyhole.fields import AT_LEAST_0, Holds
 from keyhole.learners.base import LearnerBase, at_least
+from keyhole.learners.blocks.draw.keyed import categorical, uniform
+from keyhole.learners.blocks.draw.sampling import inclusion_uniform, uniform_subset
 from keyhole.learners.registry import SLIM
 from keyhole.problem import (
     Floats,
@@ -34,6 +33,7 @@ from keyhole.problem import (
     positive_number,
     whole_number,
 )
+from keyhole.problem.fields import AT_LEAST_0, Holds
 
 MOST = 100_000  # subsets
 EXPLORE, PLAY = range(2)  # purposes of the draws of a round

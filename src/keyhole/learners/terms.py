@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.blocks.fit.market import Market, market
 from keyhole.errors import LARGEST, SMALLEST, shortened
-from keyhole.prices import MOST, Money, Prices, feature_finder, money
+from keyhole.learners.blocks.fit.market import Market, market
 from keyhole.problem import Floats, Indices, Problem, ProblemError
+from keyhole.problem.prices import MOST, Money, Prices, feature_finder, money
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from keyhole.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.blocks.dantzig.solve import DantzigBasis, solve
-from keyhole.blocks.dantzig.threshold import compatibility_threshold
 from keyhole.errors import one_of
+from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.solve import DantzigBasis, solve
+from keyhole.learners.blocks.dantzig.threshold import compatibility_threshold
 from keyhole.learners.weighted_sums import WEIGHTINGS, WeightedSums
 from keyhole.problem import Floats, ProblemError, real_number
 

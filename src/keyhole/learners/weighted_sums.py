@@ -6,13 +6,13 @@ from typing import Annotated
 
 import numpy as np
 
-from keyhole.blocks.draw.mixed_sampling import MixedScheme, shares
-from keyhole.blocks.sums import triangle as triangles
-from keyhole.blocks.sums.estimates import Estimate
-from keyhole.blocks.sums.seen_sums import place, upper
 from keyhole.errors import one_of
-from keyhole.fields import Holds
+from keyhole.learners.blocks.draw.mixed_sampling import MixedScheme, shares
+from keyhole.learners.blocks.sums import triangle as triangles
+from keyhole.learners.blocks.sums.estimates import Estimate
+from keyhole.learners.blocks.sums.seen_sums import place, upper
 from keyhole.problem import Floats, Indices, whole_number
+from keyhole.problem.fields import Holds
 
 WEIGHTINGS = ("ratio", "exact")
 
@@ -39,7 +39,7 @@ class WeightedSums:
 
     Examples
     --------
-    >>> from keyhole.blocks.draw.mixed_sampling import mixed_scheme
+    >>> from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
     >>> scheme = mixed_scheme(np.zeros(4), [0], 2)  # 0, and two of the others: 1/P = 3/2 and 3
     >>> sums = WeightedSums(4)
     >>> sums.add(np.array([0, 1, 3]), np.array([1.0, 2.0, 2.0]), scheme, y=1.0)

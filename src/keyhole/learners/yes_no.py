@@ -10,8 +10,8 @@ from typing import Any, Self, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.data_sums import DataSums
 from keyhole.errors import LARGEST, shortened
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.calibration import Calibration, calibration_of
 from keyhole.learners.calibrator import (
     NO,
@@ -50,9 +50,9 @@ from keyhole.problem import (
     refuse_unless_stream,
     rows_and_labels,
 )
-from keyhole.saving.serialize import Tree, entries, fit, pack
-from keyhole.saving.snapshot import State, has_state
-from keyhole.saving.soundness import prove
+from keyhole.problem.serialize import Tree, entries, fit, pack
+from keyhole.problem.snapshot import State, has_state
+from keyhole.problem.soundness import prove
 
 # What a learner may offer beside the protocol; asked for here, it is that of the learner inside.
 OFFERED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from keyhole.blocks.auto.advice import Advice
-from keyhole.prices import Prices
+from keyhole.learners.blocks.auto.advice import Advice
+from keyhole.problem.prices import Prices
 from keyhole.report.figures import amount
 
 
@@ -30,7 +30,7 @@ class Loss:
 def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
     """A row per kept feature, the most valuable first.
 
-    >>> from keyhole.blocks.auto.advice import Fewer, Worth
+    >>> from keyhole.learners.blocks.auto.advice import Fewer, Worth
     >>> kept = Worth("age", 0.5, 0.3, 0.05), Worth("bmi", 0.1, 0.01, 0.01)
     >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0),)
     >>> for row in losses(Advice(9, 9, kept, fewer, 0, "all rounds", 0, 0.0, 0, 0)):
@@ -61,7 +61,7 @@ def losses(advice: Advice, prices: Prices | None = None) -> list[Loss]:
 def sentences(advice: Advice, *, columns: bool) -> list[str]:
     """What is advised, in words; where prices count columns, 1 for each, nothing about money.
 
-    >>> from keyhole.blocks.auto.advice import Fewer, Worth
+    >>> from keyhole.learners.blocks.auto.advice import Fewer, Worth
     >>> kept = Worth("age", 0.5, 0.3, 0.05, 1.0), Worth("bmi", 0.1, 0.01, 0.001, 1.0)
     >>> fewer = (Fewer(("age", "bmi"), 0.4, 0.0),)
     >>> advised = Advice(9, 9, kept, fewer, 0, "all rounds", 0, 0.0, 0, 0)

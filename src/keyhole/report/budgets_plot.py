@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.errors import DataError
-from keyhole.optional_imports import extra
+from keyhole.problem.atomic_file import whole_file
+from keyhole.problem.optional_imports import extra
 from keyhole.report.plots import BLUE, GREEN, INK, ORANGE, PURPLE, STYLE, shown
-from keyhole.saving.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keyhole.prices import Prices
 from keyhole.problem import Interval
+from keyhole.problem.prices import Prices
 
 LONGEST = 28  # letters of a name
 LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -57,7 +57,7 @@ def span(interval: Interval) -> str:
 def amount(value: float, prices: Prices) -> str:
     """Money as it is written in the price list, two decimals where it has one.
 
-    >>> from keyhole.prices import price_list
+    >>> from keyhole.problem.prices import price_list
     >>> amount(1234.5, price_list(1, None, ["2.5"], None))
     '1,234.50'
     >>> amount(30, price_list(1, None, [2], None))
@@ -70,7 +70,7 @@ def amount(value: float, prices: Prices) -> str:
 def mean_amount(value: float, prices: Prices) -> str:
     """Money per example, of many: two decimals at least.
 
-    >>> from keyhole.prices import price_list
+    >>> from keyhole.problem.prices import price_list
     >>> mean_amount(29.787, price_list(1, None, [2], None))
     '29.79'
     """

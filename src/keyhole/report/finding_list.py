@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keyhole.diagnosis.page import Finding, Severity
+from keyhole.analysis.diagnosis.page import Finding, Severity
 from keyhole.report.run import LAST, MEAN, Run
 
 ORDER: tuple[Severity, ...] = ("serious", "worth mending", "good to know")

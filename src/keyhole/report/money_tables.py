@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyhole.prices import Prices
+from keyhole.problem.prices import Prices
 from keyhole.report.figures import Fact, amount, brief, brief_span, mean_amount, number
 from keyhole.report.run import Run
 

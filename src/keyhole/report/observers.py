@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.blocks.sums.gram import gram_bytes
+from keyhole.analysis.hindsight import Hindsight, Prefix, Sums
+from keyhole.analysis.hindsight_screen import ALL
 from keyhole.game import Game, Observer, PlayedBlock
-from keyhole.hindsight import Hindsight, Prefix, Sums
-from keyhole.hindsight_screen import ALL
+from keyhole.game.ledger import Ledger
 from keyhole.learners.baselines import FullInformation
+from keyhole.learners.blocks.sums.gram import gram_bytes
 from keyhole.learners.registry import make_learner
-from keyhole.ledger import Ledger
-from keyhole.memory import fits
 from keyhole.problem import Indices, Interval, Learner, Problem
+from keyhole.problem.memory import fits
 from keyhole.report.recent_loss import RecentLoss
 from keyhole.report.trace import Trace
 

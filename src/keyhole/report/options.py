@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keyhole.advice import BudgetCurve
+from keyhole.analysis.advice import BudgetCurve
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.diagnosis.page import NO_PROMISE
-from keyhole.diagnosis.page import WORDS as VERDICTS
-from keyhole.display import counted
-from keyhole.optional_imports import extra
+from keyhole.analysis.diagnosis.page import NO_PROMISE
+from keyhole.analysis.diagnosis.page import WORDS as VERDICTS
 from keyhole.problem import DataError, Floats
+from keyhole.problem.atomic_file import whole_file
+from keyhole.problem.display import counted
+from keyhole.problem.optional_imports import extra
 from keyhole.report import plots
 from keyhole.report.advice_table import losses, sentences
 from keyhole.report.figures import (
@@ -37,7 +38,6 @@ from keyhole.report.prediction_plots import prediction_pictures
 from keyhole.report.reliability import WORDS, probability_facts, reliability
 from keyhole.report.run import Run
 from keyhole.report.scores import Score, scores
-from keyhole.saving.atomic_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keyhole.advice import BudgetCurve, MoneyCurve
-from keyhole.hindsight_frontier import Frontier
-from keyhole.optional_imports import extra
+from keyhole.analysis.advice import BudgetCurve, MoneyCurve
+from keyhole.analysis.frontier import Frontier
 from keyhole.problem import Floats, Indices, ProblemError
+from keyhole.problem.optional_imports import extra
 from keyhole.report.figures import brief, plain_name
 from keyhole.report.money_tables import price_of
 from keyhole.report.run import FULL, LAST, MEAN, Run

@@ -6,22 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from keyhole.advice import BudgetCurve
-from keyhole.blocks.auto.advice import Advice
-from keyhole.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
-from keyhole.display import counted
+from keyhole.analysis.advice import BudgetCurve
+from keyhole.analysis.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
+from keyhole.analysis.hindsight import Hindsight, Prefix, best_of_each, hindsight
+from keyhole.analysis.hindsight_screen import ALL, screening_bytes, usually_kept
+from keyhole.analysis.regret import RegretCurve
 from keyhole.game import Audit, Observer, Progress, play
+from keyhole.game.ledger import Ledger
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
-from keyhole.hindsight import Hindsight, Prefix, best_of_each, hindsight
-from keyhole.hindsight_screen import ALL, screening_bytes, usually_kept
 from keyhole.learners.baselines import FullInformation
+from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
-from keyhole.ledger import Ledger
-from keyhole.memory import fits
-from keyhole.model import sparse_model
-from keyhole.prediction_interval import a_coverage
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -35,7 +32,10 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
-from keyhole.regrets import RegretCurve
+from keyhole.problem.display import counted
+from keyhole.problem.memory import fits
+from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.sparse_model import sparse_model
 from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.observers import LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.options import About, Scope

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.game.probability_scores import ProbabilityScores
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.report.figures import Fact, number
 from keyhole.report.plots import BLUE, INK, STYLE
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keyhole.advice import BudgetCurve
-from keyhole.blocks.auto.advice import Advice
-from keyhole.diagnosis import Diagnosis
-from keyhole.display import Cell, html_table
+from keyhole.analysis.advice import BudgetCurve
+from keyhole.analysis.diagnosis import Diagnosis
+from keyhole.analysis.hindsight import Hindsight
+from keyhole.analysis.regret import RegretCurve
 from keyhole.errors import printable
+from keyhole.game.ledger import Ledger
 from keyhole.game.probability_scores import ProbabilityScores
-from keyhole.hindsight import Hindsight
-from keyhole.ledger import Ledger
-from keyhole.model import SparseModel
+from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Floats, Indices, Interval, Problem
-from keyhole.regrets import RegretCurve
+from keyhole.problem.display import Cell, html_table
+from keyhole.problem.sparse_model import SparseModel
 from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.prediction_trace import PredictionTrace
 from keyhole.report.recent_loss import Recent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keyhole.hindsight import Hindsight
+from keyhole.analysis.hindsight import Hindsight
 from keyhole.problem import Interval
 from keyhole.report.run import FULL, LAST, MEAN, Run
 

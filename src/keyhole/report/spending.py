@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keyhole.hindsight import Hindsight, Prefix
-from keyhole.hindsight_cost import Deal
-from keyhole.hindsight_frontier import Frontier, Sweep
-from keyhole.ledger import Ledger
-from keyhole.prices import Prices
+from keyhole.analysis.frontier import Frontier, Sweep
+from keyhole.analysis.hindsight import Hindsight, Prefix
+from keyhole.analysis.hindsight_cost import Deal
+from keyhole.game.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Learner, Problem
+from keyhole.problem.prices import Prices
 
 FIRST = 4  # the search at the limit itself may take one part in so many of the time
 

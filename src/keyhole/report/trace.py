@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.game import Observer, PlayedBlock
-from keyhole.prices import Prices
+from keyhole.game.read_counts import Counted, FewCounts
 from keyhole.problem import Floats, Indices, Learner
-from keyhole.read_counts import Counted, FewCounts
+from keyhole.problem.prices import Prices
 
 _NO_MODEL: tuple[Indices, Floats] = np.empty(0, dtype=np.int64), np.empty(0)
 

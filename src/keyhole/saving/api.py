@@ -9,13 +9,13 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from keyhole.data_sums import DataSums
+from keyhole.game.ledger import Ledger
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.registry import learner_class, learner_classes
-from keyhole.ledger import Ledger
 from keyhole.problem import Floats, Learner, StateError, nearest
+from keyhole.problem.atomic_file import whole_file
+from keyhole.problem.snapshot import State, StatefulLearner, has_state
 from keyhole.saving.archive import decode_in_place, encode, write_state
-from keyhole.saving.atomic_file import whole_file
-from keyhole.saving.snapshot import State, StatefulLearner, has_state
 from keyhole.saving.sums_file import sums_from_bytes, write_sums
 from keyhole.version import __version__
 
@@ -218,7 +218,7 @@ def _merge_dantzig(a: State, b: State) -> State:
                     f"shards that overlap cannot be merged: both have rounds {max(first, start)} "
                     f"to {min(last, stop)} of seed {seed}; give every shard a seed of its own"
                 )
-    from keyhole.blocks.sums.moments import Moments
+    from keyhole.learners.blocks.sums.moments import Moments
     from keyhole.learners.dantzig import DantzigLearner
 
     settings = {**a.settings, "seed": min(a.settings["seed"], b.settings["seed"])}

@@ -19,11 +19,11 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.prices import Prices
 from keyhole.problem import Problem, StateError
+from keyhole.problem.prices import Prices
+from keyhole.problem.serialize import Tree
+from keyhole.problem.snapshot import State
 from keyhole.saving.seal import UNSEALED, Put, Sealing, refuse_unsealed
-from keyhole.saving.serialize import Tree
-from keyhole.saving.snapshot import State
 
 FORMAT = 2  # of the files written here; all up to this one can be read
 HEADER = 1 << 16  # bytes that the header of an array has at most

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.data_sums import DataSums
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import StateError
 from keyhole.saving.archive import member, opened, write_sealed
 from keyhole.saving.seal import Put

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from keyhole.errors import shortened
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, nearest
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import as_text, numbers
 
 MOST = 1000  # different values of a target: of more, none is worth a yes

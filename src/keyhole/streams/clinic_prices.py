@@ -5,7 +5,7 @@ The amounts are made up, in proportions that a hospital would recognise; they ar
 
 from __future__ import annotations
 
-from keyhole.price_table import PriceTable
+from keyhole.problem.price_table import PriceTable
 
 CLINIC_BUDGET = 30.0  # money per patient
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.optional_imports import extra
 from keyhole.problem import Indices
+from keyhole.problem.optional_imports import extra
 
 
 class Kind(Enum):

@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from keyhole.errors import shortened
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.habits import MISSING, UTF8, Decoded, Habits, Uncommented, number_pattern
 from keyhole.streams.origin import Origin, readable
 from keyhole.streams.packing import Readable

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, ProblemError, nearest
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import as_text
 from keyhole.streams.request import Assumption
 from keyhole.streams.tables import Batch, Left, Table

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.remote import is_address
 from keyhole.streams.tables import Batch, Left, Table
 

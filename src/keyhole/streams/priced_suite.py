@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.errors import one_of
-from keyhole.prices import Panels
 from keyhole.problem import Floats, Indices, Problem
+from keyhole.problem.prices import Panels
 from keyhole.streams.arrays import GeneratedStream
 from keyhole.streams.designs import Rows, gaussian, signs
 from keyhole.streams.simulate import TRUTH, Truth, follow, keyed

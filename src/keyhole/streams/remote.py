@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 
 URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 # What tells one version of a file from the next, by the names that file systems have for it.

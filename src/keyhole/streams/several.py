@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import kind_of
 from keyhole.streams.partitions import Place, places
 from keyhole.streams.remote import addresses_of, is_address, name_of

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, StateError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.answers import Answers
 from keyhole.streams.columns import Column
 from keyhole.streams.csv_text import Withdrawn

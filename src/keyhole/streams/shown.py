@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from keyhole.display import Cell, few, html_table
+from keyhole.problem.display import Cell, few, html_table
 
 
 class Shaped(Protocol):

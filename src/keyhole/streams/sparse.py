@@ -16,8 +16,8 @@ from keyhole.problem import (
     real_numbers,
     whole_number,
 )
-from keyhole.sparse_rows import SparseRows
 from keyhole.streams.arrays import Block, labels_of, rows_of
+from keyhole.streams.sparse_rows import SparseRows
 
 ABSENT = {"zero": 0.0, "unknown": np.nan}
 NUMBERS = 2**22  # in a block that is written out: 32 MB

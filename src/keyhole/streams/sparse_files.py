@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import LARGEST
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, Floats, Indices, whole_number
-from keyhole.sparse_rows import SparseRows
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.answers import Answers
 from keyhole.streams.arrays import Block, rows_of
 from keyhole.streams.columns import numbers
@@ -20,6 +19,7 @@ from keyhole.streams.opening import Opened
 from keyhole.streams.request import Assumption, Request
 from keyhole.streams.several import SeveralTables
 from keyhole.streams.sparse import ROWS, fill_of, written_out
+from keyhole.streams.sparse_rows import SparseRows
 from keyhole.streams.survey import Role, Wanted, survey
 from keyhole.streams.svmlight import INDICES, LABEL, VALUES, SvmlightTable
 from keyhole.streams.tables import Batch, Table, wanted_rows

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError, nearest
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.origin import Origin, readable
 from keyhole.streams.packing import ZIP
 from keyhole.streams.request import Assumption

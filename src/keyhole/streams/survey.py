@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from keyhole.errors import shortened
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.answers import MOST, Answers, Positive, of_numbers, of_text
 from keyhole.streams.codes import WORDS
 from keyhole.streams.columns import Kind, as_text, is_category, kind_of, numbers

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from keyhole.errors import shortened
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.origin import Origin, readable
 from keyhole.streams.tables import Batch, Left
 from keyhole.streams.words import PYTHON, Words

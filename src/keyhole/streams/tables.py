@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from keyhole.optional_imports import extra
 from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.origin import ARROW_STREAM, Origin, readable
 from keyhole.streams.words import PYTHON, Words
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from keyhole.optional_imports import extra
+from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import as_text
 
 SPACES = " \u00a0\u202f\u2009"  # plain, no-break, narrow no-break, thin

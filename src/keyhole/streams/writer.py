@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.optional_imports import extra
 from keyhole.problem import BlockStream, DataError, refuse_unless_stream
-from keyhole.saving.atomic_file import whole_file
+from keyhole.problem.atomic_file import whole_file
+from keyhole.problem.optional_imports import extra
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".feather")
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from keyhole.game import sell
-from keyhole.prediction_interval import PredictionInterval
 from keyhole.problem import (
     Floats,
     KeyholeError,
@@ -20,8 +19,9 @@ from keyhole.problem import (
     Ticket,
     plays_blocks,
 )
+from keyhole.problem.prediction_interval import PredictionInterval
+from keyhole.problem.snapshot import has_state
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.saving.snapshot import has_state
 from keyhole.testing.require import require
 from keyhole.testing.tools import size_of
 

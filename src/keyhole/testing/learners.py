@@ -12,7 +12,6 @@ import numpy as np
 
 from keyhole.game import play, rounds, sell
 from keyhole.game.poison import poisoned
-from keyhole.model import sparse_model
 from keyhole.problem import (
     DataError,
     Floats,
@@ -24,8 +23,9 @@ from keyhole.problem import (
     Ticket,
     TicketError,
 )
+from keyhole.problem.snapshot import has_state
+from keyhole.problem.sparse_model import sparse_model
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
 from keyhole.testing.tools import RowsOnly, plays_its_own_blocks, size_of

@@ -12,8 +12,8 @@ import numpy as np
 
 from keyhole.game import play, rounds, sell
 from keyhole.problem import Floats, KeyholeError, Learner, Problem, ProblemError
+from keyhole.problem.snapshot import has_state
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.saving.snapshot import has_state
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.require import require
 from keyhole.testing.tools import RowsOnly, plays_its_own_blocks

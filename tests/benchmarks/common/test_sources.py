@@ -31,10 +31,9 @@ def by_helper(problem: Problem, *, seed: int = 0) -> Learner:
 
 def test_the_code_behind_a_learner() -> None:
     behind = modules(["keyhole.learners.auto"])
-    assert {"keyhole.learners.auto", "keyhole.problem", "keyhole.blocks.draw.sampling"} <= set(
-        behind
-    )
-    assert any(name.startswith("keyhole.blocks.auto.") for name in behind)
+    sampling = "keyhole.learners.blocks.draw.sampling"
+    assert {"keyhole.learners.auto", "keyhole.problem.problem", sampling} <= set(behind)
+    assert any(name.startswith("keyhole.learners.blocks.auto.") for name in behind)
     assert "keyhole.learners.online_greedy" not in behind
     assert digest("keyhole.learners.auto") != digest("keyhole.learners.baselines")
     assert made_by(AutoLearner) == ("", ("keyhole.learners.auto",))

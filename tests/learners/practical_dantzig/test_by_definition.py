@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keyhole.blocks.dantzig.certificate import DantzigBasis, DantzigSolution
-from keyhole.blocks.draw.sampling import complement_subset
-from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.errors import LARGEST
 from keyhole.learners import practical_model as model
 from keyhole.learners import practical_selection as selection
 from keyhole.learners import practical_shrinkage as shrinkage
+from keyhole.learners.blocks.dantzig.certificate import DantzigBasis, DantzigSolution
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.learners.practical_selection import Parts, Sparse, Thresholds, guarded_fit, precision
 from keyhole.learners.practical_shrinkage import CONSTANT, OWN, POOL, correlations

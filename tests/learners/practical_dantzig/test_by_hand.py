@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.blocks.sums.seen_sums import SeenSums
 from keyhole.learners import practical_shrinkage as shrinkage
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.practical_selection import Sparse, candidates
 from keyhole.learners.practical_shrinkage import correlations
 from keyhole.problem import Floats

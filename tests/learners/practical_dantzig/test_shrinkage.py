@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.practical_shrinkage import (
     Correlations,
     correlations,

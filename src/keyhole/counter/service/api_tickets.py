@@ -1,0 +1,190 @@
+"""Tickets over HTTP: asking, filling, telling, dropping, and looking at them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from keyhole.counter.service import models
+from keyhole.counter.service.replies import REFUSALS, Calling, LearnerName, json_reply, ticket_reply
+from keyhole.counter.service.routes import LEARNER, TICKET
+from keyhole.counter.store import Store, verbs
+from keyhole.errors import ProblemError
+from keyhole.problem.ticket import Ticket
+
+router = APIRouter(tags=["tickets"], responses=REFUSALS)
+quick = APIRouter(tags=["tickets"], responses=REFUSALS)  # served by quick.py
+
+ONE: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketReply}}
+MANY: dict[int | str, dict[str, Any]] = {200: {"model": models.TicketsReply}}
+BY_NUMBER = re.compile(r"(?:feature )?([0-9]{1,9})")
+Whole = Annotated[bool, Query(description="With `ticket`, all that a kh.Ticket has.")]
+Count = Annotated[int, Query(ge=1, le=1000)]
+
+
+@quick.post(f"{LEARNER}/tickets", status_code=201, responses={201: {"model": models.TicketsReply}})
+async def ask(
+    name: LearnerName, body: models.Ask, caller: Calling, whole: Whole = False
+) -> Response:
+    """Ask for tickets: what to buy for the next examples."""
+    await caller.room(body.count)
+    terms = None
+    if body.terms is not None:
+        terms = await run_in_threadpool(_terms, caller.store, name, body.terms)
+    who = caller.who.signed(body.who)
+    tickets = await caller.answer(
+        verbs.ask(name, body.count, who, caller.key, body.expires_in, terms)
+    )
+    return json_reply({"tickets": caller.told(tickets, whole=whole), "next": None}, 201)
+
+
+@router.get(f"{LEARNER}/tickets", responses=MANY)
+def tickets(
+    name: LearnerName,
+    caller: Calling,
+    state: models.States | None = None,
+    older_than: Annotated[float | None, Query(ge=0, le=1e10, allow_inf_nan=False)] = None,
+    limit: Count = 100,
+    after: Annotated[str | None, Query(max_length=40)] = None,
+    newest_first: bool = False,
+) -> Response:
+    """Tickets by page, oldest first. `older_than` is in seconds, `after` the id to go on from."""
+    found = caller.store.tickets(
+        name,
+        state=state,
+        older_than=older_than,
+        limit=limit,
+        after=after,
+        newest_first=newest_first,
+    )
+    more = found[-1].id if len(found) == limit else None
+    return json_reply({"tickets": [ticket_reply(each) for each in found], "next": more})
+
+
+@router.get(f"{LEARNER}/rounds/{{round}}", responses=ONE)
+def ticket_of_round(
+    name: LearnerName, round: int, caller: Calling, whole: Whole = False
+) -> Response:
+    """The ticket of a round."""
+    found = ticket_by_round(caller.store, name, round)
+    return json_reply(ticket_reply(caller.store.ticket(found), whole=whole))
+
+
+@router.get(TICKET, responses=ONE)
+def ticket(id: str, caller: Calling, whole: Whole = False) -> Response:
+    """A ticket by its id."""
+    return json_reply(ticket_reply(caller.store.ticket(id), whole=whole))
+
+
+@quick.post(f"{TICKET}/values", responses=ONE)
+async def fill(id: str, body: models.Fill, caller: Calling) -> Response:
+    """Send what came back for a ticket; `prediction` of the reply is what is predicted from it."""
+    values = await _values(caller.store, id, body.values)
+    who = caller.who.signed(body.who)
+    found = await caller.answer(verbs.fill(id, values, who=who, key=caller.key))
+    return json_reply(caller.told(found)[0])
+
+
+@quick.post(f"{TICKET}/label", responses=ONE)
+async def tell(id: str, body: models.Tell, caller: Calling) -> Response:
+    """Tell the label of a ticket, however late; the learner learns and the ticket is closed."""
+    values = None if body.values is None else await _values(caller.store, id, body.values)
+    who = caller.who.signed(body.who)
+    found = await caller.answer(verbs.tell(id, body.label, who, caller.key, values))
+    return json_reply(caller.told(found)[0])
+
+
+@quick.post(f"{TICKET}/drop", responses=ONE)
+async def drop(id: str, caller: Calling, body: models.Drop | None = None) -> Response:
+    """Drop a ticket whose label will never come."""
+    who = caller.who.signed("" if body is None else body.who)
+    return json_reply(caller.told(await caller.answer(verbs.drop(id, who, caller.key)))[0])
+
+
+@router.post(f"{LEARNER}/values", responses=MANY)
+def fill_many(name: LearnerName, body: models.FillMany, caller: Calling) -> Response:
+    """Send what came back for several tickets: all of it is taken, or on an error nothing."""
+    rows = {id: values_of(caller.store, id, values) for id, values in body.values.items()}
+    found = caller.store.fill_many(name, rows, who=caller.who.signed(body.who), key=caller.key)
+    return json_reply({"tickets": caller.told(found), "next": None})
+
+
+@router.post(f"{LEARNER}/labels", responses=MANY)
+def tell_many(name: LearnerName, body: models.TellMany, caller: Calling) -> Response:
+    """Tell several labels: all of them are taken, or on an error none."""
+    who = caller.who.signed(body.who)
+    found = caller.store.tell_many(name, body.labels, who=who, key=caller.key)
+    return json_reply({"tickets": caller.told(found), "next": None})
+
+
+@router.post(f"{LEARNER}/predictions", responses={200: {"model": models.PredictionReply}})
+def predict(name: LearnerName, body: models.Predict, caller: Calling) -> Response:
+    """Predict from values of a round's ticket; nothing is kept and nothing is learnt."""
+    order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
+    seen = order.fill(_by_key(order, body.values))
+    return json_reply({"prediction": float(caller.store.learner(name).predict(seen))})
+
+
+@router.post(f"{LEARNER}/intervals", responses={200: {"model": models.IntervalReply}})
+def interval(name: LearnerName, body: models.Issue, caller: Calling) -> Response:
+    """Serve an interval for a round's ticket, which is filled with these values if it is not yet.
+
+    Sent again it gives the same: an interval of a coverage is served once, unless labels came
+    since for one that did not come with the prediction.
+    """
+    order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
+    learner = caller.store.learner(name)
+    if not hasattr(learner, "interval"):
+        raise ProblemError(f"{name!r} is a learner that makes no intervals")
+    found = learner.interval(order.fill(_by_key(order, body.values)), body.coverage)
+    ends = {"low": found.low, "high": found.high}
+    finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
+    return json_reply({"prediction": found.prediction, "coverage": found.coverage, **finite})
+
+
+def ticket_by_round(store: Store, name: str, round: int) -> str:
+    """The id of the ticket of a round."""
+    number = min(max(round, 1), 2**62)  # no database knows a larger one
+    return store.learner(name).id_of(Ticket(number, np.empty(0, dtype=np.int64)))
+
+
+def values_of(store: Store, id: str, values: models.Values) -> Any:
+    """Values as the store takes them: JSON has no numbers for keys, a mapping by number does."""
+    return _by_key(store.ticket(id).ticket, values) if _may_be_by_number(values) else values
+
+
+async def _values(store: Store, id: str, values: models.Values) -> Any:
+    """The same, in a thread where the store must be asked."""
+    if not _may_be_by_number(values):
+        return values
+    return await run_in_threadpool(values_of, store, id, values)
+
+
+def _may_be_by_number(values: models.Values) -> bool:
+    return isinstance(values, dict) and any(map(BY_NUMBER.fullmatch, values))
+
+
+def _by_key(order: Ticket, values: models.Values) -> Any:
+    if isinstance(values, list):
+        return values
+    return {_feature(key, order.names): value for key, value in values.items()}
+
+
+def _terms(store: Store, name: str, terms: models.Terms) -> dict[str, Any]:
+    given = {key: value for key, value in terms.model_dump().items() if value is not None}
+    names = store.info(name).names
+    for part in ("prices", "known"):
+        if part in given:
+            given[part] = {_feature(key, names): value for key, value in given[part].items()}
+    return given
+
+
+def _feature(key: str, names: tuple[str, ...] | None) -> int | str:
+    """A feature by its name, or by its number: "7", or "feature 7"."""
+    found = BY_NUMBER.fullmatch(key)
+    return key if found is None or key in (names or ()) else int(found[1])

@@ -1,0 +1,214 @@
+"""Administration: new learners, keys, backups, and checking that the store is sound."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse
+from starlette.background import BackgroundTask
+
+from keyhole.counter.service.pages.access import PageRoute, allow_all, has_api, store_of
+from keyhole.counter.service.pages.forms import Form, key_of, new_key, text
+from keyhole.counter.service.pages.making import CHOICES, wanted
+from keyhole.counter.service.pages.notebook import notebook
+from keyhole.counter.service.pages.rendering import HEADERS, go, render
+from keyhole.counter.store import LearnerInfo
+from keyhole.errors import ConflictError, DataError, KeyholeError, ProblemError
+
+ROLES = ("read", "ask", "tell", "admin")
+DAY = 86400.0
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/admin")
+def admin(request: Request) -> Response:
+    """What an administrator can do."""
+    allow_all(request, "admin")
+    return _admin(request)
+
+
+def _admin(request: Request, *, status: int = 200, **said: Any) -> Response:
+    """The page; `said` is what a form led to: errors and results, by form."""
+    keys = _ring(request)
+    nothing: dict[str, Any] = {"typed": {}, "wrong": "", "secret": "", "key_wrong": "", "sound": {}}
+    return render(
+        request,
+        "admin.html",
+        status=status,
+        learners=store_of(request).names(),
+        choices=CHOICES,
+        roles=ROLES,
+        keys=None if keys is None else keys.all(),
+        moment=lambda seconds: datetime.fromtimestamp(seconds, UTC),
+        form=new_key(),
+        api=has_api(request),
+        **{**nothing, **said},
+    )
+
+
+@router.get("/admin/{form}")
+def back(request: Request, form: str) -> Response:
+    """The address that a form with errors leaves in the browser."""
+    return go(request, "/admin")
+
+
+@router.post("/admin/learners")
+def create(request: Request, form: Form) -> Response:
+    """Make a learner."""
+    person = allow_all(request, "admin")
+    store, key = store_of(request), key_of(form)
+    name = text(form, "name").strip()
+    if notebook(request).was_sent(key) and name in store.names():
+        return go(request, f"/learners/{quote(name, safe='')}")
+    try:
+        with tempfile.TemporaryDirectory(prefix="keyhole-") as folder:
+            new = wanted(form, Path(folder))
+            _refuse_too_wide(request, new.problem.d)
+            store.create(
+                new.name,
+                new.problem,
+                new.learner,
+                seed=new.seed,
+                history=new.history,
+                units=new.units,
+                who=person.name,
+            )
+    except KeyholeError as error:
+        typed = {field: value for field, value in form.items() if isinstance(value, str)}
+        return _admin(request, status=422, wrong=str(error), typed=typed)
+    notebook(request).sent(key)
+    return go(request, f"/learners/{quote(new.name, safe='')}")
+
+
+@router.get("/admin/learners/{name}/delete")
+def ask_to_delete(request: Request, name: str) -> Response:
+    """Is this learner really to be deleted?"""
+    allow_all(request, "admin")
+    return _delete(request, store_of(request).info(name))
+
+
+@router.post("/admin/learners/{name}/delete")
+def delete(request: Request, name: str, form: Form) -> Response:
+    """Delete a learner, if its name was typed."""
+    allow_all(request, "admin")
+    store = store_of(request)
+    info = store.info(name)
+    try:
+        if text(form, "typed").strip() != info.name:
+            raise ProblemError("that is not its name: nothing was deleted")
+        store.delete(info.name, force=text(form, "force") == "yes")
+    except (ProblemError, ConflictError) as error:
+        status = 409 if isinstance(error, ConflictError) else 422
+        return _delete(request, info, status, str(error))
+    return go(request, "/admin#learners-there")
+
+
+def _delete(request: Request, info: LearnerInfo, status: int = 200, wrong: str = "") -> Response:
+    api = has_api(request)
+    return render(request, "delete.html", status=status, info=info, wrong=wrong, api=api)
+
+
+def _refuse_too_wide(request: Request, d: int) -> None:
+    """ProblemError for more features than the service takes: memory grows with their square."""
+    settings = getattr(request.app.state, "settings", None)
+    if settings is not None and d > settings.features:
+        raise ProblemError(
+            f"the file has {d:,} features, and a learner made here may have {settings.features:,}: "
+            "make it with `keyhole create`"
+        )
+
+
+@router.post("/admin/keys")
+def create_key(request: Request, form: Form) -> Response:
+    """Make a key and show it, this once."""
+    allow_all(request, "admin")
+    keys, key = _keys(request), key_of(form)
+    if notebook(request).was_sent(key):
+        lost = "this form was sent before, and its key was shown then: if it is lost, revoke it"
+        return _admin(request, status=409, key_wrong=lost)
+    days = text(form, "days").strip()
+    try:
+        if days and not (days.isascii() and days.isdigit()):
+            raise ProblemError(f"days must be a whole number, got {days[:40]!r}")
+        roles = [str(role) for role in form.getlist("role")]
+        learners = [str(learner) for learner in form.getlist("learner")]
+        ends = float(min(int(days[:9]), 36500)) * DAY if days else None
+        secret, made = keys.create(
+            roles, learners or None, label=text(form, "label"), expires_in=ends
+        )
+    except KeyholeError as error:
+        return _admin(request, status=422, key_wrong=str(error))
+    notebook(request).sent(key)
+    return _admin(request, secret=secret, made=made)
+
+
+@router.get("/admin/keys/{id}/revoke")
+def ask_to_revoke(request: Request, id: str) -> Response:
+    """Is this key really to be revoked?"""
+    allow_all(request, "admin")
+    found = [key for key in _keys(request).all() if key.id == id]
+    if not found:
+        raise DataError("there is no such key: it may have been removed")
+    return render(request, "revoke.html", key=found[0])
+
+
+@router.post("/admin/keys/{id}/revoke")
+def revoke(request: Request, id: str) -> Response:
+    """Have a key stop working."""
+    allow_all(request, "admin")
+    _keys(request).revoke(id)
+    return go(request, "/admin#keys")
+
+
+@router.post("/admin/backup")
+def backup(request: Request) -> Response:
+    """The whole store as a file to keep."""
+    allow_all(request, "admin")
+    folder = tempfile.TemporaryDirectory(prefix="keyhole-")
+    path = Path(folder.name, "backup.db")
+    try:
+        store_of(request).backup(path)
+    except BaseException:
+        folder.cleanup()
+        raise
+    name = datetime.now(UTC).strftime("keyhole-%Y-%m-%d-%H%M.db")
+    return FileResponse(
+        path,
+        filename=name,
+        media_type="application/vnd.sqlite3",
+        headers=HEADERS,
+        background=BackgroundTask(folder.cleanup),
+    )
+
+
+@router.post("/admin/verify")
+def verify(request: Request) -> Response:
+    """Replay every log and compare; says what is wrong, learner by learner."""
+    allow_all(request, "admin")
+    store, sound = store_of(request), dict[str, str]()
+    for name in store.names():
+        try:
+            sound[name] = f"{store.verify(name)[name]:,} events replayed, all as they happened"
+        except KeyholeError as error:
+            sound[name] = str(error)
+    return _admin(
+        request, sound=sound or {"": "There are no learners, so there is nothing to check."}
+    )
+
+
+def _ring(request: Request) -> Any:
+    """The keys, if the service has any to give."""
+    return getattr(getattr(request.app.state, "guard", None), "ring", None)
+
+
+def _keys(request: Request) -> Any:
+    keys = _ring(request)
+    if keys is None:
+        raise ProblemError("this service has no keys: everybody on this machine may do everything")
+    return keys

@@ -1,0 +1,15 @@
+"""The durable counter: learners in a database, asked and told by id, from anywhere."""
+
+from keyhole.counter.store.counter import Store
+from keyhole.counter.store.learner import StoredLearner
+from keyhole.counter.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket
+
+__all__ = [
+    "Commit",
+    "Event",
+    "LearnerInfo",
+    "Snapshot",
+    "Store",
+    "StoredLearner",
+    "StoredTicket",
+]

@@ -1,0 +1,276 @@
+"""What the store says about its learners and tickets: plain records, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from keyhole.problem.ticket import Ticket
+
+State = Literal["asked", "filled", "told", "dropped"]
+Kind = Literal["created", "asked", "seen", "interval", "told", "dropped"]
+# What can be asked for: a state, or both of those that wait, or both of those that do not.
+STATES: Mapping[str, tuple[State, ...]] = {
+    "asked": ("asked",),
+    "filled": ("filled",),
+    "told": ("told",),
+    "dropped": ("dropped",),
+    "open": ("asked", "filled"),
+    "closed": ("told", "dropped"),
+}
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """A time as the database has it, in seconds since 1970."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _written(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTicket:
+    """A ticket and all that has happened to it.
+
+    Parameters
+    ----------
+    id
+        Its id, unique in the store and fit for a form.
+    learner
+        The name of the learner that issued it.
+    state
+        "asked", "filled", "told" or "dropped".
+    who
+        Who asked.
+    asked_at, expires_at, filled_at, closed_at
+        When; None for what has not happened. `expires_at` is a note: labels that come later count.
+    ticket
+        The order itself.
+    item_prices
+        What each of `items` costs, in the same order.
+    units
+        The unit of each feature by name, for those that have one.
+    values
+        What came back, in the order of the features, NaN for what did not; None before `fill`.
+    prediction
+        What was predicted when it was filled, and served.
+    coverage, low, high
+        The interval that was served with it: the label lies between low and high in a share
+        `coverage` of rounds. None where there was none, low and high before the first label too.
+    label
+        The label that was told.
+    """
+
+    id: str
+    learner: str
+    state: State
+    who: str
+    asked_at: datetime
+    expires_at: datetime | None
+    filled_at: datetime | None
+    closed_at: datetime | None
+    ticket: Ticket
+    item_prices: tuple[float, ...]
+    units: Mapping[str, str]
+    values: tuple[float, ...] | None
+    prediction: float | None
+    label: float | None
+    coverage: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it says the same; what did not arrive is the same as what did not arrive."""
+        if not isinstance(other, StoredTicket):
+            return NotImplemented
+        same = self.ticket.says_the_same(other.ticket)
+        return same and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def round(self) -> int:
+        """The learner's round."""
+        return self.ticket.round
+
+    @property
+    def cost(self) -> float:
+        """What it costs in all."""
+        return self.ticket.cost
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What to order."""
+        return self.ticket.items
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to call the features: their names, or 'feature 7'."""
+        if self.ticket.names is not None:
+            return self.ticket.names
+        return tuple(f"feature {j}" for j in self.ticket.features.tolist())
+
+    @property
+    def open(self) -> bool:
+        """Whether it still waits: for values, or for its label."""
+        return self.state in STATES["open"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: times as ISO 8601, values by name, null for what did not arrive."""
+        values = None
+        if self.values is not None:
+            pairs = zip(self.names, self.values, strict=True)
+            values = {name: None if math.isnan(value) else value for name, value in pairs}
+        items = [
+            {"item": item, "price": price}
+            for item, price in zip(self.items, self.item_prices, strict=True)
+        ]
+        names = self.names
+        units = {name: self.units[name] for name in names if name in self.units}
+        return {
+            "id": self.id,
+            "learner": self.learner,
+            "round": self.round,
+            "state": self.state,
+            "features": list(names),
+            "numbers": self.ticket.features.tolist(),
+            "units": units,
+            "items": items,
+            "cost": self.cost,
+            "who": self.who,
+            "asked_at": _written(self.asked_at),
+            "expires_at": _written(self.expires_at),
+            "filled_at": _written(self.filled_at),
+            "closed_at": _written(self.closed_at),
+            "values": values,
+            "prediction": self.prediction,
+            "coverage": self.coverage,
+            "low": self.low,
+            "high": self.high,
+            "label": self.label,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerInfo:
+    """What there is to say about a learner without waking it.
+
+    Parameters
+    ----------
+    name, kind, seed
+        Its name in the store, its name in `kh.LEARNERS`, its seed.
+    d, k, budget, names, priced
+        Its problem; `priced` says whether the budget is money.
+    units
+        The unit of each feature by name, for those that have one.
+    history
+        How many rows it studied before its first round.
+    rounds, waiting, filled, told, dropped
+        Tickets issued; of these those that wait for values, for a label, have one, or were dropped.
+    spent
+        What all tickets cost.
+    loss
+        The sum of squared errors of the predictions that were served.
+    created_at, asked_at, told_at
+        When it was made, was asked last, was told a label last.
+    events
+        Length of its log.
+    """
+
+    name: str
+    kind: str
+    seed: int
+    d: int
+    k: int
+    budget: float
+    names: tuple[str, ...] | None
+    priced: bool
+    units: Mapping[str, str]
+    history: int
+    rounds: int
+    waiting: int
+    filled: int
+    told: int
+    dropped: int
+    spent: float
+    loss: float
+    created_at: datetime
+    asked_at: datetime | None
+    told_at: datetime | None
+    events: int
+
+    @property
+    def open(self) -> int:
+        """Tickets that wait for values or for a label."""
+        return self.waiting + self.filled
+
+    @property
+    def mean_loss(self) -> float | None:
+        """Mean squared error of the predictions that were served; None before the first label."""
+        return self.loss / self.told if self.told else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        more = {"open": self.open, "mean_loss": self.mean_loss}
+        names = None if self.names is None else list(self.names)
+        written = {key: _written(value) for key, value in fields.items()}
+        return {**written, **more, "names": names, "units": dict(self.units)}
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction that was committed: how many requests were in it, and how long that took."""
+
+    requests: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The last snapshot of a learner: when it was taken, and how many events came since."""
+
+    at: datetime
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a learner's log.
+
+    Parameters
+    ----------
+    seq
+        Its number, from 1.
+    kind
+        "created", "asked", "seen" (values came, a prediction was served), "interval" (one more was
+        served for them, of another coverage), "told" or "dropped".
+    ticket
+        The id of the ticket, None for "created", and for "interval", whose body names it.
+    who, at
+        Who did it, and when, in seconds since 1970.
+    body
+        What happened, as JSON.
+    digest
+        Of this line and all before it.
+    """
+
+    seq: int
+    kind: Kind
+    ticket: str | None
+    who: str
+    at: float
+    body: str
+    digest: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        when = _written(moment(self.at))
+        about = {"seq": self.seq, "kind": self.kind, "ticket": self.ticket, "who": self.who}
+        return {**about, "at": when, "body": json.loads(self.body)}

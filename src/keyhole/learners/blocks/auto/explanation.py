@@ -1,0 +1,151 @@
+"""What a learner buys and why, in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keyhole.problem.display import counted, few, html_table
+
+WORTH_SAYING = 0.02  # of the squared error; less may be chance
+NOTHING_SAID = 0.5  # an error of which two are all there is
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One feature that is bought now.
+
+    Of a feature that the leading memory finds worth keeping, `lost` is the share of the label's
+    variance that is no longer explained without it, the other ones fitted anew, and `error` the
+    standard error of that: the figures of `Advice.kept`. Of any other, both are None, and `most` is
+    the share that it would add to those at most (two standard errors); None if too little was read
+    of it to say. `weight` is that which is played, in the user's units, `weight_error` its standard
+    error, and `share` the share of the rounds in which the feature was in the model; None where
+    they are not known. `reads` counts the feature's values so far. `price` is what it costs alone,
+    fees of panels included; None without prices.
+    """
+
+    name: str
+    why: str
+    weight: float
+    reads: int
+    lost: float | None = None
+    error: float | None = None
+    most: float | None = None
+    price: float | None = None
+    weight_error: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is bought now and why, and whom the mixture listens to.
+
+    `layer` are the shares of what the last layer mixes: the mixture's prediction as it is, bent,
+    and with the past. `past` is what a unit of each input of the past adds to the prediction;
+    `past_saves` the share of the squared error of late that a layer without the past would have
+    had more. `cost` is what an example costs now; None without prices. `explained` is the share of
+    the label's variance that all features worth keeping explain together, and `explained_error` its
+    standard error; None if there are none.
+
+    Examples
+    --------
+    >>> lines = Line("age", "kept", 0.5, 120, 0.31, 0.02), Line("bmi", "explored", 0.0, 9)
+    >>> together = {"explained": 0.31, "explained_error": 0.02}
+    >>> print(Explanation(200, lines, {"memory of all rounds": 1.0}, 0.0, **together))
+    after 200 rounds, bought for every example:
+      kept        age    weight +0.5   31.0 % ± 2.0 % of the variance is lost without it   120 reads
+      explored    bmi    too few reads to say what it would add   9 reads
+    what is worth keeping explains 31.0 % ± 2.0 % of the variance together
+    listens to: memory of all rounds 100 %
+    """
+
+    round: int
+    lines: tuple[Line, ...]
+    shares: Mapping[str, float]
+    bound: float
+    layer: Mapping[str, float] = field(default_factory=dict)
+    past: Mapping[str, float] = field(default_factory=dict)
+    past_saves: float = 0.0
+    cost: float | None = None
+    explained: float | None = None
+    explained_error: float | None = None
+
+    def __repr__(self) -> str:
+        kept = [line.name for line in sorted(self.lines, key=_rank) if line.why == "kept"]
+        return f"<Explanation after {counted(self.round, 'round')}: kept are {few(kept)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (line.name, line.why, _weight(line), line.reads, _promise(line))
+            for line in sorted(self.lines, key=_rank)
+        ]
+        head = ("feature", "why", "weight", "reads", "what it is worth")
+        return html_table(f"Bought after {counted(self.round, 'round')}", rows, head)
+
+    def __str__(self) -> str:
+        if not self.lines:
+            return "nothing was asked yet, so nothing is bought"
+        wide = max(len(line.name) for line in self.lines)
+        money = "" if self.cost is None else f" for {self.cost:,.10g} together"
+        text = [f"after {self.round} rounds, bought for every example{money}:"]
+        text += [_sentence(line, wide) for line in sorted(self.lines, key=_rank)]
+        if self.explained is not None and self.explained_error is not None:
+            known = _doubted(self.explained, self.explained_error)
+            if known:
+                text.append(f"what is worth keeping explains {known} of the variance together")
+        text.append(f"listens to: {_percents(self.shares)}")
+        if self.layer:
+            text.append(f"last layer: {_percents(self.layer)}")
+        if self.past:
+            text.append(_of_the_past(self.past, self.past_saves))
+        return "\n".join(text)
+
+
+def _rank(line: Line) -> tuple[int, float, float]:
+    order = {"kept": 0, "safety net": 1, "explored": 2}
+    return order[line.why], -(line.lost or 0.0), -(line.most or 0.0)
+
+
+def _percents(shares: Mapping[str, float]) -> str:
+    heard = sorted(shares.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in heard if share >= 0.01)
+
+
+def _of_the_past(weights: Mapping[str, float], saved: float) -> str:
+    if saved < WORTH_SAYING:
+        return "the past: says nothing of late that is not known without it"
+    largest = sorted(weights.items(), key=lambda item: -abs(item[1]))[:3]
+    adds = ", ".join(f"{weight:+.2g} × {name}" for name, weight in largest)
+    return f"the past: saves {100 * saved:.0f} % of the squared error of late; adds {adds}, ..."
+
+
+def _doubted(share: float, error: float) -> str:
+    """A share with its error, or nothing if it could be anything."""
+    return "" if error >= NOTHING_SAID else f"{100.0 * share:.1f} % ± {100.0 * error:.1f} %"
+
+
+def _weight(line: Line) -> str:
+    doubt = "" if line.weight_error is None else f" ± {line.weight_error:.2g}"
+    long = "" if line.share is None else f", in the model {line.share:.0%} of the time"
+    return f"{line.weight:+.4g}{doubt}{long}"
+
+
+def _promise(line: Line) -> str:
+    if line.lost is not None and line.error is not None:
+        known = _doubted(line.lost, line.error)
+        if known:
+            return f"{known} of the variance is lost without it"
+        return "too few reads to say what is lost without it"
+    if line.most is not None:
+        return f"would add at most {100.0 * line.most:.1f} % of the variance"
+    return "too few reads to say what it would add"
+
+
+def _sentence(line: Line, wide: int) -> str:
+    weight = "" if line.lost is None or line.error is None else f"weight {_weight(line)}   "
+    promise = f"{weight}{_promise(line)}"
+    about = f"  {line.why:<11} {line.name:<{wide}}    {promise}   {line.reads} reads"
+    if line.price is None:
+        return about
+    return f"{about}   {f'costs {line.price:,.10g}' if line.price else 'free'}"

@@ -1,0 +1,353 @@
+"""Ticket, the order for one example, and Observation, what came back for it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keyhole.errors import (
+    LARGEST,
+    SMALLEST,
+    BudgetError,
+    DataError,
+    ProblemError,
+    nearest,
+    real_number,
+    real_numbers,
+    shortened,
+    whole_number,
+)
+from keyhole.problem.display import few, html_table
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def _refuse_order(features: Indices) -> NoReturn:
+    for j in features[features < 0]:
+        raise BudgetError(f"features are numbered from 0, the ticket asks for feature {j}")
+    for a, b in itertools.pairwise(features.tolist()):
+        if a == b:
+            raise BudgetError(f"the ticket asks for feature {a} twice")
+    raise BudgetError(
+        f"the features of a ticket must be in ascending order, got {features.tolist()}"
+    )
+
+
+def _frozen(values: ArrayLike) -> NDArray[Any]:
+    """A read-only copy, or the array itself if it is read-only already and owns its memory."""
+    # Only of plain arrays: a subclass can say anything about itself.
+    if type(values) is np.ndarray and values.base is None and not values.flags.writeable:
+        return values
+    array = np.array(values)
+    array.flags.writeable = False
+    return array
+
+
+def _same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _written(values: Any) -> Any:
+    """The values of an array as JSON has them: None for NaN, which `np.array` reads as NaN."""
+    if isinstance(values, list):
+        return [_written(value) for value in values]
+    return None if values != values else values
+
+
+def _number_type(name: str) -> np.dtype[Any]:
+    """The type of a memo's array; names can stand for types of any size, and few are ours."""
+    if name not in ("bool", "int8", "int16", "int32", "int64", "uint32", "uint64", "float64"):
+        raise ValueError(f"no array of a ticket has the type {shortened(name)}")
+    return np.dtype(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ticket:
+    """The order for one example: which features to buy, and what to remember until the label comes.
+
+    Parameters
+    ----------
+    round
+        Number of the round, from 1.
+    features
+        Indices of the features to buy, ascending, each once.
+    names
+        Their names, in the same order, when the problem has names.
+    memo
+        Arrays the learner will want when the label arrives (exploration set, inclusion
+        probabilities, ...). Labels may come late, so nothing else of this round is remembered.
+    cost
+        What these features cost, in money; if it is not said, 1 each.
+    order
+        What to order for them where prices have panels: a panel is one item, not its members.
+
+    Examples
+    --------
+    >>> ticket = Ticket(round=1, features=[2, 5], names=("age", "tsh"))
+    >>> ticket.fill([61.0, 0.4]).values
+    array([61. ,  0.4])
+    >>> ticket.fill({"tsh": 0.4}).values
+    array([nan, 0.4])
+    >>> ticket.cost, ticket.items
+    (2.0, ('age', 'tsh'))
+    >>> Ticket.from_json(ticket.to_json()) == ticket
+    True
+    """
+
+    round: int
+    features: Indices
+    names: tuple[str, ...] | None = None
+    memo: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    cost: float = math.nan
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            given = np.asarray(self.features)
+            if given.size and given.dtype.kind not in "iu":  # 0.7, "3" and True would be converted
+                raise TypeError
+            features = np.array(given, dtype=np.int64, ndmin=1)
+        except (TypeError, ValueError, OverflowError):
+            raise BudgetError(
+                f"features must be whole numbers, got {shortened(self.features)}"
+            ) from None
+        if features.ndim != 1:
+            raise BudgetError(f"features must be a flat list, got shape {features.shape}")
+        if features.size and (features[0] < 0 or np.count_nonzero(features[1:] <= features[:-1])):
+            _refuse_order(features)
+        features.flags.writeable = False
+        object.__setattr__(self, "round", whole_number("round", self.round, 1))
+        object.__setattr__(self, "features", features)
+        memo = {key: _frozen(array) for key, array in self.memo.items()}
+        object.__setattr__(self, "memo", MappingProxyType(memo))
+        if math.isnan(self.cost):
+            object.__setattr__(self, "cost", float(len(features)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ticket):
+            return NotImplemented
+        return (
+            self.round == other.round
+            and np.array_equal(self.features, other.features)
+            and self.memo.keys() == other.memo.keys()
+            and all(np.array_equal(v, other.memo[key]) for key, v in self.memo.items())
+        )
+
+    def again(self, round: int, memo: Mapping[str, NDArray[Any]]) -> Ticket:
+        """The order of the same features, at the same cost, for another example."""
+        new = object.__new__(Ticket)
+        for name in ("features", "names", "cost", "order"):
+            object.__setattr__(new, name, getattr(self, name))
+        frozen = {key: _frozen(array) for key, array in memo.items()}
+        object.__setattr__(new, "round", round)
+        object.__setattr__(new, "memo", MappingProxyType(frozen))
+        return new
+
+    def says_the_same(self, other: Ticket) -> bool:
+        """Whether two tickets are copies of each other, to the last bit; names aside."""
+        return self is other or (
+            self.round == other.round
+            and _same_bits(self.features, other.features)
+            and self.memo.keys() == other.memo.keys()
+            and all(_same_bits(array, other.memo[key]) for key, array in self.memo.items())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.round, self.features.tobytes()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ticket:
+        return self  # nothing in a ticket can change
+
+    def __repr__(self) -> str:
+        return f"<Ticket of round {self.round:,}: buy {few(self._labels())}, for {self.cost:,.10g}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.features.tolist(), self._labels(), strict=True)
+        title = f"Ticket of round {self.round:,}, for {self.cost:,.10g}"
+        return html_table(title, rows, ("feature", "name"))
+
+    def _labels(self) -> tuple[str, ...]:
+        return self.names or tuple(f"feature {j}" for j in self.features.tolist())
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What to order: items of a price list, or the features themselves where there is none."""
+        if self.order is not None:
+            return self.order
+        if self.names is not None:
+            return self.names
+        return tuple(f"feature {j}" for j in self.features.tolist())
+
+    @property
+    def known(self) -> dict[int, float]:
+        """By feature, values that were in hand when the ticket was asked: they need no buying."""
+        values = self.memo.get("known", np.empty(0)).tolist()
+        pairs = zip(self.features.tolist(), values, strict=False)
+        return {j: value for j, value in pairs if value == value}
+
+    def fill(self, values: ArrayLike | Mapping[str, Any] | Mapping[int, Any]) -> Observation:
+        """What came back for this ticket, as an Observation.
+
+        `values` is an array in ticket order, or a mapping by name or by feature index. NaN, None
+        or a missing key mean that the value was bought and did not arrive. What was known when the
+        ticket was asked may be left out: of a mapping, or of an array as NaN.
+        """
+        if type(values) is np.ndarray and values.dtype == np.float64:
+            return self._observed(np.array(values))
+        if not isinstance(values, np.ndarray) and isinstance(values, Mapping):
+            return self._observed(self._by_key(values))
+        try:
+            array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+            if array.dtype.kind == "O":
+                return self._observed(np.array(array, dtype=np.float64))
+            if array.dtype.kind in "biuf":  # strings would be converted without a word
+                return self._observed(np.array(real_numbers("values", array), dtype=np.float64))
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            if isinstance(error, DataError):
+                raise
+        raise DataError(f"values must be numbers, one per feature, got {shortened(values)}")
+
+    def _observed(self, values: Floats) -> Observation:
+        known = self.memo.get("known")
+        if known is not None and values.shape == known.shape:
+            values = np.where(np.isnan(values), known, values)
+        return Observation(self, values)
+
+    def _by_key(self, values: Mapping[Any, Any]) -> Floats:
+        place: dict[object, int] = {int(j): i for i, j in enumerate(self.features)}
+        if self.names is not None:
+            place.update({name: i for i, name in enumerate(self.names)})
+        filled = np.full(len(self.features), np.nan)
+        for key, value in values.items():
+            if key not in place:
+                hint = nearest(key, self.names or ())
+                raise DataError(f"{key!r} was not bought in round {self.round}{hint}")
+            if value is None:
+                continue
+            if isinstance(value, str | bytes):
+                raise DataError(f"the value of {key!r} must be a number, got {shortened(value)}")
+            try:
+                filled[place[key]] = float(value)
+            except (TypeError, ValueError, OverflowError):
+                raise DataError(
+                    f"the value of {key!r} must be a number, got {shortened(value)}"
+                ) from None
+        return filled
+
+    def to_json(self) -> str:
+        """The whole ticket as one line of JSON, to be kept until the label comes."""
+        memo = {
+            key: {array.dtype.name: _written(array.tolist())} for key, array in self.memo.items()
+        }
+        parts = {"round": self.round, "features": self.features.tolist(), "names": self.names}
+        paid = {"cost": self.cost, "order": self.order}
+        return json.dumps({**parts, **paid, "memo": memo}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Ticket:
+        """The ticket that `to_json` wrote."""
+        try:
+            parts = json.loads(text)
+            names, order = parts["names"], parts.get("order")
+            memo = {
+                str(key): np.array(values, dtype=_number_type(dtype))
+                for key, typed in parts["memo"].items()
+                for dtype, values in typed.items()
+            }
+            return cls(
+                round=parts["round"],
+                features=parts["features"],
+                names=None if names is None else tuple(map(str, names)),
+                memo=memo,
+                cost=float(parts.get("cost", math.nan)),
+                order=None if order is None else tuple(map(str, order)),
+            )
+        except (
+            *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+            *(BudgetError, ProblemError),
+        ) as error:
+            raise DataError(
+                f"not a ticket written by to_json: {shortened(str(error))}; got {shortened(text)}"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """What was seen of one example: the values of a ticket's features, NaN where one is absent.
+
+    A value above 1e150 in size is a DataError, one below 1e-150 is 0: neither can be squared.
+
+    `prediction` is what a learner last predicted from it, None before: `predict` sets it, and
+    `tell` hands it to the calibration behind `learner.interval`. If you recreate an observation for
+    a late label, you can set what was predicted at the time.
+    """
+
+    ticket: Ticket
+    values: Floats
+    prediction: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.prediction is not None:
+            predicted = real_number("prediction", self.prediction, -LARGEST, LARGEST)
+            object.__setattr__(self, "prediction", predicted)
+        if not isinstance(self.ticket, Ticket):
+            raise DataError(f"an observation needs a Ticket, got {shortened(self.ticket)}")
+        features = self.ticket.features
+        if type(self.values) is not np.ndarray or self.values.dtype != np.float64:
+            values = real_numbers("values", self.values).astype(np.float64)
+            object.__setattr__(self, "values", values)
+        if self.values.shape != features.shape:
+            raise DataError(
+                f"the ticket of round {self.ticket.round} has {len(features)} features, "
+                f"got values of shape {self.values.shape}"
+            )
+        sizes = np.abs(self.values)
+        too_large = sizes > LARGEST
+        if np.count_nonzero(too_large):
+            raise DataError(
+                f"feature {features[too_large][0]} is {self.values[too_large][0]:g} in round "
+                f"{self.ticket.round}: values are at most {LARGEST:g} in size, NaN for absent"
+            )
+        too_small = sizes < SMALLEST
+        if np.count_nonzero(too_small):
+            object.__setattr__(self, "values", np.where(too_small, 0.0, self.values))
+        self.values.flags.writeable = False
+
+    def __repr__(self) -> str:
+        pairs = zip(self.ticket._labels(), self.values.tolist(), strict=True)
+        return f"<Observation of round {self.round:,}: {few([f'{n}={v:.6g}' for n, v in pairs])}>"
+
+    def _repr_html_(self) -> str:
+        rows = zip(self.ticket._labels(), self.values.tolist(), strict=True)
+        return html_table(f"Observation of round {self.round:,}", rows, ("feature", "value"))
+
+    @property
+    def round(self) -> int:
+        """The round the ticket was issued in."""
+        return self.ticket.round
+
+    def arrived(self) -> tuple[Indices, Floats]:
+        """Indices and values of the features that were bought and did arrive."""
+        here = ~np.isnan(self.values)
+        if here.all():
+            return self.ticket.features, self.values
+        return self.ticket.features[here], self.values[here]
+
+    def at(self, features: Indices) -> Floats:
+        """Values of the given features, NaN for those absent or never bought."""
+        bought = self.ticket.features
+        result = np.full(len(features), np.nan)
+        if len(bought):
+            place = np.minimum(np.searchsorted(bought, features), len(bought) - 1)
+            hit = bought[place] == features
+            result[hit] = self.values[place[hit]]
+        return result
