@@ -4,6 +4,7 @@
 """
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -14,6 +15,10 @@ from hypothesis import settings
 import keyhole as kh
 from keyhole.report import Run, plots, record
 from tests.helpers.cli import Cli, in_this_process
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background: tests that interrupt something, and their children, would wait.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
