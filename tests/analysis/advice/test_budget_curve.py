@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.analysis.advice.cross_fit import Path, _unsettled
 from keyhole.analysis.advice.dealing import STRETCHES, Deal
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, GeneratedStream
@@ -220,3 +221,12 @@ def test_what_is_refused() -> None:
         match="a table of all pairs of 1,000,000 features for each of 5 folds takes",
     ):
         kh.budget_curve(wide)
+
+
+def test_models_that_differ_are_unsettled_by_the_jackknife() -> None:
+    """Two models of one weight, 1 and 3: C = ((-1)^2 + 1^2) / 2 = 1, V = 2; 2 tr((VC)^2) = 8."""
+    one, other = (
+        Path((np.array([0]),), np.array([[w]]), np.zeros(1), 0.0, (0.0, 1.0), np.zeros(1))
+        for w in (1.0, 3.0)
+    )
+    assert _unsettled([one, other], np.array([[2.0]])).tolist() == [8.0]

@@ -44,6 +44,12 @@ def test_the_edges_of_the_rules() -> None:
     assert shown(50, (7,)) == [*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 50]
 
 
+def test_columns_of_the_table_end_where_their_heads_do() -> None:
+    head, *rows = curve([0.0, 0.3, 0.6, 0.66, 1.0])._table()
+    assert head == "features  explained  in sample  which"
+    assert all(row[: head.index("  which")].endswith("%") for row in rows)
+
+
 def test_the_words() -> None:
     said = curve([0.0, 0.3, 0.6, 0.66, 0.69, 0.70, 0.71]).recommendation
     assert said == (

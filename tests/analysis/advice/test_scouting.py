@@ -30,6 +30,14 @@ def test_a_share_of_the_rows_keyed_by_seed_and_round() -> None:
     assert len(picked(rows, 1.0, seed=3)) == 4000
 
 
+def test_rows_are_counted_when_a_pass_is_over() -> None:
+    scout = Scout(ArrayStream(np.zeros((40, 1)), np.zeros(40)), 0.5, seed=0)
+    assert scout.passed == 0
+    for _ in range(2):
+        assert len(list(scout)) < 40
+        assert scout.passed == 40
+
+
 def test_nothing_else_is_looked_at() -> None:
     stream = clinic(2000)
     curve = kh.budget_curve(stream, scout=0.1, seed=1, most=5)
