@@ -323,7 +323,7 @@ def test_the_ledger_says_how_long_the_learner_took(
     monkeypatch.setattr("time.perf_counter", lambda: now)
 
     class Slow(kh.Zero):
-        def predict(self, seen: kh.Observation) -> float:
+        def _predict(self, seen: kh.Observation) -> float:
             nonlocal now
             now += 1.0
             return 0.0

@@ -22,7 +22,7 @@ def stream(n: int) -> kh.Stream:
 class LearnsNothing(kh.DSOSLRCLearner):
     """Broken twin: explores and never solves."""
 
-    def _solve_if_due(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         pass
 
 

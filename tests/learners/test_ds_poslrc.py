@@ -24,7 +24,7 @@ def stream(n: int) -> kh.Stream:
 class LearnsNothing(kh.DSPOSLRCLearner):
     """Broken twin: plays and explores, and never solves."""
 
-    def _solve_if_due(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         self._next = t + 1000
 
 

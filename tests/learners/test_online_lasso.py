@@ -37,7 +37,7 @@ def test_the_model_is_the_lasso_of_the_rows_up_to_the_last_solve() -> None:
     learner = kh.OnlineLassoLearner(kh.Problem(6, 2, 6))
     kh.play(learner, kh.streams.ArrayStream(X, y))
     learner._next = 0
-    learner._solve_if_due(601)
+    learner._before_round(601)
     s, w = X.std(axis=0), learner.weights
     left = y - X @ w - learner.intercept
     penalty = float(left.std() * np.sqrt(2 * np.log(12) / 600))

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from keyhole.errors import true_or_false
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.learners.blocks.fit.linear import filled
 from keyhole.learners.blocks.fit.truncation import top_k
@@ -123,11 +123,11 @@ class AttributeEfficient(LearnerBase):
     def _step(self, features: Indices, g: Floats) -> None:
         """Move the iterate along a gradient that is 0 elsewhere."""
 
-    def ask(self) -> Ticket:
-        """A ticket for the played features, the draws, and others up to the budget."""
-        features, *counts, offsets = self._plan(self.round + 1)
+    def _choose(self, t: int) -> Choice:
+        """The played features, the draws, and others up to the budget."""
+        features, *counts, offsets = self._plan(t)
         # The estimate is of the gradient at the w of now, so it is on the ticket.
-        return self._desk.issue(features, Memo(np.array(counts), offsets)._asdict())
+        return features, Memo(np.array(counts), offsets)._asdict()
 
     def _plan(self, t: int) -> Plan:
         """What round t reads and what each value will count; a new phase at powers of two."""
@@ -158,15 +158,13 @@ class AttributeEfficient(LearnerBase):
         counts = (reach[features], product[features], played[features], mu[features])
         return Plan(features, *counts, offsets)
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """The model of the ticket on what was read."""
         return predicted(plan_of(seen.ticket), seen.values)
 
-    @np.errstate(all="ignore")
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Step along the estimated gradient; the average, the sums of what arrived."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         it, features = self._iterate, ticket.features
         self._step(features, gradient(plan_of(ticket), seen.values, label))
         it.tally[LABELS] += 1.0

@@ -17,7 +17,7 @@ from keyhole.errors import true_or_false
 from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
 from keyhole.learners.auto_memos import MEMOS, past_of
 from keyhole.learners.auto_sums import add_to_auto
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.blocks.auto import buy as buying
 from keyhole.learners.blocks.auto import choose as choosing
@@ -60,7 +60,7 @@ from keyhole.learners.blocks.draw.reading import Block
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.running import spread
 from keyhole.learners.blocks.sums.seats import refuse_odd_seats
-from keyhole.learners.one_at_a_time import one_at_a_time
+from keyhole.learners.locking import locked
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.problem.label_span import cut_off_largest_rounds
@@ -232,7 +232,7 @@ class AutoLearner(LearnerBase):
         """
         return model_shares(self._state)
 
-    @one_at_a_time
+    @locked
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 
@@ -284,6 +284,7 @@ class AutoLearner(LearnerBase):
             return None
         return prices.money(int(self._state.purse[ONLY]))
 
+    @locked
     def ask(
         self,
         *,
@@ -331,13 +332,17 @@ class AutoLearner(LearnerBase):
             _, first, cost = self._first
             ticket = self._desk.issue_again(first, self._memo(first.memo["batch"]))
         else:
-            ticket = self._desk.issue(entry.content.S, self._memo(np.array(entry.number)))
+            ticket = self._desk.issue(*self._choose(self.round + 1))
             cost = 0 if self.purse is None else self._cost(entry.content)
             self._first = entry, ticket, cost
         entry.asked += 1
         if cost:
             self._state.purse[ONLY] -= cost
         return ticket
+
+    def _choose(self, t: int) -> Choice:
+        entry = self._open()
+        return entry.content.S, self._memo(np.array(entry.number))
 
     def _memo(self, batch: Indices) -> dict[str, Any]:
         """What a ticket of that batch remembers: `Memo` or `PastMemo`."""
@@ -363,9 +368,9 @@ class AutoLearner(LearnerBase):
         known = np.array(seen.values), past_of(seen.ticket)
         return playing.predict_row(self._auto, batch, *known)
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         entry = self._entry(ticket)
         past = past_of(ticket)
         playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
@@ -382,10 +387,9 @@ class AutoLearner(LearnerBase):
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
         begin_trial(self._settings, self._state)
 
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket; its batch does without it."""
-        issued = self._desk.drop(ticket)
-        entry = self._batches.find(int(issued.memo["batch"]))
+    def _dropped(self, ticket: Ticket) -> None:
+        """Its batch does without it."""
+        entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None and self._batches.close(entry, 1):
             self._finish(entry.content)
 

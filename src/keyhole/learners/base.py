@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.learners.blocks.draw.reading import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.hearing import WRAPPERS
-from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
+from keyhole.learners.locking import Locked, locked
 from keyhole.learners.registry import SLIM
 from keyhole.learners.residuals import Residuals
 from keyhole.learners.shown import learner_table, shown_learner
@@ -25,6 +25,7 @@ from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    KeyholeError,
     Observation,
     Problem,
     ProblemError,
@@ -41,28 +42,33 @@ from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem.snapshot import State, restore, snapshot
 from keyhole.problem.soundness import prove, prove_tickets
 
+# The features of a round, and what its ticket remembers until the label comes.
+Choice = tuple[ArrayLike, Mapping[str, NDArray[Any]]]
 
-class LearnerBase(OneAtATime, ABC):
+
+class LearnerBase(Locked, ABC):
     """The bookkeeping of a learner, so that what remains to be written is its round.
 
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
     Here is what a subclass adds; `learners/dual_averaging.py` is short and does it all.
 
-    **The round**: `weights`, `ask`, `_predict`, `tell`, and `intercept` if it is not 0. `ask`
-    opens a ticket by `self._desk.issue(features, memo)`, with everything in the memo that the label
-    will need; `tell` closes it by `self._desk.settle(seen, y)`, before anything changes. That is
-    all: blocks of rounds are played by these, one after the other, and intervals are made from
-    the errors that every `tell` reports.
+    **The round**: `weights`, and `intercept` if it is not 0; `_choose(t)`, the features that round
+    t buys and everything its ticket must remember; `_predict(seen)`; `_learn(seen, label)`. That is
+    all. `ask`, `predict`, `tell` and `drop` are here only: they issue and close tickets, refuse
+    those that are not open or were changed, silence overflows, and note the errors from which
+    intervals are made. Blocks of rounds are played by them, one after the other.
+
+    **Now and then**: what happens only before some rounds, such as a new model at powers of two,
+    goes to `_before_round(t)`.
 
     **Blocks, faster**: a learner that can play many rounds in one call brings `_play(block)`, which
     does the same as `ask`, `predict` and `tell` of its rounds, to the bit: see `Block` for what it
-    may look at and what it writes. What happens only now and then, such as a new model at powers of
-    two, goes to `_before_round(t)`, which `ask` must call too; `_rounds_alike(t)` says for how many
-    rounds, from round t on, it is not needed again, and no block is longer.
+    may look at and what it writes. `_rounds_alike(t)` says for how many rounds, from round t on,
+    `_before_round` is not needed again, and no block is longer.
 
     **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
     SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
-    touched: `_predict`, `tell` and `_play` know nothing of it, and `weights` are as they were.
+    touched: `_predict`, `_learn` and `_play` know nothing of it, and `weights` are as they were.
 
     **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
     faster here, and which thread gets which ticket is a matter of chance.
@@ -105,11 +111,6 @@ class LearnerBase(OneAtATime, ABC):
                 if cls.BLIND:
                     refuse_unaffordable(first)
         return super().__new__(cls)
-
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
-        for name in WRAPPERS.keys() & cls.__dict__.keys():
-            setattr(cls, name, WRAPPERS[name](cls.__dict__[name]))
 
     BLIND: ClassVar[bool] = True  # knows no prices: reads any `problem.reads` features
     BYTES_PER_PAIR: ClassVar[float] = 0.0
@@ -161,29 +162,70 @@ class LearnerBase(OneAtATime, ABC):
     def weights(self) -> Floats:
         """The linear model as it is now."""
 
-    @abstractmethod
     def ask(self) -> Ticket:
         """A ticket for what to buy in the next round."""
+        with self._lock, np.errstate(all="ignore"):
+            t = self.round + 1
+            self._before_round(t)
+            return self._desk.issue(*self._choose(t))
 
-    @one_at_a_time
     def predict(self, seen: Observation) -> float:
         """The prediction from what was bought; changes nothing but `seen.prediction`.
 
         Only for a ticket that is open and as it was issued, or a copy of it: anything else is a
         TicketError, so that compiled code never meets features or a memo that are not its own.
         """
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
-        ticket = self._desk.issued(seen.ticket)
-        own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
-        cut_off = self._desk.labels.cut_off if self.clip else cut_off_largest
-        prediction = cut_off(self._predict(own))
-        object.__setattr__(seen, "prediction", prediction)
-        return prediction
+        with self._lock, np.errstate(all="ignore"):
+            if not isinstance(seen, Observation):
+                raise DataError(
+                    f"predict takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+                )
+            ticket = self._desk.issued(seen.ticket)
+            own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+            cut_off = self._desk.labels.cut_off if self.clip else cut_off_largest
+            prediction = cut_off(self._predict(own))
+            object.__setattr__(seen, "prediction", prediction)
+            return prediction
 
-    @one_at_a_time
+    def tell(self, seen: Observation, y: float) -> None:
+        """Learn the label, and note for intervals how far the prediction was from it.
+
+        Any error about the label or the ticket comes before any change.
+        """
+        with self._lock, np.errstate(all="ignore"):
+            prediction = None if self._in_block else self._prediction_of(seen)
+            ticket, label = self._desk.settle(seen, y)
+            own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+            self._learn(own, label)
+            if prediction is not None:
+                bought = bought_for(own) if self._residuals.tracking else None
+                self._residuals.hear(ticket.round, prediction, label, bought)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Close the ticket of an example whose label will never come."""
+        with self._lock:
+            issued = self._desk.drop(ticket)
+            self._dropped(issued)
+            self._residuals.forget(issued.round)
+
+    def _prediction_of(self, seen: Observation) -> float | None:
+        """What was predicted, or else is predicted now.
+
+        None for what `tell` is going to refuse, and for predictions that are no plain number.
+        """
+        if not isinstance(seen, Observation):
+            return None
+        prediction = self._residuals.prediction(seen.round)
+        if prediction is None:
+            prediction = seen.prediction
+        if prediction is None:
+            try:
+                prediction = float(self.predict(seen))
+            except (KeyholeError, TypeError, ValueError):
+                return None
+        return prediction if math.isfinite(prediction) else None
+
+    @locked
     def interval(
         self, seen: Observation, coverage: float = 0.9, *, issue: bool = True
     ) -> PredictionInterval:
@@ -227,7 +269,7 @@ class LearnerBase(OneAtATime, ABC):
             return self._residuals.look(prediction, share, bought_for(seen))
         return self._residuals.issue(seen.ticket.round, prediction, share, bought_for(seen))
 
-    @one_at_a_time
+    @locked
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
         """How far labels lay below and above predictions, in that share of the last 512 rounds.
 
@@ -236,7 +278,7 @@ class LearnerBase(OneAtATime, ABC):
         """
         return self._residuals.error_range(coverage)
 
-    @one_at_a_time
+    @locked
     def track_coverage(self, coverage: float) -> None:
         """Prepare for intervals of this coverage now, as the first `interval` would.
 
@@ -245,26 +287,28 @@ class LearnerBase(OneAtATime, ABC):
         """
         self._residuals.track(coverage)
 
-    @one_at_a_time
+    @locked
     def residuals(self) -> Residuals:
         """What intervals are made from, as a copy: the errors so far, never the learner itself."""
         return copy.deepcopy(self._residuals)
+
+    @abstractmethod
+    def _choose(self, t: int) -> Choice:
+        """The features that round t buys, ascending, and what its ticket remembers."""
 
     @abstractmethod
     def _predict(self, seen: Observation) -> float:
         """The prediction from what was bought, for a ticket that can be trusted."""
 
     @abstractmethod
-    def tell(self, seen: Observation, y: float) -> None:
-        """Learn the label."""
+    def _learn(self, seen: Observation, label: float) -> None:
+        """Learn the label, of a ticket that can be trusted and is closed by now."""
 
-    @one_at_a_time
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket."""
-        self._desk.drop(ticket)
-        self._residuals.forget(ticket.round)
+    def _dropped(self, ticket: Ticket) -> None:
+        """Do without the label of this ticket, which is closed by now."""
+        return  # as a rule nothing
 
-    @one_at_a_time
+    @locked
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
@@ -354,7 +398,7 @@ class LearnerBase(OneAtATime, ABC):
         its = bought_of_rows(X, bought) if tracked else None
         self._residuals.hear_block(predictions, y, its)
 
-    @one_at_a_time
+    @locked
     def study(
         self,
         history: BlockStream | DataSums,
@@ -400,7 +444,7 @@ class LearnerBase(OneAtATime, ABC):
         raise NotImplementedError
 
     def _before_round(self, t: int) -> None:
-        """What happens before round t is asked, for `_play`."""
+        """What happens before round t is asked, by itself or as the first of a block."""
         return  # as a rule nothing
 
     def _rounds_alike(self, t: int) -> int:
@@ -418,7 +462,7 @@ class LearnerBase(OneAtATime, ABC):
         """The arguments this learner was made with, beside the problem and the seed."""
         return {name: getattr(self, name) for name in self.SETTINGS}
 
-    @one_at_a_time
+    @locked
     def state(self) -> State:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}

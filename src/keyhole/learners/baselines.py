@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.errors import true_or_false
-from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everything
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
 from keyhole.learners.blocks.exact.subset import best_subset
 from keyhole.learners.blocks.fit.linear import filled
@@ -24,7 +24,6 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     StateError,
-    Ticket,
     positive_number,
     refuse_unless_stream,
 )
@@ -136,20 +135,17 @@ class FixedSubset(LearnerBase):
         with np.errstate(over="ignore", invalid="ignore"):
             return cut_off_largest(float(means[-1]) + float(constant - slopes @ means[:-1]))
 
-    def ask(self) -> Ticket:
-        """A ticket for the support."""
-        return self._desk.issue(self._support)
+    def _choose(self, t: int) -> Choice:
+        """The support."""
+        return self._support, {}
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction, with the mean label added if there is an intercept."""
         x, mean_label = self._row(seen.values)
         return mean_label + self._vaw.predict(x)
 
-    @np.errstate(all="ignore")
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Update VAW and the means."""
-        _, label = self._desk.settle(seen, y)
         x, mean_label = self._row(seen.values)
         if self._centre and not self._counts[-1]:
             mean_label = label  # the first label is its own mean

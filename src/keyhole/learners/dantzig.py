@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, Self, cast
 
 import numpy as np
 
-from keyhole.learners.base import LearnerBase, at_least, refuse_prices
+from keyhole.learners.base import Choice, LearnerBase, at_least, refuse_prices
 from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.learners.blocks.dantzig.explore import explore_block
 from keyhole.learners.blocks.dantzig.solve import solve
@@ -27,7 +27,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    Ticket,
     nearest,
     positive_number,
     real_number,
@@ -259,17 +258,15 @@ class DantzigLearner(LearnerBase):
         """A copy of what was learnt so far: the moments of what was explored."""
         return self._moments.copy()
 
-    def ask(self) -> Ticket:
-        """A ticket for S_t and the support of w_t."""
-        t = self.round + 1
-        self._before_round(t)
+    def _choose(self, t: int) -> Choice:
+        """S_t and the support of w_t."""
         S = uniform_subset(self.seed, t, self.problem.d, self.k0)
         S.flags.writeable = False  # so that the ticket need not copy it
         model = self._model
         # The model goes on the ticket: when the prediction is made, another may be in play.
         memo = Memo(S, model.support, model.w, model.means)
         union = np.empty(len(S) + len(model.support), dtype=np.int64)
-        return self._desk.issue(union[: merge(S, model.support, union)], memo._asdict())
+        return union[: merge(S, model.support, union)], memo._asdict()
 
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
@@ -278,9 +275,9 @@ class DantzigLearner(LearnerBase):
         model = (memo["support"], memo["weights"], memo["means"])
         return predict_seen(ticket.features, seen.values, *model)
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add the explored values to the moments."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         S = ticket.memo["explore"]
         x = seen.values[ticket.features.searchsorted(S)]
         arrived = ~np.isnan(x)

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 
-from keyhole.learners.base import at_least
+from keyhole.learners.base import Choice, at_least
 from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.ds_base import DSLearner, Options, Spread
@@ -137,10 +137,8 @@ class DSOSLRCLearner(DSLearner):
         weights[self._support] = self._newton.weights
         return weights
 
-    def ask(self) -> Ticket:
-        """A ticket for a sample of everything at square rounds, for the support and more else."""
-        t = self.round + 1
-        self._solve_if_due(t)
+    def _choose(self, t: int) -> Choice:
+        """A sample of everything at square rounds, else the support and some others."""
         explores = is_square(t)
         scheme, odds = self._explore if explores else self._exploit
         features = scheme.read(self.seed, t)
@@ -155,16 +153,16 @@ class DSOSLRCLearner(DSLearner):
             memo = Exploited(*past, *drawn, S, w, number)
         else:  # the row adds nothing to the sums
             memo = ExploitedOnly(*past, S, w, number)
-        return self._desk.issue(features, memo._asdict())
+        return features, memo._asdict()
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, as it was when the ticket was issued."""
         memo = seen.ticket.memo
         return predicted(memo["weights"], memo["limits"], self._row(seen.ticket, seen))
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label: the Newton step if its support is still in play, and the sums."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         memo = ticket.memo
         if "number" in memo and memo["number"] == self._number:
             self._newton.step(self._row(ticket, seen), label)
@@ -179,7 +177,7 @@ class DSOSLRCLearner(DSLearner):
         x = seen.values if S is None else seen.at(S)
         return np.where(np.isnan(x), ticket.memo["means"], x)
 
-    def _solve_if_due(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """A program, if the last round explored."""
         if t == 1 or not is_square(t - 1) or not self._fit.solve(t):
             return

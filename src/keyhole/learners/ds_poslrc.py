@@ -7,11 +7,11 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from keyhole.learners.base import at_least
+from keyhole.learners.base import Choice, at_least
 from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.learners.blocks.fit.truncation import top_k
 from keyhole.learners.ds_base import DSLearner, Options, Spread
-from keyhole.problem import Floats, Observation, Problem, ProblemError, Ticket, real_number
+from keyhole.problem import Floats, Observation, Problem, ProblemError, real_number
 from keyhole.problem.fields import PerFeature
 
 
@@ -119,28 +119,25 @@ class DSPOSLRCLearner(DSLearner):
         """The played weights, at most k of them not 0."""
         return self._played.copy()
 
-    def ask(self) -> Ticket:
-        """A ticket for the support and what is drawn outside of it."""
-        t = self.round + 1
-        self._solve_if_due(t)
+    def _choose(self, t: int) -> Choice:
+        """The support and what is drawn outside of it."""
         features = self._scheme.read(self.seed, t)
         # The label may come when another model is in play, with other probabilities.
         model = (self._played[features], self._fit.means[features])
         memo = Memo(*model, self._odds.marks[features], self._odds.spread)
-        return self._desk.issue(features, memo._asdict())
+        return features, memo._asdict()
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket; the mean stands in for a value that is absent."""
         memo, x = seen.ticket.memo, seen.values
         return float(memo["weights"] @ np.where(np.isnan(x), memo["means"], x))
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add what was read to the sums, with the probabilities of its round."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         self._add(ticket, seen.values, label)
 
-    def _solve_if_due(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """A new model before round t, if one is due."""
         if t >= self._next:
             self._next = max(t + 1, math.ceil(self.growth * t))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import one_of
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.blocks.fit.linear import filled
 from keyhole.learners.blocks.fit.truncation import top_k
@@ -20,7 +20,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    Ticket,
     positive_number,
 )
 from keyhole.problem.fields import AT_LEAST_0, Holds, PerFeature
@@ -166,21 +165,19 @@ class DualAveragingLearner(LearnerBase):
         played[S] = w[S]
         return played
 
-    def ask(self) -> Ticket:
-        """A ticket for what is played and what is explored beside it."""
-        draw = self._draw(self.round + 1)._asdict()
-        return self._desk.issue(draw.pop("features"), draw)
+    def _choose(self, t: int) -> Choice:
+        """What is played and what is explored beside it."""
+        draw = self._draw(t)._asdict()
+        return draw.pop("features"), draw
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<x, w> with the weights of the ticket."""
         memo = seen.ticket.memo
         return float(memo["played"] @ filled(seen.values, memo["means"]))
 
-    @np.errstate(all="ignore")
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add the gradient of the round, and the values that arrived."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         dual, draw = self._dual, Draw(ticket.features, **ticket.memo)
         x = filled(seen.values, draw.means)
         g = gradient(draw, x, label)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from keyhole.learners.base import Choice
 from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
 from keyhole.learners.blocks.draw.sorting import largest
 from keyhole.learners.blocks.fit.purchase import best_buy
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.learners.moment_base import GATE, MomentLearner
 from keyhole.learners.seen_fit import Fit, forward, measure, natural, predicted
-from keyhole.problem import Floats, Indices, Observation, Problem, Ticket, real_number
+from keyhole.problem import Floats, Indices, Observation, Problem, real_number
 
 SUBSET, COIN = range(2)  # purposes of the two draws of a round
 
@@ -95,15 +96,15 @@ class EpsilonGreedyLearner(MomentLearner):
         self.epsilon = real_number("epsilon", epsilon, 0.0)
         self.decay = real_number("decay", decay, 0.0, 1.0)
 
-    def ask(self) -> Ticket:
-        """A ticket for `budget` features: those on top, or any."""
-        t, d, width = self.round + 1, self.problem.d, self.problem.width
+    def _choose(self, t: int) -> Choice:
+        """`budget` features: those on top, or any."""
+        d, width = self.problem.d, self.problem.width
         coin = uniforms(self.seed, t, 1, purpose=COIN)[0]
         if not (coin < self.epsilon * t**-self.decay or self._sums.totals[WEIGHT] == 0.0):
-            return self._desk.issue(self._on_top())
+            return self._on_top(), {}
         if self.problem.prices is not None:
-            return self._desk.issue(self._filled(t, np.empty(0, dtype=np.int64)))
-        return self._desk.issue(uniform_subset(self.seed, t, d, width, purpose=SUBSET))
+            return self._filled(t, np.empty(0, dtype=np.int64)), {}
+        return uniform_subset(self.seed, t, d, width, purpose=SUBSET), {}
 
     def _on_top(self) -> Indices:
         """The features most correlated with the label, as many as the budget buys.

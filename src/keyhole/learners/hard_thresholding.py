@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import true_or_false
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
 from keyhole.learners.blocks.draw.sorting import largest
 from keyhole.learners.blocks.fit.linear import filled
@@ -181,21 +181,19 @@ class HardThresholdingLearner(LearnerBase):
         """How many gradient steps were taken."""
         return int(self._search.whole[STEPS])
 
-    def ask(self) -> Ticket:
-        """A ticket for the support and for the features whose turn it is."""
-        draw = self._draw(self.round + 1)._asdict()
-        return self._desk.issue(draw.pop("features"), draw)
+    def _choose(self, t: int) -> Choice:
+        """The support and the features whose turn it is."""
+        draw = self._draw(t)._asdict()
+        return draw.pop("features"), draw
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<x, theta> with the theta of the ticket."""
         memo = seen.ticket.memo
         return float(memo["played"] @ filled(seen.values, memo["means"]))
 
-    @np.errstate(all="ignore")
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Take in a round; begin a new phase if it was the last one missing."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         search, whole = self._search, self._search.whole
         draw = Draw(ticket.features, **ticket.memo)
         i, values = seen.arrived()

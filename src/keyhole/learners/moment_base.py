@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.blocks.fit.purchase import fill, shop_of
 from keyhole.learners.blocks.sums.data_sums import DataSums
@@ -20,7 +20,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     StateError,
-    Ticket,
     positive_number,
 )
 from keyhole.problem.fields import Holds
@@ -84,16 +83,15 @@ class MomentLearner(LearnerBase):
         """What the model adds: it is learnt about the means."""
         return self._model()[1]
 
-    def ask(self) -> Ticket:
-        """A ticket for the support, if one is played, and for what was drawn."""
-        t, d = self.round + 1, self.problem.d
+    def _choose(self, t: int) -> Choice:
+        """The support, if one is played, and what was drawn."""
         support, explore = self._plan(t)
         if self.problem.prices is not None and explore > 0:
             features = self._filled(t, support)
         else:
-            drawn = complement_subset(self.seed, t, d, explore, support)
+            drawn = complement_subset(self.seed, t, self.problem.d, explore, support)
             features = np.sort(np.concatenate([drawn, support]))
-        return self._desk.issue(features, {"played": support})
+        return features, {"played": support}
 
     def _filled(self, t: int, support: Indices) -> Indices:
         """The support and whatever else fits within the money, in a random order."""
@@ -115,9 +113,9 @@ class MomentLearner(LearnerBase):
             return forward(S, len(S), 0.0, self.ridge, self._sums)
         return forward(S, self.problem.k, GATE, self.ridge, self._sums)
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add what was read to the sums."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         self._add(ticket.features, seen.values, label)
 
     def _add(self, features: Indices, values: Floats, y: float) -> None:

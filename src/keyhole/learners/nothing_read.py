@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.reading import Block
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.problem import Floats, Observation, Problem, Ticket
+from keyhole.problem import Floats, Observation, Problem
 
 
 class Zero(LearnerBase):
@@ -20,17 +20,16 @@ class Zero(LearnerBase):
         """All zero."""
         return np.zeros(self.problem.d)
 
-    def ask(self) -> Ticket:
-        """A ticket without features."""
-        return self._desk.issue([])
+    def _choose(self, t: int) -> Choice:
+        """No feature."""
+        return [], {}
 
     def _predict(self, seen: Observation) -> float:
         """The intercept."""
         return self.intercept
 
-    def tell(self, seen: Observation, y: float) -> None:
-        """Close the ticket."""
-        self._desk.settle(seen, y)
+    def _learn(self, seen: Observation, label: float) -> None:
+        """Nothing."""
 
     def _play(self, block: Block) -> int:
         block.bought[:] = -1
@@ -57,9 +56,8 @@ class RunningMean(Zero):
         """The mean label, 0 before the first."""
         return self._y / self._n if self._n else 0.0
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Count the label in."""
-        _, label = self._desk.settle(seen, y)
         self._n += 1
         self._y += label
 
@@ -105,9 +103,9 @@ class LastValue(Zero):
         """The label told last, 0 before the first."""
         return self._last
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Remember the label."""
-        _, self._last = self._desk.settle(seen, y)
+        self._last = label
 
     def _play(self, block: Block) -> int:
         labels = np.append(self._last, block.y)

@@ -10,7 +10,7 @@ import numpy as np
 
 from keyhole.core.structs import hold
 from keyhole.errors import shortened
-from keyhole.learners.base import LearnerBase, refuse_prices
+from keyhole.learners.base import Choice, LearnerBase, refuse_prices
 from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.blocks.draw.reading import Block
 from keyhole.learners.blocks.fit.purchase import shop_of
@@ -237,20 +237,20 @@ class OnlineGreedyLearner(LearnerBase):
         """With which probability each slot would draw each feature now, slots x d."""
         return self._bexp.probabilities()
 
-    def ask(self) -> Ticket:
-        """A ticket for the features of the current batch."""
-        entry = self._open(self.round + 1)
+    def _choose(self, t: int) -> Choice:
+        """The features of the current batch."""
+        entry = self._open(t)
         entry.asked += 1
         memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}  # a `Memo`
-        return self._desk.issue(entry.content.draw.S, memo)
+        return entry.content.draw.S, memo
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
         return self._mini(seen.ticket).predict(seen.values, self._history)
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label; judge the batch if it was the last one missing."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         entry = self._batches.find(int(ticket.memo["batch"]))
         mini = self._mini(ticket)
         mini.add(seen.values, label, self._history)
@@ -259,10 +259,9 @@ class OnlineGreedyLearner(LearnerBase):
         else:
             self._close(entry, 1)
 
-    def drop(self, ticket: Ticket) -> None:
-        """Close the ticket; its batch is judged without it."""
-        issued = self._desk.drop(ticket)
-        entry = self._batches.find(int(issued.memo["batch"]))
+    def _dropped(self, ticket: Ticket) -> None:
+        """Its batch is judged without it."""
+        entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None:
             self._close(entry, 1)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.errors import SMALLEST
-from keyhole.learners.base import LearnerBase, refuse_less_than_everything
+from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everything
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.estimates import mean_imputed
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
 from keyhole.learners.lasso import scaled_lasso
 from keyhole.learners.study_sums import add_to_seen_sums
-from keyhole.problem import Floats, Observation, Problem, Ticket, positive_number
+from keyhole.problem import Floats, Observation, Problem, positive_number
 
 GROWTH = 8  # solved anew after an eighth of the rounds so far
 CONSTANT = 1e-12  # what varies by less than this share of its mean square is constant
@@ -95,21 +95,19 @@ class OnlineLassoLearner(LearnerBase):
         """Its intercept: the mean label where all features have their means."""
         return self._intercept
 
-    def ask(self) -> Ticket:
-        """A ticket for everything."""
-        self._solve_if_due(self.round + 1)
-        return self._desk.issue(np.arange(self.problem.d))
+    def _choose(self, t: int) -> Choice:
+        """Everything."""
+        return np.arange(self.problem.d), {}
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<x, w> and the intercept; the mean stands in for a value that is absent."""
         j = np.flatnonzero(self._w)
         x = seen.values[j]
         return self._intercept + float(self._w[j] @ np.where(np.isnan(x), self._means[j], x))
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add the row to the sums."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         self._sums.add(ticket.features, seen.values, label)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
@@ -122,7 +120,7 @@ class OnlineLassoLearner(LearnerBase):
         add_to_seen_sums(self._sums, history)
         self._next = 0
 
-    def _solve_if_due(self, t: int) -> None:
+    def _before_round(self, t: int) -> None:
         """A new model before round t, if one is due."""
         if t < self._next:
             return

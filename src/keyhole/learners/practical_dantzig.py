@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from keyhole.errors import shortened
-from keyhole.learners.base import LearnerBase, at_least
+from keyhole.learners.base import Choice, LearnerBase, at_least
 from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
 from keyhole.learners.blocks.dantzig.solve import DantzigBasis
 from keyhole.learners.blocks.draw.sampling import complement_subset
@@ -38,7 +38,6 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     StateError,
-    Ticket,
 )
 from keyhole.problem.fields import AT_LEAST_0, Holds
 from keyhole.problem.label_span import cut_off_largest
@@ -210,10 +209,8 @@ class PracticalDantzig(DantzigLearner):
         """A copy of what was learnt so far: the weighted sums of what was seen."""
         return self._sums.copy()
 
-    def ask(self) -> Ticket:
-        """A ticket for the support, the best candidates, and what is drawn to explore."""
-        t = self.round + 1
-        self._before_round(t)
+    def _choose(self, t: int) -> Choice:
+        """The support, the best candidates, and what is drawn to explore."""
         d, model = self.problem.d, self._played
         S = complement_subset(self.seed, t, d, self._explore, self._avoid)
         features = np.array(sorted({*S.tolist(), *self._fixed.tolist()}))
@@ -221,16 +218,15 @@ class PracticalDantzig(DantzigLearner):
         counted, number = features if self.parts.played else S, np.array(model.number)
         units, vaw = (model.support, model.centre, model.inverse), (model.P, model.theta)
         memo = Memo(counted, *units, *vaw, self._limits, number)
-        return self._desk.issue(features, memo._asdict())
+        return features, memo._asdict()
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
         return predicted(seen.ticket.memo, standardised(seen))
 
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Add what was seen to the sums; refine the model if it is still in play."""
-        ticket, label = self._desk.settle(seen, y)
-        seen = Observation(ticket, seen.values)
+        ticket = seen.ticket
         z, model = standardised(seen), self._played
         self._record[ERROR] += (label - predicted(ticket.memo, z)) ** 2
         self._record[COUNT] += 1.0

@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.learners.base import LearnerBase, at_least
+from keyhole.learners.base import Choice, LearnerBase, at_least
 from keyhole.learners.blocks.draw.keyed import categorical, uniform
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform, uniform_subset
 from keyhole.learners.registry import SLIM
@@ -29,7 +29,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    Ticket,
     positive_number,
     whole_number,
 )
@@ -180,26 +179,24 @@ class SubsetExpertsLearner(LearnerBase):
         chances: Floats = self._weights.chances / self._weights.chances.sum()
         return chances
 
-    def ask(self) -> Ticket:
-        """A ticket for the subset drawn to play and the features drawn to explore."""
-        d, t = self.problem.d, self.round + 1
+    def _choose(self, t: int) -> Choice:
+        """The subset drawn to play and the features drawn to explore."""
+        d = self.problem.d
         R = uniform_subset(self.seed, t, d, self._m, purpose=EXPLORE)
         drawn = categorical(uniform(np.uint64(self.seed), t, PLAY, 0), self._weights.chances)
         S, w = self._subsets[drawn].astype(np.int64), self._weights.w[drawn].copy()
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
-        return self._desk.issue(np.union1d(R, S), Memo(R, S, w, means)._asdict())
+        return np.union1d(R, S), Memo(R, S, w, means)._asdict()
 
-    @np.errstate(all="ignore")
     def _predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""
         memo = seen.ticket.memo
         x = seen.at(memo["support"])
         return float(memo["weights"] @ np.where(np.isnan(x), memo["means"], x))
 
-    @np.errstate(all="ignore")
-    def tell(self, seen: Observation, y: float) -> None:
+    def _learn(self, seen: Observation, label: float) -> None:
         """Judge every subset by what was explored, and let it step."""
-        ticket, label = self._desk.settle(seen, y)
+        ticket = seen.ticket
         R, explored = ticket.memo["explore"], np.zeros(self.problem.d)
         x = seen.at(R)
         means = self._sums[R] / np.maximum(self._counts[R], 1.0)

@@ -30,7 +30,7 @@ from keyhole.learners.linear_scores import (
     next_look,
     no_model,
 )
-from keyhole.learners.one_at_a_time import OneAtATime, one_at_a_time
+from keyhole.learners.locking import Locked, locked
 from keyhole.learners.registry import learner_class
 from keyhole.learners.shown import learner_table
 from keyhole.learners.studying import kept_per_row
@@ -61,7 +61,7 @@ OFFERED = (
 )
 
 
-class YesNoLearner(OneAtATime):
+class YesNoLearner(Locked):
     """A learner whose labels are 0 (no) or 1 (yes), and whose predictions are probabilities of yes.
 
     The learner inside decides what is bought and predicts the label as a number, its *score*. A
@@ -154,12 +154,12 @@ class YesNoLearner(OneAtATime):
     def _repr_html_(self) -> str:
         return learner_table(f"YesNoLearner around {type(self._inner).__name__}", self)
 
-    @one_at_a_time
+    @locked
     def calibration(self) -> Calibration:
         """How well scores became probabilities so far, and the regret of that."""
         return calibration_of(self._calibrator)
 
-    @one_at_a_time
+    @locked
     def probabilities(self, scores: ArrayLike) -> Floats:
         """The probabilities of a yes that scores of the linear model come to; NaN stays NaN.
 
@@ -173,14 +173,17 @@ class YesNoLearner(OneAtATime):
         result: Floats = np.where(np.isnan(given), np.nan, found.reshape(given.shape))
         return result
 
-    def ask(self, **terms: Any) -> Ticket:
+    @locked
+    def ask(self, /, **terms: Any) -> Ticket:
         """A ticket of the learner inside, on the terms that it knows."""
         return self._inner.ask(**terms)
 
+    @locked
     def predict(self, seen: Observation) -> float:
         """The probability of a yes; changes nothing."""
         return self._calibrator.predict(self._score(seen))
 
+    @locked
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, 0 or 1."""
         label, score = yes_or_no(y), self._score(seen)
@@ -197,10 +200,12 @@ class YesNoLearner(OneAtATime):
             raise DataError(f"{name} predicted {score}, a prediction is finite")
         return score
 
+    @locked
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket."""
         self._inner.drop(ticket)
 
+    @locked
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None
     ) -> Floats:
@@ -244,6 +249,7 @@ class YesNoLearner(OneAtATime):
             bought[t, : len(ticket.features)] = ticket.features
         return scores
 
+    @locked
     def study(
         self,
         history: BlockStream,
@@ -264,6 +270,7 @@ class YesNoLearner(OneAtATime):
         self._calibrator.told[:] = answers.told
         return rows
 
+    @locked
     def state(self) -> State:
         """Everything this learner is, the learner inside included, for `keyhole.save`."""
         inside, name = self._inner, type(self._inner).__name__

@@ -9,12 +9,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound="OneAtATime")
-
-CALLS = ("ask", "predict", "tell", "drop", "advance", "study", "state")
+S = TypeVar("S", bound="Locked")
 
 
-def one_at_a_time(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+def locked(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """The method, for one thread at a time; it may call others of the same object."""
 
     @functools.wraps(method)
@@ -25,11 +23,11 @@ def one_at_a_time(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenat
     return alone
 
 
-class OneAtATime:
-    """Whose CALLS, wherever a subclass defines them, wait for each other.
+class Locked:
+    """An object with a lock, for calls that must wait for each other.
 
-    Without that, a label that one thread brings while another asks could be lost. The lock is not
-    a part of the object: copies have one of their own, and no file holds it.
+    Without it, a label that one thread brings while another asks could be lost. The lock is not a
+    part of the object: copies have one of their own, and no file holds it.
     """
 
     _lock: threading.RLock
@@ -39,13 +37,6 @@ class OneAtATime:
         new = object.__new__(cls)
         new._lock = threading.RLock()
         return new
-
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
-        for name in CALLS:
-            method = cls.__dict__.get(name)
-            if callable(method):
-                setattr(cls, name, one_at_a_time(method))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
