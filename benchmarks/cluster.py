@@ -28,7 +28,7 @@ import keyhole as kh
 from benchmarks.common.versions import cores, machine
 from keyhole.problem import Floats
 from keyhole.problem.optional_imports import extra
-from keyhole.saving.spread import as_they_come, one_thread
+from keyhole.saving.parallel import as_completed, one_thread
 
 GROUP = 1 << 16  # rows of a row group
 PARTS = ("sums", "games", "paper")
@@ -139,13 +139,13 @@ def measure_games(tasks: int = 200) -> dict[str, Any]:
     found: dict[str, Any] = {"tasks": tasks, "load": os.getloadavg()[0]}
     calls: list[Any] = [(float, ("1",))] * tasks
     jobs = cores()
-    list(as_they_come(calls[:jobs], jobs))
-    _, clock, _ = timed(lambda: list(as_they_come(calls, jobs)))
+    list(as_completed(calls[:jobs], jobs))
+    _, clock, _ = timed(lambda: list(as_completed(calls, jobs)))
     found["processes ms"] = 1e3 * clock / tasks
     cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster), joblib.parallel_config(backend="dask"):
-        list(as_they_come(calls[:jobs]))
-        times = [timed(lambda: list(as_they_come(calls)))[1:] for _ in range(5)]
+        list(as_completed(calls[:jobs]))
+        times = [timed(lambda: list(as_completed(calls)))[1:] for _ in range(5)]
     found["Dask ms"] = sorted(1e3 * clock / tasks for clock, _ in times)
     found["Dask processor ms"] = sorted(1e3 * processor / tasks for _, processor in times)
     return found

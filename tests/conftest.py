@@ -24,6 +24,20 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("thorough", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`-k window-ridge`, a name of the registry, also runs the tests of its module, window_ridge.
+
+    That is every file named after it, with doctests, beside the tests that have it as parameter.
+    """
+    for row in kh.LEARNERS.values() if config.option.keyword else ():
+        module = row.made_by.partition(":")[0]
+        for item in items:
+            if module in item.path.stem:
+                item.extra_keyword_matches.add(row.name)
+
+
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
 HOSTILE = (
     "age",

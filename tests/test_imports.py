@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 HEAVY = [
@@ -24,6 +26,8 @@ HEAVY = [
     "river",
     "typer",
 ]
+NOT_FOR_A_RUN = (".counter", ".theory", ".diagnosis", ".plots", "report.page.", ".saving")
+MODULES_OF_A_RUN = 139  # falls as modules are merged; the aim is 120
 
 
 def loaded_after(line: str) -> list[str]:
@@ -46,6 +50,19 @@ def test_import_is_light(line: str) -> None:
 def test_a_name_loads_what_it_needs_and_no_more() -> None:
     own = [name for name in loaded_after("keyhole.Problem") if name.startswith("keyhole")]
     assert len(own) < 12, own
+
+
+@pytest.mark.parametrize("sizes", [[], ["--budget", "2", "--sparsity", "1"]])
+def test_keyhole_run_loads_what_it_uses(sizes: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    rows = np.random.default_rng(1).normal(size=(120, 4))
+    np.savetxt(file, rows, delimiter=",", header="a,b,c,y", comments="")
+    command = ["run", str(file), "--target", "y", "--json", *sizes]
+    printed = loaded_after(f"from keyhole.cli.app import run; run({command!r})")
+    own = [name for name in printed if name == "keyhole" or name.startswith("keyhole.")]
+    unused = [name for name in own if any(part in name for part in NOT_FOR_A_RUN)]
+    assert unused == []
+    assert len(own) <= MODULES_OF_A_RUN, own
 
 
 def test_other_libraries_are_imported_by_their_adapter_only() -> None:

@@ -3,8 +3,7 @@
     python -m tools.rooms            writes them anew
     python -m tools.rooms --check    says which are not up to date
 
-The text above the list is written by hand. The index of all blocks in docs/howto/add-a-learner.md
-is made the same way.
+The text above the list is written by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "keyhole"
-GUIDE = ROOT / "docs" / "howto" / "add-a-learner.md"
 START, END = "<!-- files -->", "<!-- end of files -->"
 
 
@@ -27,15 +25,13 @@ def first_line(file: Path) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
-def listed(folder: Path, prefix: str = "") -> list[str]:
+def listed(folder: Path) -> list[str]:
     """One line for every module of a folder, and for every room in it."""
     files = [file for file in sorted(folder.glob("*.py")) if file.name != "__init__.py"]
-    lines = [f"- `{prefix}{file.name}`: {first_line(file)}" for file in files]
-    lines += [
-        f"- `{prefix}c/{file.name}`: {first_line(file)}" for file in sorted(folder.glob("c/*.c"))
-    ]
+    lines = [f"- `{file.name}`: {first_line(file)}" for file in files]
+    lines += [f"- `c/{file.name}`: {first_line(file)}" for file in sorted(folder.glob("c/*.c"))]
     for room in sorted(folder.glob("*/__init__.py")):
-        lines.append(f"- `{prefix}{room.parent.name}/`: {first_line(room)}")
+        lines.append(f"- `{room.parent.name}/`: {first_line(room)}")
     return lines
 
 
@@ -57,13 +53,7 @@ def rooms() -> list[Path]:
 
 def wanted() -> dict[Path, str]:
     """What every file with a list should say."""
-    texts = {readme: between(readme.read_text(), listed(readme.parent)) for readme in rooms()}
-    blocks: list[str] = []
-    for room in sorted((PACKAGE / "blocks").glob("*/__init__.py")):
-        blocks += [f"**{room.parent.name}/** {first_line(room)}", ""]
-        blocks += [*listed(room.parent, f"{room.parent.name}/"), ""]
-    texts[GUIDE] = between(GUIDE.read_text(), blocks[:-1])
-    return texts
+    return {readme: between(readme.read_text(), listed(readme.parent)) for readme in rooms()}
 
 
 def stale() -> list[Path]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.telling import valued
+from keyhole.learners.blocks.auto.explanation import valued
 from keyhole.problem import Floats, Problem
 from keyhole.streams import AGNOSTIC_SUITE, REALIZABLE_SUITE, ArrayStream, collect
 

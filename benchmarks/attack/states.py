@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from benchmarks.attack.outcome import finite
 from benchmarks.attack.victims import NAMES, PRICED, make
-from keyhole.problem.snapshot import State
+from keyhole.problem.state import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 

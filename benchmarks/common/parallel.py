@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from keyhole.saving.spread import as_they_come
+from keyhole.saving.parallel import as_completed
 
 EVERY = 1.0  # seconds between two lines of progress, at least
 
@@ -19,7 +19,7 @@ def in_parallel(
 
     What a function raises comes as {"error": ...}, so that the others go on.
     """
-    for outcome in as_they_come(tasks, workers):
+    for outcome in as_completed(tasks, workers):
         found = outcome.value
         if outcome.error is not None:
             found = {"error": f"{type(outcome.error).__name__}: {outcome.error}"}

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from keyhole.problem import Problem
-from keyhole.problem.price_table import PriceTable
-from keyhole.problem.prices import Money
+from keyhole.problem.prices import Money, PriceTable
 
 
 class Parts(NamedTuple):

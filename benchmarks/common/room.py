@@ -12,7 +12,7 @@ from typing import NamedTuple
 from benchmarks.common import Row
 from benchmarks.common.questions import Ask
 from benchmarks.common.store import FOLDER, Store
-from keyhole.saving.spread import cluster
+from keyhole.saving.parallel import cluster
 
 
 class Part(NamedTuple):

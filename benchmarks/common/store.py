@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from keyhole.cli.results import ResultFile as Store
-from keyhole.cli.results import cell_id
+from keyhole.cli.result_file import ResultFile as Store
+from keyhole.cli.result_file import cell_id
 
 FOLDER = Path(__file__).parents[1] / "results"
 

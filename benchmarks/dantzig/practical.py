@@ -16,8 +16,8 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
+from keyhole.learners.dantzig_selection import PRACTICAL, Parts, Thresholds
 from keyhole.learners.practical_dantzig import PracticalDantzig
-from keyhole.learners.practical_selection import PRACTICAL, Parts, Thresholds
 from keyhole.problem import Floats
 
 SCALES = (1.0, 0.3, 0.1, 0.05, 0.02, 0.01)

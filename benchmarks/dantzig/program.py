@@ -17,7 +17,7 @@ from benchmarks.common import Row
 from benchmarks.common.timing import timed
 from benchmarks.dantzig.cases import Case, estimates, moments, threshold
 from benchmarks.dantzig.peers import measured
-from keyhole.learners.blocks.dantzig import engine as kernels
+from keyhole.learners.blocks.dantzig import homotopy as kernels
 from keyhole.learners.blocks.dantzig import solve as dantzig
 from keyhole.problem import Floats
 

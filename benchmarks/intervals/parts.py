@@ -12,7 +12,7 @@ from benchmarks.auto.rivals import rows_of_file
 from benchmarks.common import Row
 from benchmarks.intervals.rivals import WAYS, factors, ours
 from keyhole.problem import Floats
-from keyhole.problem.bought import bought_of_rows
+from keyhole.problem.rows import bought_of_rows
 from keyhole.streams import AGNOSTIC_SUITE, clinic, collect
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)

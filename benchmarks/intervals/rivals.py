@@ -12,11 +12,18 @@ from statistics import NormalDist
 
 import numpy as np
 
-from keyhole.core.structs import hold
-from keyhole.learners.blocks.conformal.sizes import factor_of, factors_of, new_sizes
-from keyhole.learners.blocks.conformal.trackers import NOTE, issue, learn, new_trackers
+from keyhole.core.records import hold
+from keyhole.learners.blocks.conformal import (
+    NOTE_SIZE,
+    factor_of,
+    factors_of,
+    issue,
+    learn,
+    new_sizes,
+    new_trackers,
+)
 from keyhole.problem import Floats
-from keyhole.problem.bought import Bought
+from keyhole.problem.rows import Bought
 
 WINDOW = 500
 GAMMA = 0.005  # the step of ACI
@@ -114,7 +121,7 @@ def factors(d: int, bought: Bought, y_hat: Floats, errors: Floats, delay: int) -
 def ours(errors: Floats, factors: Floats, alpha: float, delay: int, edges: Floats) -> None:
     """This package's, by `keyhole.learners.blocks.conformal`."""
     gain, trackers = 0.02 / (1.0 + delay / 50.0), hold(new_trackers([1.0 - alpha]))
-    order, notes = np.zeros(1, dtype=np.int64), np.empty((delay + 1, 1, NOTE))
+    order, notes = np.zeros(1, dtype=np.int64), np.empty((delay + 1, 1, NOTE_SIZE))
     for t in range(len(errors)):
         issue(trackers, order, float(factors[t]), notes[t % (delay + 1)], edges[t : t + 1])
         if t >= delay:

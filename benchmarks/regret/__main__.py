@@ -29,7 +29,7 @@ from benchmarks.regret.names import ask_best, ask_game, name_best, name_game
 from benchmarks.regret.numbers import Results
 from benchmarks.regret.page import write_page
 from benchmarks.regret.suite import GROUPS, PLAYERS, Player, Setting, simulated
-from keyhole.saving.spread import cluster
+from keyhole.saving.parallel import cluster
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 

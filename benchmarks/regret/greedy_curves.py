@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.learners.blocks.greedy.experts import second_order
-from keyhole.learners.blocks.greedy.memory import RestartAndCarry
-from keyhole.learners.blocks.greedy.parts import PAPER, Parts, negative_gains, shared_reads
+from keyhole.learners.blocks.greedy.budgeted_experts import second_order
+from keyhole.learners.blocks.greedy.minibatch import RestartAndCarry
+from keyhole.learners.blocks.greedy.variants import PAPER, Variant, negative_gains, shared_reads
 from keyhole.streams.simulate import Simulated
 
 Maker = Callable[[kh.Problem, int, int], kh.Learner]  # by problem, seed, rounds
@@ -33,7 +33,7 @@ STREAMS: dict[str, tuple[kh.Problem, Callable[[int, int], Simulated]]] = {
 }
 
 
-def printed(parts: Parts) -> Maker:
+def printed(parts: Variant) -> Maker:
     """Batches of 50 rounds and the default number of slots, put together from the given parts."""
     return lambda problem, seed, n: kh.OnlineGreedyLearner(
         problem,

@@ -67,9 +67,9 @@ MAKERS: dict[str, Callable[[Mapping[str, Any], int, int], Rows]] = {
 
 # Where the rows come from: a change there makes other rows.
 SOURCES: dict[str, tuple[str, ...]] = {
-    "agnostic": ("keyhole.streams.agnostic_suite",),
-    "realizable": ("keyhole.streams.realizable_suite",),
-    "measurements": ("keyhole.streams.measurements",),
+    "agnostic": ("keyhole.streams.suites",),
+    "realizable": ("keyhole.streams.suites",),
+    "measurements": ("keyhole.streams.synthetic",),
     "file": ("keyhole.streams.files",),
 }
 

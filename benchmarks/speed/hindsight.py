@@ -14,9 +14,8 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.learners.blocks.exact.priced import Terms, best_for_money
-from keyhole.learners.blocks.exact.subset import best_subset
-from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.exact.best_subset import CostTerms, best_for_money, best_subset
+from keyhole.learners.blocks.sums.data_sums import Gram
 from keyhole.problem import Floats
 from keyhole.problem.prices import Prices, price_list
 from keyhole.streams.designs import toeplitz
@@ -92,7 +91,7 @@ def prices_of(kind: str, d: int) -> Prices:
 
 def run_priced(d: int, k: int, n: int, rho: float, noise: float, kind: str, share: float) -> Row:
     """Seconds of branch and bound for so much money."""
-    best_for_money(np.eye(2), np.ones(2), 4.0, Terms(price_list(2, None, [1, 1], None), 1))
+    best_for_money(np.eye(2), np.ones(2), 4.0, CostTerms(price_list(2, None, [1, 1], None), 1))
     stream, truth = kh.streams.realizable(d, k, n, design=toeplitz(rho), noise_sd=noise, seed=0)
     gram = Gram(d)
     for X, y in stream.blocks():
@@ -100,7 +99,7 @@ def run_priced(d: int, k: int, n: int, rho: float, noise: float, kind: str, shar
     problem, prices = gram.raw(), prices_of(kind, d)
     limit = int(share * prices.count(truth.support.tolist()))
     began = time.perf_counter()
-    best = best_for_money(problem.G, problem.c, problem.yy, Terms(prices, limit), seconds=10)
+    best = best_for_money(problem.G, problem.c, problem.yy, CostTerms(prices, limit), seconds=10)
     return {
         "d": d,
         "k": k,

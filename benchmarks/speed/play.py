@@ -20,7 +20,7 @@ from benchmarks.common.peers import optional
 from benchmarks.common.timing import Play, floor_kernel, per_round, random_sets, rows_of
 from keyhole.learners.dantzig import _Model
 from keyhole.problem import BlockLearner, Floats, Learner
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 SIZES = [(d, budget) for d in (100, 1000, 5000) for budget in (10, 50, 200) if budget < d]
 SIZES = sorted([*SIZES, (100, 15), (1000, 100)])

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from benchmarks.common import Row
 from benchmarks.common.timing import best_in_turns, random_sets
-from keyhole.learners.blocks.sums import products
-from keyhole.learners.blocks.sums.rows import Gathered, Rows
+from keyhole.learners.blocks.sums import moments as products
+from keyhole.learners.blocks.sums.moments import Gathered, Rows
 from keyhole.problem import Floats
 
 DIMENSIONS = (30, 100, 300, 1000, 3000)

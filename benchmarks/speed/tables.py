@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.common import Row
 from benchmarks.common.tables import markdown
 from benchmarks.speed.products import SHARES
-from keyhole.learners.blocks.sums import products
+from keyhole.learners.blocks.sums import moments as products
 
 
 def table_imports(rows: list[Row]) -> str:
@@ -74,12 +74,12 @@ def table_products(rows: list[Row]) -> str:
         d, measured = row["d"], row["microseconds"]
         for share, times in zip(SHARES, measured, strict=True):
             lines.append([str(d), str(share), *(f"{t:.3g}" for t in times.values())])
-        used = products.SHARE + products.OVERHEAD / d
+        used = products.BLOCK_SHARE + products.BLOCK_OVERHEAD / d
         sparse = [times["by row"] / times["by feature"] for times in measured]
         said.append(
             f"d = {d}: blocks win from a share of {crossing(measured):.2f} on; used: {used:.2f}. "
             f"Row by row takes {min(sparse):.2f} to {max(sparse):.2f} times as long as feature by "
-            f"feature; used: row by row up to d = {products.CACHED}."
+            f"feature; used: row by row up to d = {products.MAX_CACHED_D}."
         )
     head = ["d", "share seen", *(f"{way}, µs per row" for way in rows[0]["microseconds"][0])]
     return "\n\n".join([markdown(head, lines), *said])

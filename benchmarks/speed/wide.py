@@ -13,18 +13,25 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Row
-from keyhole.learners.blocks.greedy.experts_kernels import (
+from keyhole.learners.blocks.draw.odds import (
+    MAX_OUTRIGHT_EXPERTS,
+    chance,
+    draw_by,
+    even_rate,
+    odds,
+    renew,
+)
+from keyhole.learners.blocks.greedy.budgeted_experts import (
     draw_experts,
     draw_shared,
-    feed,
-    probabilities,
+    feed_losses,
+    fill_probabilities,
 )
-from keyhole.learners.blocks.greedy.odds import WIDE, chance, draw_by, even_rate, odds, renew
-from keyhole.learners.registry import SLIM, make_learner
+from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS, make_learner
 from keyhole.problem import Floats, Problem
 from keyhole.saving.api import to_bytes
 
-FEATURES = (WIDE + 1, 100_000, 1_000_000)
+FEATURES = (MAX_OUTRIGHT_EXPERTS + 1, 100_000, 1_000_000)
 SLOTS, NET, KEPT = 2, 4, 24
 BATCHES, EVERY = 1200, 40  # of which one in EVERY is worked out in full too
 ROUNDS = 24
@@ -60,7 +67,7 @@ def run_net(d: int) -> Row:
             rate = np.array([even_rate(each) for each in eta])
 
             def in_full() -> None:
-                probabilities(L, rate, p)  # noqa: B023
+                fill_probabilities(L, rate, p)  # noqa: B023
                 draw_experts(3, t, p, same)  # noqa: B023
 
             _microseconds(in_full, times["in full"])
@@ -71,7 +78,7 @@ def run_net(d: int) -> Row:
         chances = np.array([[chance(known, L, i, e) for e in S] for i in range(SLOTS)])
         weight = np.where(S < KEPT, 1.0, 1.0 / (chances + f0))
         gains = rng.exponential(0.02, (SLOTS, len(S))) + 0.5 * (S == 3)
-        feed(S, chances, weight, -gains, L, squares, largest)
+        feed_losses(S, chances, weight, -gains, L, squares, largest)
         _microseconds(lambda: renew(known, L, S, weight), times["renewed"])  # noqa: B023
     told = {name: _spread(each) for name, each in times.items()}
     kept = sum(array.nbytes for array in known) / d
@@ -95,4 +102,4 @@ def run_slim(name: str, d: int) -> Row:
     return {"learner": name, "d": d, "milliseconds": spread, "bytes": len(to_bytes(learner)) / d}
 
 
-PLAYERS = (*SLIM, "random")
+PLAYERS = (*LINEAR_MEMORY_LEARNERS, "random")

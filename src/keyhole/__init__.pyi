@@ -4,15 +4,15 @@ from keyhole import report as report
 from keyhole import streams as streams
 from keyhole import testing as testing
 from keyhole.analysis import theory as theory
-from keyhole.analysis.advice.curve import BudgetCurve as BudgetCurve
+from keyhole.analysis.advice.curves import BudgetCurve as BudgetCurve
+from keyhole.analysis.advice.curves import MoneyCurve as MoneyCurve
 from keyhole.analysis.advice.estimate import budget_curve as budget_curve
-from keyhole.analysis.advice.money_curve import MoneyCurve as MoneyCurve
 from keyhole.analysis.conditions import bbrcnp as bbrcnp
 from keyhole.analysis.conditions import restricted_condition_number as restricted_condition_number
 from keyhole.analysis.conditions import rip as rip
 from keyhole.analysis.conditions import weak_supermodularity as weak_supermodularity
-from keyhole.analysis.diagnosis.judge import diagnose as diagnose
-from keyhole.analysis.diagnosis.judge import diagnose_moments as diagnose_moments
+from keyhole.analysis.diagnosis.diagnose import diagnose as diagnose
+from keyhole.analysis.diagnosis.diagnose import diagnose_moments as diagnose_moments
 from keyhole.analysis.diagnosis.page import Diagnosis as Diagnosis
 from keyhole.analysis.frontier import Frontier as Frontier
 from keyhole.analysis.frontier import FrontierPoint as FrontierPoint
@@ -25,10 +25,10 @@ from keyhole.analysis.regret import regret as regret
 from keyhole.analysis.regret import regret_curve as regret_curve
 from keyhole.counter.client import RemoteLearner as RemoteLearner
 from keyhole.counter.client import connect as connect
-from keyhole.counter.store.counter import Store as Store
 from keyhole.counter.store.learner import StoredLearner as StoredLearner
 from keyhole.counter.store.records import LearnerInfo as LearnerInfo
 from keyhole.counter.store.records import StoredTicket as StoredTicket
+from keyhole.counter.store.store import Store as Store
 from keyhole.errors import BudgetError as BudgetError
 from keyhole.errors import ClusterError as ClusterError
 from keyhole.errors import ConflictError as ConflictError
@@ -53,17 +53,20 @@ from keyhole.game.ledger import Checkpoint as Checkpoint
 from keyhole.game.ledger import Ledger as Ledger
 from keyhole.game.probability_scores import ProbabilityScores as ProbabilityScores
 from keyhole.game.probability_scores import ReliabilityGroup as ReliabilityGroup
-from keyhole.learners.aelr import AELRLearner as AELRLearner
-from keyhole.learners.aerr import AERRLearner as AERRLearner
+from keyhole.learners.attribute_efficient import AELRLearner as AELRLearner
+from keyhole.learners.attribute_efficient import AERRLearner as AERRLearner
 from keyhole.learners.auto import AutoLearner as AutoLearner
 from keyhole.learners.baselines import FixedSubset as FixedSubset
 from keyhole.learners.baselines import FullInformation as FullInformation
+from keyhole.learners.baselines import LastValue as LastValue
 from keyhole.learners.baselines import RandomSubset as RandomSubset
+from keyhole.learners.baselines import RunningMean as RunningMean
+from keyhole.learners.baselines import Zero as Zero
 from keyhole.learners.baselines import oracle as oracle
 from keyhole.learners.blocks.auto.advice import Advice as Advice
 from keyhole.learners.blocks.auto.parts import AutoParts as AutoParts
 from keyhole.learners.blocks.sums.data_sums import DataSums as DataSums
-from keyhole.learners.blocks.sums.past_sums import PastModel as PastModel
+from keyhole.learners.blocks.sums.past_labels import PastModel as PastModel
 from keyhole.learners.calibration import Calibration as Calibration
 from keyhole.learners.dantzig import DantzigLearner as DantzigLearner
 from keyhole.learners.ds_oslrc import DSOSLRCLearner as DSOSLRCLearner
@@ -72,9 +75,6 @@ from keyhole.learners.dual_averaging import DualAveragingLearner as DualAveragin
 from keyhole.learners.epsilon_greedy import EpsilonGreedyLearner as EpsilonGreedyLearner
 from keyhole.learners.explore_commit import ExploreThenCommitLearner as ExploreThenCommitLearner
 from keyhole.learners.hard_thresholding import HardThresholdingLearner as HardThresholdingLearner
-from keyhole.learners.nothing_read import LastValue as LastValue
-from keyhole.learners.nothing_read import RunningMean as RunningMean
-from keyhole.learners.nothing_read import Zero as Zero
 from keyhole.learners.online_greedy import OnlineGreedyLearner as OnlineGreedyLearner
 from keyhole.learners.online_lasso import OnlineLassoLearner as OnlineLassoLearner
 from keyhole.learners.online_omp import OnlineOMPLearner as OnlineOMPLearner
@@ -90,7 +90,7 @@ from keyhole.problem import Round as Round
 from keyhole.problem import Stream as Stream
 from keyhole.problem.prediction_interval import PredictionInterval as PredictionInterval
 from keyhole.problem.price_file import read_prices as read_prices
-from keyhole.problem.price_table import PriceTable as PriceTable
+from keyhole.problem.prices import PriceTable as PriceTable
 from keyhole.problem.sparse_model import SparseModel as SparseModel
 from keyhole.problem.ticket import Observation as Observation
 from keyhole.problem.ticket import Ticket as Ticket
@@ -98,7 +98,7 @@ from keyhole.report import plots as plots
 from keyhole.saving.api import load as load
 from keyhole.saving.api import merge as merge
 from keyhole.saving.api import save as save
-from keyhole.saving.sums import sums as sums
+from keyhole.saving.sharded_sums import sums as sums
 
 __version__: str
 __all__: list[str]

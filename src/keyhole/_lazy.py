@@ -21,13 +21,13 @@ class Origin(NamedTuple):
     name: str | None
 
 
-def read_table(stub: Path) -> dict[str, Origin]:
+def read_table(stub: Path, package: str = "keyhole") -> dict[str, Origin]:
     """The names that a stub imports: `from package.module import name as name`, or a module."""
     table = {}
     for statement in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.ImportFrom) and statement.module is not None:
             for alias in statement.names:
-                whole = "." not in statement.module  # `from keyhole import streams as streams`
+                whole = statement.module == package  # `from keyhole import streams as streams`
                 origin = f"{statement.module}.{alias.name}" if whole else statement.module
                 table[alias.name] = Origin(origin, None if whole else alias.name)
     return table
@@ -35,7 +35,7 @@ def read_table(stub: Path) -> dict[str, Origin]:
 
 def load_names_on_first_use(package: str, file: str) -> list[str]:
     """Have a package look its public names up in its stub; returns the names."""
-    table = read_table(Path(file).with_suffix(".pyi"))
+    table = read_table(Path(file).with_suffix(".pyi"), package)
 
     class Lazy(ModuleType):
         def __getattr__(self, name: str) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.draw.sampling import uniform_subset
-from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.sums.data_sums import Gram
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream

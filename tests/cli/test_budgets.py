@@ -3,7 +3,7 @@
 import pytest
 
 import keyhole as kh
-from keyhole.cli.budgets import make_problems, parse_budgets
+from keyhole.cli.sizes import make_problems, parse_budgets
 from keyhole.cli.source import Source
 
 

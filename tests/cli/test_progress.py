@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keyhole.cli.progress import staged, waited
+from keyhole.cli.progress import status_line, waited
 
 
 def at_a_terminal(*arguments: object) -> str:
@@ -51,7 +51,7 @@ def test_how_long_it_takes_already() -> None:
 
 
 def test_without_a_terminal_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    with staged("reading") as stage:
+    with status_line("reading") as stage:
         stage("7 rows so far")
     captured = capsys.readouterr()
     assert captured.err == captured.out == ""

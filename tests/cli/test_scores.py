@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keyhole.analysis.hindsight import hindsight
-from keyhole.cli.games import Game, Known, Yardsticks
-from keyhole.cli.scores import mean_error, plus_minus, scores
+from keyhole.cli.game_scores import mean_error, plus_minus, scores
+from keyhole.cli.games import BaselineLoss, Game, Yardsticks
 from keyhole.problem import Interval
 from keyhole.streams import ArrayStream
 
@@ -33,7 +33,7 @@ def test_errors_of_rounding_are_none() -> None:
 def test_rounding_is_that_of_the_losses_a_regret_is_the_difference_of() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     best = hindsight(ArrayStream(X, X[:, 0] + 5), 1, intercept=True)
-    by = Yardsticks(best, best, Known(best.empty_loss), Known(1.0))
+    by = Yardsticks(best, best, BaselineLoss(best.empty_loss), BaselineLoss(1.0))
     losses = 1e6, 1e6 * (1 + 3e-16)
     games = [
         Game("auto", 2, seed, loss, 2.0, Interval(r, r, ""), 0.0)

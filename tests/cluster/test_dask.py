@@ -17,7 +17,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem.optional_imports import extra
-from keyhole.saving.spread import as_they_come, cluster
+from keyhole.saving.parallel import as_completed, cluster
 from tests.helpers.cli import in_this_process
 from tests.helpers.cluster import Programs, programs
 
@@ -94,7 +94,7 @@ def games_of(out: str) -> list[dict[str, Any]]:
 def test_sums_have_the_same_bits(data: Path, two: Programs) -> None:
     alone = kh.sums(data, target="y")
     with cluster(two.address):
-        pids = {outcome.result for outcome in as_they_come([(os.getpid, ())] * 20)}
+        pids = {outcome.result for outcome in as_completed([(os.getpid, ())] * 20)}
         assert os.getpid() not in pids, "it was computed elsewhere"
         assert kh.sums(data, target="y").same(alone)
 
@@ -119,7 +119,7 @@ def test_a_broken_shard_is_named_and_nothing_else_is_lost(
 def test_what_a_call_raises_comes_back(two: Programs) -> None:
     with cluster(two.address):
         calls = [(int, ("7",)), (int, ("seven",)), (int, ("8",))]
-        found = {outcome.index: outcome for outcome in as_they_come(calls)}
+        found = {outcome.index: outcome for outcome in as_completed(calls)}
     assert (found[0].result, found[2].result) == (7, 8)
     with pytest.raises(ValueError, match="seven"):
         _ = found[1].result
@@ -167,7 +167,7 @@ def test_workers_without_keyhole_are_refused(tmp_path: Path) -> None:
 
 
 def test_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyhole.saving.spread.PATIENCE", 0.5)
+    monkeypatch.setattr("keyhole.saving.parallel.SCHEDULER_TIMEOUT", 0.5)
     with (
         pytest.raises(kh.ClusterError, match="no Dask scheduler answers at tcp://127"),
         cluster("tcp://127.0.0.1:9"),
@@ -208,10 +208,10 @@ def test_a_worker_killed_in_the_middle_of_a_sweep(
 @pytest.mark.slow
 def test_processes_of_this_machine_killed_in_the_middle(data: Path) -> None:
     calls: list[Any] = [(_die_once, (str(data / "died"), i)) for i in range(6)]
-    found = sorted(outcome.result for outcome in as_they_come(calls, 2))
+    found = sorted(outcome.result for outcome in as_completed(calls, 2))
     assert found == list(range(6))
     with pytest.raises(kh.ClusterError, match="3 workers were lost one after the other"):
-        list(as_they_come([(_die, ()), (_die, ())], 2))
+        list(as_completed([(_die, ()), (_die, ())], 2))
 
 
 def _die_once(flag: str, i: int) -> int:

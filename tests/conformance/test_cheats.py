@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.testing import extremes, priced, studying
+from keyhole.testing import extremes
+from keyhole.testing import history as studying
 from keyhole.testing import learners as checks
+from keyhole.testing import prices as priced
 from keyhole.testing import streams as stream_checks
 from keyhole.testing.intervals import INTERVAL_CHECKS
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.learners.residuals import Residuals
 from keyhole.problem import Floats
-from keyhole.problem.snapshot import State
+from keyhole.problem.state import State
 from keyhole.testing import intervals as checks
 
 

@@ -9,9 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from keyhole.core.checks import Misfit
-from keyhole.core.forms import dimension, forms
-from keyhole.core.structs import held, hold
+from keyhole.core.records import Misfit, dimension, forms, held, hold
 from keyhole.learners.blocks.sums.memories import Memories, fold, memories
 from keyhole.problem import Floats
 

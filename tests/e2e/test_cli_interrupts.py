@@ -21,7 +21,7 @@ from tests.helpers.cli import Cli
 PATIENT = """
 import pathlib, sys, time
 import keyhole as kh
-from keyhole.cli import recording
+import keyhole.report.page, keyhole.saving.api
 from keyhole.cli.app import run
 from keyhole.learners.registry import LearnerRow
 
@@ -42,7 +42,7 @@ class Row(LearnerRow):
     def __call__(self, problem, *, seed=0):
         return RandomSubset(problem, seed=seed)
 
-save = recording.state.save
+save = keyhole.saving.api.save
 
 def slow_save(learner, path):
     wait("save")
@@ -52,7 +52,7 @@ def slow_write(made, path):
     wait("report")
     pathlib.Path(path).touch()
 
-recording.state.save, recording.write = slow_save, slow_write
+keyhole.saving.api.save, keyhole.report.page.write = slow_save, slow_write
 kh.LEARNERS["patient"] = Row("patient", "baselines:RandomSubset", "", "baseline")
 sys.exit(run(sys.argv[2:]))
 """

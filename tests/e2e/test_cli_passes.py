@@ -9,7 +9,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.cli.app import run
-from keyhole.streams.csv_text import TextTable
+from keyhole.streams.csv_table import CsvTable
 from keyhole.streams.tables import Batch
 
 PLAIN = ("--ignore", "heating")  # without columns of levels
@@ -32,10 +32,10 @@ def flats(tmp_path: Path) -> Path:
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each pass over a CSV went through."""
     found: list[int] = []
-    batches = TextTable.batches
+    batches = CsvTable.batches
 
     def counted(
-        self: TextTable,
+        self: CsvTable,
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
@@ -46,7 +46,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found[-1] += batch.rows.num_rows
             yield batch
 
-    monkeypatch.setattr(TextTable, "batches", counted)
+    monkeypatch.setattr(CsvTable, "batches", counted)
     return found
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 
 import keyhole as kh
 from keyhole.counter.service.demo import Demo
-from keyhole.counter.service.pages.typed import read_number
+from keyhole.counter.service.pages.formatting import read_number
 from tests.conftest import HOSTILE
 from tests.helpers.browser import BROWSER, needs_browser, violations
 from tests.helpers.pages import paged, serving

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.game import Audit
-from keyhole.game.audit import _same
-from keyhole.game.poison import poisoned
+from keyhole.game.audit import _same, poisoned
 from keyhole.problem import Floats
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 PROBLEM = kh.Problem(d=6, k=2, budget=3)
 STREAM, _ = kh.streams.realizable(d=6, k=2, n=400, seed=1)

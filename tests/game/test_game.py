@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import Floats
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 from tests.helpers.one_by_one import OneByOne
 
 PROBLEM = kh.Problem(d=5, k=1, budget=2)

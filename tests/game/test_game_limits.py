@@ -13,7 +13,7 @@ from keyhole.game.ledger import Ledger
 from keyhole.game.progress_line import ten_times_a_second
 from keyhole.problem import Floats
 from keyhole.streams.arrays import Block
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((2_500, 6))

@@ -8,7 +8,7 @@ from keyhole.game.ledger import Ledger
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.problem import DataError, Floats, Learner, ProblemError
 from keyhole.saving.api import to_bytes
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 PROBLEM = kh.Problem(d=8, k=2, budget=5)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.game.audit import poisoned
 from keyhole.game.block_play import _check_purchases
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.game.playing import Game, _due
-from keyhole.game.poison import poisoned
 
 PROBLEM = kh.Problem(6, 2, 3)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.problem import Floats
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 PROBLEM = kh.Problem(d=5, k=1, budget=2)
 X = np.random.default_rng(0).standard_normal((300, 5))

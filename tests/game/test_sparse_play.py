@@ -12,14 +12,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game import Audit, Game, Observer, PlayedBlock, board, playing
-from keyhole.game.board import Board
+from keyhole.game import Audit, Game, Observer, PlayedBlock, block_play, playing
+from keyhole.game.block_play import RowBuffer
 from keyhole.game.referee import sell
 from keyhole.learners.registry import make_learner
 from keyhole.problem import Floats, Learner
-from keyhole.problem.lazy_rows import LazyRows
+from keyhole.problem.rows import LazyRows
 from keyhole.streams import ArrayStream, SparseStream
-from keyhole.streams.sparse_rows import SparseRow
+from keyhole.streams.sparse import SparseRow
 
 D, N = 12, 500
 PROBLEM = kh.Problem(d=D, k=2, budget=5)
@@ -38,13 +38,13 @@ def streams(absent: str, dtype: type = np.float64) -> tuple[ArrayStream, SparseS
 
 
 @pytest.fixture
-def small_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A board of seven rows: blocks are cut where nobody expects it."""
-    monkeypatch.setattr(board, "NUMBERS", 7 * D)
-    monkeypatch.setattr(board, "ENOUGH", 1)
+def small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer of seven rows: blocks are cut where nobody expects it."""
+    monkeypatch.setattr(block_play, "BUFFER_VALUES", 7 * D)
+    monkeypatch.setattr(block_play, "GOOD_BLOCK_ROWS", 1)
 
 
-@pytest.mark.usefixtures("small_board")
+@pytest.mark.usefixtures("small_buffer")
 @pytest.mark.parametrize("absent", ["zero", "unknown"])
 @pytest.mark.parametrize("name", ["auto", "dual-averaging", "random", "mean"])
 def test_the_same_game_to_the_bit(name: str, absent: str) -> None:
@@ -72,7 +72,7 @@ def test_single_rounds_and_blocks_are_the_same_game_of_float32() -> None:
 
 def test_rows_too_wide_for_a_board_are_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     full, sparse = streams("zero")
-    monkeypatch.setattr(playing, "rows_of_board", lambda d: 0)
+    monkeypatch.setattr(playing, "buffer_rows", lambda d: 0)
     monkeypatch.setattr(playing, "play_rounds", None)
     ledger = kh.play(kh.AutoLearner(PROBLEM), sparse)
     expected = kh.play(kh.AutoLearner(PROBLEM), RowsFrom(full))
@@ -89,20 +89,20 @@ class RowsFrom:
         return iter(self._stream)
 
 
-class Unwiped(Board):
+class Unwiped(RowBuffer):
     """The broken twin: what the rows before left is still there."""
 
     @contextmanager
-    def laid_out(self, rows: LazyRows) -> Iterator[NDArray[np.floating]]:
+    def filled_with(self, rows: LazyRows) -> Iterator[NDArray[np.floating]]:
         if not len(self._memory):
             self._memory = np.zeros((len(rows), D))
         rows.write_into(self._memory[: len(rows)])
         yield self._memory[: len(rows)]
 
 
-@pytest.mark.usefixtures("small_board")
+@pytest.mark.usefixtures("small_buffer")
 def test_a_board_that_is_not_wiped_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "Board", Unwiped)
+    monkeypatch.setattr(playing, "RowBuffer", Unwiped)
     with pytest.raises(kh.BudgetError, match="in block play"):
         kh.play(kh.AutoLearner(PROBLEM), streams("zero")[1], audit=Audit(1.0, seed=0))
 
@@ -122,7 +122,7 @@ class Keeps(kh.RandomSubset):
         return super().advance(X, y, bought)
 
 
-@pytest.mark.usefixtures("small_board")
+@pytest.mark.usefixtures("small_buffer")
 def test_a_board_holds_no_rows_but_those_of_the_block() -> None:
     learner = Keeps(PROBLEM)
     kh.play(learner, streams("zero")[1])
@@ -145,8 +145,8 @@ def test_the_board_is_wiped_after_an_error() -> None:
     X, y = next(stream.lazy_blocks())
     with pytest.raises(kh.DataError, match="no more"):
         game.play_block(X, y)
-    assert game._board._memory.size
-    assert not game._board._memory.any()
+    assert game._buffer._memory.size
+    assert not game._buffer._memory.any()
 
 
 class Rows(Observer):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 import keyhole as kh
-from keyhole.learners.blocks.draw.keyed import words
+from keyhole.learners.blocks.draw.philox import words
 from keyhole.learners.blocks.draw.sampling import uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import Memory, Selection

@@ -11,7 +11,7 @@ import numpy as np
 
 import keyhole as kh
 from keyhole.learners.auto import OWN_TERMS
-from keyhole.learners.blocks.fit.forward import select
+from keyhole.learners.blocks.fit.stepwise_selection import select
 from keyhole.problem import Floats
 from tests.helpers.auto_money import Own, PricedTranscription
 from tests.helpers.auto_transcription import Transcription, Word

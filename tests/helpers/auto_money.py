@@ -13,22 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.buy import (
+from keyhole.learners.blocks.auto.engine import (
     ASIDE,
     BEGINNING,
     BOLD,
     COSTS,
     DISPLACE,
+    FIRST,
     FIRST_RATE,
     HALF,
     LATER,
     LEAST_RATE,
+    LOOK_OUT,
     MORE,
     OPTIMISM,
     SELDOM,
 )
-from keyhole.learners.blocks.auto.choose import LOOK_OUT
-from keyhole.learners.blocks.auto.study import FIRST
 from keyhole.learners.blocks.draw.sampling import uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import Selection

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.learners.blocks.draw.keyed import words
+from keyhole.learners.blocks.draw.philox import words
 from keyhole.problem import Floats
 
 

@@ -13,10 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.choose import LOOK_OUT
+from keyhole.learners.blocks.auto.engine import (
+    ALIKE,
+    FEWEST,
+    FIRST,
+    LAYER_ROUNDS,
+    LOOK_OUT,
+    SURE,
+    WORSE,
+)
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.learners.blocks.auto.mistrust import ALIKE, FEWEST, LAYER_ROUNDS, SURE, WORSE
-from keyhole.learners.blocks.auto.study import FIRST
 from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_active import BUGS as SEAT_BUGS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keyhole.core import compiler, library
 from keyhole.core.functions import CFunction, c_function
-from keyhole.learners.blocks.dantzig.basis import Basis, empty
+from keyhole.learners.blocks.dantzig.path import Basis, empty
 from keyhole.problem import Floats, Indices
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -93,7 +93,7 @@ class Rounding(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The table of a repair; see the top of `dantzig/engine.py`."""
+    """The table of a repair; see the top of `dantzig/homotopy.py`."""
 
     A: Annotated[Floats, "n k16"]
     N: Annotated[Indices, "k"]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.core.functions import c_function
-from keyhole.learners.blocks.exact.market import ItemMarket
-from keyhole.learners.blocks.exact.nodes import Point, Split, States, point, room_of, settle_count
-from keyhole.learners.blocks.exact.slices import kept, to_the_end
+from keyhole.core.functions import c_function, kept, to_the_end
+from keyhole.learners.blocks.exact.branch_and_bound import (
+    ItemMarket,
+    Point,
+    Split,
+    States,
+    point,
+    room_of,
+    settle_count,
+)
 from keyhole.problem import Floats, Indices
 
 

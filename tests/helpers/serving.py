@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import keyhole as kh
-from keyhole.counter.service.keys import KeyRing
-from keyhole.counter.service.running import bound, make_server
-from keyhole.counter.service.settings import Settings
+from keyhole.counter.service.access_control import ApiKeys
+from keyhole.counter.service.server import bound, make_server
+from keyhole.counter.service.settings import ServiceSettings
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class Service:
 
 @contextlib.contextmanager
 def serving(
-    store: kh.Store, settings: Settings | None = None, keys: KeyRing | None = None
+    store: kh.Store, settings: ServiceSettings | None = None, keys: ApiKeys | None = None
 ) -> Iterator[Service]:
     """A service in a thread, on a free port of this machine."""
-    chosen = settings or Settings(port=0)
-    ring = keys or KeyRing(store.url)
+    chosen = settings or ServiceSettings(port=0)
+    api_keys = keys or ApiKeys(store.url)
     listening = bound(chosen)
-    server = make_server(store, ring, chosen, say=lambda line: None)
+    server = make_server(store, api_keys, chosen, say=lambda line: None)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}")

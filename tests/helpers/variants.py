@@ -6,7 +6,8 @@ All others are kept by code that every variant shares; `tests/conformance` runs 
 from collections.abc import Callable
 
 from keyhole.problem import Learner, Problem
-from keyhole.testing import learners, studying
+from keyhole.testing import history as studying
+from keyhole.testing import learners
 
 CHECKS = (
     learners.keeps_to_the_budget,

@@ -9,7 +9,7 @@ import pytest
 import keyhole as kh
 from keyhole.learners.attribute_efficient import (
     Iterate,
-    Plan,
+    SamplingPlan,
     drawn,
     draws,
     gradient,
@@ -18,7 +18,7 @@ from keyhole.learners.attribute_efficient import (
     plan_of,
     predicted,
 )
-from keyhole.learners.blocks.draw.keyed import categorical
+from keyhole.learners.blocks.draw.philox import categorical
 from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 
@@ -52,7 +52,7 @@ def learner_of(
     return learner
 
 
-def plan(it: Iterate, t: int, budget: int, kinds: tuple[bool, bool]) -> Plan:
+def plan(it: Iterate, t: int, budget: int, kinds: tuple[bool, bool]) -> SamplingPlan:
     return learner_of(D, budget, kinds, it)._plan(t)
 
 
@@ -208,7 +208,7 @@ def test_attribute_efficient_steps(lasso: bool, radius: float, rate: float) -> N
 def test_predictions_and_second_moments() -> None:
     rng = np.random.default_rng(5)
     reach, product, played, means = rng.uniform(0.5, 2.0, (4, 3))
-    its = Plan(np.array([0, 2, 3]), reach, product, played, means, rng.normal(size=2))
+    its = SamplingPlan(np.array([0, 2, 3]), reach, product, played, means, rng.normal(size=2))
     x = np.array([1.0, np.nan, -2.0])
     filled = np.where(np.isnan(x), its.means, x)
     assert predicted(its, x) == pytest.approx(its.offsets[1] + its.played @ filled)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto import rounds
+from keyhole.learners.blocks.auto import engine as rounds
 from keyhole.problem import Floats
 from keyhole.saving.api import to_bytes
 from tests.helpers.variants import check_variant
@@ -239,3 +239,12 @@ def test_a_ticket_that_outlived_its_batch_is_predicted_by_what_it_read() -> None
     assert learner.model().features.tolist() == [one, other]
     for values in 2.0 * np.vstack([np.eye(4), -np.eye(4)]):
         assert abs(learner.predict(late.fill(values)) - 5.0) < 1.5  # a quarter of what 2 would do
+
+
+@pytest.mark.parametrize("budget", [5, 6])
+def test_the_bound_is_infinite_without_a_safety_net(budget: int) -> None:
+    priced = kh.Problem(d=12, k=2, budget=budget, prices=dict.fromkeys(range(12), 1))
+    assert kh.AutoLearner(priced, seed=0).bound() == np.inf
+    plain = kh.AutoLearner(kh.Problem(d=12, k=2, budget=budget), seed=0)
+    plain.advance(np.eye(12), np.arange(12.0))
+    assert (plain.bound() < np.inf) == (budget == 6)

@@ -13,8 +13,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.auto.advice import CANNOT_TELL, Advice, Fewer, More, Worth
-from keyhole.learners.blocks.auto.telling import valued
-from keyhole.learners.blocks.auto.worth import joint_fit, lost_without
+from keyhole.learners.blocks.auto.explanation import valued
+from keyhole.learners.blocks.auto.joint_fit import joint_fit, lost_without
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import REALIZABLE_SUITE, ArrayStream, collect

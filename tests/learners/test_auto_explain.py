@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.telling import valued
-from keyhole.learners.blocks.fit.forward import select
+from keyhole.learners.blocks.auto.explanation import valued
+from keyhole.learners.blocks.fit.stepwise_selection import select
 from keyhole.problem import Floats
 from tests.helpers.laws import LAWS, Law
 

@@ -9,9 +9,15 @@ import pytest
 
 import keyhole as kh
 from keyhole.errors import StateError
-from keyhole.learners.blocks.auto.layer import AS_IT_IS, BENT, PAST_NAMES, WITH_PAST, recalled
+from keyhole.learners.blocks.auto.last_layer import (
+    BENT,
+    LAYER_PAST_NAMES,
+    UNCHANGED,
+    WITH_PAST,
+    recalled,
+)
 from keyhole.learners.blocks.auto.mixture import bound
-from keyhole.learners.blocks.sums.running import spread
+from keyhole.learners.blocks.sums.column_stats import spread
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 
@@ -80,8 +86,8 @@ def test_the_layer_loses_little_to_the_prediction_as_it_is(past: bool) -> None:
     low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
     record = np.append(True, (y[1:] < low[:-1]) | (y[1:] > high[:-1]))
     judge = learner._last.judge
-    as_it_is = float(judge.losses[AS_IT_IS])
-    more = bound(judge, AS_IT_IS)
+    as_it_is = float(judge.losses[UNCHANGED])
+    more = bound(judge, UNCHANGED)
     assert more == pytest.approx(2.0 * (np.ptp(y) / 2.0) ** 2 * np.log(6.0 if past else 4.0))
     assert float(loss.sum()) <= as_it_is + more + float(loss[record].sum())
     assert learner.bound() > more  # the mixture's own comes first
@@ -97,7 +103,7 @@ def test_a_ticket_remembers_what_was_known_when_it_was_asked() -> None:
         ticket = learner.ask()
         assert kh.Ticket.from_json(ticket.to_json()).memo.keys() == ticket.memo.keys()
         past = recalled(ticket.memo["past"], ticket.memo["told"])
-        known = dict(zip(PAST_NAMES, past.tolist(), strict=True))
+        known = dict(zip(LAYER_PAST_NAMES, past.tolist(), strict=True))
         assert np.isnan(known["label before last"]) == (len(told) < 2)
         assert np.isnan(known["last label"]) == (not told)
         if told:
@@ -161,7 +167,7 @@ def test_proper_mode_looks_at_the_past_only_if_asked() -> None:
     assert not default.explain().layer
     late = slice(500, None)
     assert ((y - added)[late] ** 2).sum() < 0.5 * ((y - plain)[late] ** 2).sum()
-    assert set(asked.model().past) == set(PAST_NAMES)
+    assert set(asked.model().past) == set(LAYER_PAST_NAMES)
     assert max(map(abs, asked.model().past.values())) > 0.1
 
 

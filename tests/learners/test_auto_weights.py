@@ -12,6 +12,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.auto.experts import ON_BEST
+from keyhole.learners.blocks.auto.joint_fit import joint_fit
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import decode, encode
@@ -30,14 +31,12 @@ class Said(NamedTuple):
     twin: float
 
 
-def as_if_complete(learner: kh.AutoLearner, features: list[int]) -> Floats:
-    """The twin: takes zeros for values, as least squares on rows that were read in full would."""
-    kept, m = learner._state.kept, learner._leader()
-    V = [*features, -1]
-    n, G, c = kept.n[m, -1], kept.G[m][np.ix_(V, V)], kept.c[m][V]
-    P = np.linalg.inv(G)
-    noise = max(float(kept.yy[m] - c @ P @ c), 0.0) / n
-    return np.asarray(np.sqrt(noise * np.diag(P)[:-1] / kept.scale[m]), np.float64)
+def as_if_alone(learner: kh.AutoLearner, features: list[int]) -> Floats:
+    """The twin: the errors of simple regressions, as if no feature were related to another one."""
+    state, V = learner._state, np.array(features, dtype=np.int64)
+    fit = joint_fit(state.kept, learner._leader(), V, state.peaks, 0.0)
+    related = np.diag(np.linalg.inv(fit.R + 1e-9 * np.eye(len(V)))) * fit.chance
+    return np.asarray(fit.errors * np.sqrt(fit.noise * fit.per / related), np.float64)
 
 
 def statements(law: Law, seed: int, n: int = 400, *, proper: bool = False) -> list[Said]:
@@ -45,7 +44,7 @@ def statements(law: Law, seed: int, n: int = 400, *, proper: bool = False) -> li
     model = learner.model()
     assert model.errors is not None
     features = model.features.tolist()
-    said = model.weights, model.errors, law.weights(features), as_if_complete(learner, features)
+    said = model.weights, model.errors, law.weights(features), as_if_alone(learner, features)
     return [Said(*map(float, one)) for one in zip(*said, strict=True)] if features else []
 
 
@@ -61,7 +60,7 @@ def test_the_best_weights_are_within_two_errors() -> None:
 
     Were all that one game says right or wrong together, the mean of 240 games that are right in
     95 % would have the standard deviation sqrt(.95 .05 / 240) = .014, and 90 % is 3.5 of it below.
-    The twin takes sums of what was read for sums of complete rows.
+    The twin takes features for unrelated to one another, read together or not.
     """
     names = ["alone", "neighbours", "one for all", "heavy tails"]
     said = [statements(LAWS[name], seed) for name in names for seed in range(3000, 3000 + GAMES)]

@@ -10,7 +10,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.problem.snapshot import State
+from keyhole.problem.state import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from tests.helpers.variants import check_variant

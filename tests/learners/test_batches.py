@@ -8,7 +8,7 @@ from keyhole.learners import batches
 from keyhole.learners.batches import Batches, Entry
 from keyhole.problem import Indices
 from keyhole.problem.desk import Desk
-from keyhole.problem.fields import MANY
+from keyhole.problem.state import MAX_WHOLE_NUMBER
 
 
 def test_a_batch_is_closed_by_its_last_ticket() -> None:
@@ -28,13 +28,13 @@ def test_a_batch_is_closed_by_its_last_ticket() -> None:
 
 def test_the_oldest_is_overdue_when_too_many_wait() -> None:
     shelf = Batches[int]()
-    for i in range(batches.WAITING):
+    for i in range(batches.MAX_WAITING_BATCHES):
         assert shelf.overdue() is None
         shelf.begin(1, i)
     late = shelf.overdue()
     assert late is not None
     assert late.number == 1
-    assert len(shelf) == batches.WAITING - 1
+    assert len(shelf) == batches.MAX_WAITING_BATCHES - 1
 
 
 def test_it_resumes_after_a_block() -> None:
@@ -70,7 +70,7 @@ def test_what_is_saved_goes_on() -> None:
     assert again.waiting == [first]
     again.restore(1, [first], None)
     assert again.current is again.asking is first
-    assert again.sizes() == {"begun": 1, "longest_batch": MANY}
+    assert again.sizes() == {"begun": 1, "longest_batch": MAX_WHOLE_NUMBER}
     assert again.sizes(5) == {"begun": 1, "longest_batch": 5}
     with pytest.raises(kh.StateError, match="twice"):
         again.restore(2, [first, Entry(1, 3, "c")], None)
@@ -106,7 +106,7 @@ def test_open_tickets_are_those_of_the_batches() -> None:
 
 
 def test_batches_wait_in_order_and_not_too_many() -> None:
-    most = batches.WAITING
+    most = batches.MAX_WAITING_BATCHES
     shelf_of(*range(1, most + 1), asked=1, closed=1).refuse_unless_of(tickets(), feature)
     for numbers in (range(1, most + 2), (2, 1)):
         with pytest.raises(kh.StateError, match=f"{len(numbers)} batches cannot wait"):

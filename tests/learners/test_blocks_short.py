@@ -7,7 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.base import LearnerBase
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(-1, 1, (40, 6)) * [1, 1, 2, 1, 1, 3]

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners import aelr, practical_dantzig
-from keyhole.learners import practical_selection as selection
+from keyhole.learners import attribute_efficient, practical_dantzig
+from keyhole.learners import dantzig_selection as selection
 from keyhole.learners.batches import Batches
 from keyhole.learners.blocks.draw.sampling import uniform_subset
-from keyhole.learners.blocks.greedy.parts import PAPER, PRACTICAL
+from keyhole.learners.blocks.greedy.variants import PAPER, PRACTICAL
+from keyhole.learners.correlations import Correlations
 from keyhole.learners.hard_thresholding import CURSOR
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters
 from keyhole.learners.practical_dantzig import PracticalDantzig
-from keyhole.learners.practical_shrinkage import Correlations
 from keyhole.saving.api import from_bytes, to_bytes
 
 EVERYTHING = kh.Problem(12, 2, 12)  # for those that read all features, too
@@ -102,12 +102,12 @@ def test_the_rate_of_aelr_by_hand() -> None:
     problem = kh.Problem(d=20, k=2, budget=10)  # 8 are left: m = 4 draws
     for T, B in [(1, 1.0), (50, 3.0)]:
         rate = math.sqrt(math.log(40) / (5 * T * (20 / 4 + 1))) / (2 * B)
-        assert aelr.theorem_rate(problem, T, radius=B) == pytest.approx(rate)
-    known = aelr.theorem_rate(problem, 50, second_moments=np.full(20, 0.25))
+        assert attribute_efficient.aelr_theorem_rate(problem, T, radius=B) == pytest.approx(rate)
+    known = attribute_efficient.aelr_theorem_rate(problem, 50, second_moments=np.full(20, 0.25))
     assert known == pytest.approx(math.sqrt(math.log(40) / (5 * 50 * (5 / 4 + 1))) / 2)
     for wrong in ({"horizon": 0}, {"horizon": 5, "radius": 0.0}):
         with pytest.raises(kh.ProblemError, match="must be"):
-            aelr.theorem_rate(problem, **wrong)
+            attribute_efficient.aelr_theorem_rate(problem, **wrong)
 
 
 @pytest.mark.parametrize(("k", "budget", "k0"), [(2, 6, 4), (2, 3, 1), (3, 3, 3)])

@@ -10,7 +10,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners import dantzig
-from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.draw.sorting import top_k
 from tests.helpers.dantzig_rounds import make, rows
 from tests.helpers.rounds import one_round
 

@@ -6,26 +6,26 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.aerr import theorem_rate
-from keyhole.learners.blocks.greedy.parts import NAMED
+from keyhole.learners.attribute_efficient import aerr_theorem_rate
+from keyhole.learners.blocks.greedy.variants import VARIANTS
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT
 from keyhole.learners.dantzig import _Model
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.learners.registry import learner_class
-from keyhole.problem.soundness import prove
+from keyhole.problem.state_checks import prove
 from keyhole.saving.api import from_bytes, to_bytes
 
 
 def test_rates_of_theorems_by_hand() -> None:
     """2 B / (G sqrt(T)), G^2 = 8 B^2 d/m; for DDAERR 1/sqrt(T ((sum of roots)^2/m + 1))."""
     problem = kh.Problem(d=20, k=2, budget=10)  # 8 are left: m = 4 draws
-    assert theorem_rate(problem, horizon=1, radius=3.0) == pytest.approx(2 / 40**0.5)
-    assert theorem_rate(problem, horizon=100) == pytest.approx(2 / 4000**0.5)
+    assert aerr_theorem_rate(problem, horizon=1, radius=3.0) == pytest.approx(2 / 40**0.5)
+    assert aerr_theorem_rate(problem, horizon=100) == pytest.approx(2 / 4000**0.5)
     moments = np.full(20, 0.25)  # the roots add up to 10
-    rate = theorem_rate(problem, horizon=50, second_moments=moments)
+    rate = aerr_theorem_rate(problem, horizon=50, second_moments=moments)
     assert rate == pytest.approx(1 / (50 * (100 / 4 + 1)) ** 0.5)
     with pytest.raises(kh.ProblemError, match="horizon must be at least 1"):
-        theorem_rate(problem, horizon=0)
+        aerr_theorem_rate(problem, horizon=0)
 
 
 SIZES = {"d": 10, "k": 2, "budget": 6}
@@ -144,6 +144,6 @@ def test_classes_are_found_by_their_names_and_named_parts_by_theirs() -> None:
     assert learner_class("RunningMean") is kh.RunningMean
     assert learner_class("LastValue") is kh.LastValue
     assert learner_class("Nobody") is None
-    for name, parts in NAMED.items():
+    for name, parts in VARIANTS.items():
         learner = kh.OnlineGreedyLearner(kh.Problem(6, 2, 4), seed=0, parts=parts)
         assert learner.settings()["parts"] == name

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.newton import NewtonStep
+from keyhole.learners.ds_oslrc import NewtonStep
 from tests.helpers.rounds import easy, share_of_the_mean
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)

@@ -10,8 +10,8 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.dantzig.solve import solve
 from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.learners.blocks.fit.truncation import top_k
-from keyhole.learners.weighted_sums import WeightedSums
+from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.weighted_dantzig import WeightedSums
 from tests.helpers.rounds import easy, share_of_the_mean
 
 PROBLEM = kh.Problem(d=20, k=2, budget=6)

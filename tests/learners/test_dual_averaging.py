@@ -8,8 +8,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.draw.sampling import inclusion_complement
-from keyhole.learners.blocks.fit.truncation import top_k
-from keyhole.learners.dual_averaging import Draw, gradient
+from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.dual_averaging import DualAveragingDraw, gradient
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess
 from tests.helpers.twins import Deaf
@@ -19,14 +19,18 @@ PROBLEM = kh.Problem(d=6, k=2, budget=4)
 EASY = kh.Problem(d=20, k=2, budget=6)
 
 
-def draw_of(w: Floats, S: list[int], drawn: tuple[int, ...], m: int, dense: bool) -> Draw:
+def draw_of(
+    w: Floats, S: list[int], drawn: tuple[int, ...], m: int, dense: bool
+) -> DualAveragingDraw:
     """The draw that reads S always and `drawn`, one of the m-subsets of the rest."""
     features = np.array(sorted([*S, *drawn]))
     always = np.isin(features, S)
     scheme = inclusion_complement(len(w), S, m)
     played = np.where(always, w[features], 0.0)
     chances = np.array([scheme.p, scheme.q])
-    return Draw(features, played, w[features] if dense else played, always, 0.0 * played, chances)
+    return DualAveragingDraw(
+        features, played, w[features] if dense else played, always, 0.0 * played, chances
+    )
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.dual_averaging import Draw
+from keyhole.learners.dual_averaging import DualAveragingDraw
 from keyhole.problem import Floats
 
 RNG = np.random.default_rng(5)
@@ -35,7 +35,7 @@ def test_rounds_of_dual_averaging(radius: float, schedule: float, budget: int, d
     arrived = [list[float]() for _ in range(d)]
     for t in range(1, 12):
         ticket = learner.ask()
-        draw = Draw(ticket.features, **ticket.memo)
+        draw = DualAveragingDraw(ticket.features, **ticket.memo)
         n = len(draw.features)
         reach = radius or (1.25 * math.sqrt(labels / values) if values else 0.0)
         w = np.zeros(d)

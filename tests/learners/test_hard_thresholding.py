@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.draw.sorting import top_k
 from keyhole.learners.hard_thresholding import EXPLOITING, SIZE, Search
 from keyhole.problem import Floats
 from tests.helpers.rounds import excess, sparse_rows

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.draw.keyed import uniform
+from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.learners.blocks.draw.sampling import uniform_subset
-from keyhole.learners.hard_thresholding import Draw
+from keyhole.learners.hard_thresholding import HardThresholdingDraw
 from keyhole.problem import Floats
 
 
@@ -162,7 +162,7 @@ def test_rounds_are_the_transcription(
     mixing = np.eye(d) + 0.8  # correlated, so that steps are too long at first
     for t in range(1, 120):
         ticket = learner.ask()
-        draw = Draw(ticket.features, **ticket.memo)
+        draw = HardThresholdingDraw(ticket.features, **ticket.memo)
         features, kept, scale = slow.ask(t)
         assert draw.features.tolist() == features
         assert draw.features[draw.inside].tolist() == kept

@@ -14,7 +14,7 @@ import keyhole as kh
 from benchmarks.attack import streams
 from keyhole.problem import Floats
 from keyhole.testing.extremes import extreme_streams
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 
 D, ROUNDS = 8, 60
 Rows = tuple[Floats, Floats]

@@ -7,7 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners import batches
-from keyhole.learners.blocks.greedy.parts import PAPER, PRACTICAL, Parts
+from keyhole.learners.blocks.greedy.variants import PAPER, PRACTICAL, Variant
 from keyhole.learners.online_greedy import theorem_parameters
 from keyhole.problem import Floats
 from tests.helpers.rounds import sparse_rows
@@ -166,7 +166,7 @@ def test_dropped_tickets_leave_their_batch_with_fewer_rows() -> None:
 
 def test_labels_that_never_come_do_not_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """One lost label in each batch: the oldest batch is judged without it; memory is bounded."""
-    monkeypatch.setattr(batches, "WAITING", 4)
+    monkeypatch.setattr(batches, "MAX_WAITING_BATCHES", 4)
     X, y = data(200)
     learner = kh.OnlineGreedyLearner(PROBLEM, seed=0, batch_size=10)
     lost = []
@@ -186,7 +186,7 @@ def test_labels_that_never_come_do_not_stop_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_printed_algorithm_takes_late_labels_too() -> None:
-    parts = Parts(PAPER.scheme, PAPER.rate, PAPER.losses, PAPER.memory)
+    parts = Variant(PAPER.scheme, PAPER.rate, PAPER.losses, PAPER.memory)
     check_variant(
         lambda problem: kh.OnlineGreedyLearner(
             problem, seed=0, batch_size=5, slots=problem.k, horizon=300, parts=parts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import RowsOnly
 from tests.helpers.rounds import easy
 from tests.helpers.twins import Deaf
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners.dantzig_selection import PRACTICAL, Parts
 from keyhole.learners.practical_dantzig import PracticalDantzig
-from keyhole.learners.practical_selection import PRACTICAL, Parts
 from keyhole.problem import Floats
 from tests.helpers.rounds import realizable_rows
 

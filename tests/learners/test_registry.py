@@ -90,15 +90,12 @@ def defaults_of(made: Any) -> dict[str, Any]:
 
 
 def test_arguments_of_classes_and_presets_unless_given() -> None:
-    found = {name: defaults_of(cls) for name, cls in learner_classes().items()}
+    found = {name: defaults_of(learner_classes()[name]) for name in DEFAULTS}
     problem = kh.Problem(12, 2, 12)
     for learner in (kh.DSOSLRCLearner(problem), kh.DSPOSLRCLearner(problem)):  # of their base, too
         found[type(learner).__name__] |= learner.settings()
-    for name in ("AutoLearner", "PracticalDantzig", "DantzigLearner"):  # tested elsewhere
-        del found[name]
-    wanted = {name: {"seed": 0, **DEFAULTS.get(name, {})} for name in found}
+    wanted = {name: {"seed": 0, **given} for name, given in DEFAULTS.items()}
     assert repr(sorted_deeply(found)) == repr(sorted_deeply(wanted))  # 1 is not 1.0
-    assert DEFAULTS.keys() <= found.keys()
     printed = kh.DantzigLearner(problem, seed=4, noise_sd=0.5)
     assert (printed.seed, printed.clip, printed.weighting) == (4, False, "exact")
     assert (printed.threshold_scale, printed.failure_probability) == (1.0, 0.05)
@@ -115,9 +112,10 @@ def test_memory_for_pairs_of_features() -> None:
     """Of all features, of those that are bought, or of those of a model."""
     problem = kh.Problem(50, 2, 30)
     wide = {"FixedSubset": 2, "RandomSubset": 30}
-    for name, cls in learner_classes().items():
+    for name, each in BYTES_PER_PAIR.items():
+        cls = learner_classes()[name]
         assert issubclass(cls, LearnerBase)
-        each, alone = BYTES_PER_PAIR.get(name, 0.0), getattr(cls, "BYTES_PER_FEATURE", 0.0)
+        alone = getattr(cls, "BYTES_PER_FEATURE", 0.0)
         assert cls.memory(problem) == each * wide.get(name, 50) ** 2 + 50 * alone, name
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.draw.keyed import categorical, uniform
+from keyhole.learners.blocks.draw.philox import categorical, uniform
 from keyhole.learners.blocks.draw.sampling import uniform_subset
 from keyhole.learners.subset_experts import all_subsets
 from keyhole.problem import Floats

@@ -17,9 +17,16 @@ import pytest
 from scipy.stats import t as student
 
 from keyhole.learners.blocks.fit.set_function import residual, slot_gains
-from keyhole.learners.blocks.greedy.experts import BEXP, Rate, Tally, anytime, second_order
-from keyhole.learners.blocks.greedy.parts import negative_gains, own_subsets, printed_losses
-from keyhole.learners.blocks.greedy.schemes import OwnSubsets, SharedReads
+from keyhole.learners.blocks.greedy.budgeted_experts import (
+    BEXP,
+    OwnSubsets,
+    Rate,
+    SharedReads,
+    Tally,
+    anytime,
+    second_order,
+)
+from keyhole.learners.blocks.greedy.variants import negative_gains, own_subsets, printed_losses
 from keyhole.problem import Floats
 from tests.helpers.statistics import standard_errors_above
 

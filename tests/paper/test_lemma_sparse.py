@@ -18,7 +18,7 @@ import pytest
 from hypothesis import Phase, example, find, given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.draw.sorting import top_k
 from keyhole.problem import Floats, Indices
 
 Rule = Callable[[Floats, int], Indices]

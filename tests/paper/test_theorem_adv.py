@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import t as student
 
 import keyhole as kh
-from keyhole.learners.blocks.greedy.experts import Tally
-from keyhole.learners.blocks.greedy.parts import PAPER, Parts
+from keyhole.learners.blocks.greedy.budgeted_experts import Tally
+from keyhole.learners.blocks.greedy.variants import PAPER, Variant
 from keyhole.problem import Floats, Indices
 from tests.helpers.statistics import standard_errors_above
 
@@ -26,7 +26,7 @@ def frozen(tally: Tally) -> Floats:
     return np.zeros_like(tally.spread)
 
 
-FROZEN = Parts(PAPER.scheme, frozen, PAPER.losses, PAPER.memory)
+FROZEN = Variant(PAPER.scheme, frozen, PAPER.losses, PAPER.memory)
 
 
 Game = tuple[kh.streams.ArrayStream, Floats]
@@ -65,7 +65,7 @@ def excess(regret: Floats) -> float:
     return standard_errors_above(slopes, EXPONENT) / float(student.isf(1e-6, len(slopes) - 1))
 
 
-def printed(seed: int, parts: Parts = PAPER) -> kh.OnlineGreedyLearner:
+def printed(seed: int, parts: Variant = PAPER) -> kh.OnlineGreedyLearner:
     return kh.OnlineGreedyLearner(
         PROBLEM, seed=seed, batch_size=50, slots=4, horizon=2**15, parts=parts
     )

@@ -15,8 +15,18 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from keyhole.learners.blocks.greedy.experts import BEXP, Rate, Tally, anytime, known_horizon
-from keyhole.learners.blocks.greedy.schemes import Draw, OwnBins, OwnSubsets, Scheme, equal_bins
+from keyhole.learners.blocks.greedy.budgeted_experts import (
+    BEXP,
+    Draw,
+    OwnBins,
+    OwnSubsets,
+    Rate,
+    Scheme,
+    Tally,
+    anytime,
+    equal_bins,
+    known_horizon,
+)
 from keyhole.problem import Floats
 from tests.helpers.statistics import standard_errors_above
 

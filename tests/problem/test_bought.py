@@ -5,8 +5,8 @@ import numpy as np
 import keyhole as kh
 from keyhole.learners.residuals import Residuals
 from keyhole.problem import Floats
-from keyhole.problem.bought import bought_for, bought_of_row, bought_of_rows
-from keyhole.streams.sparse_rows import SparseRows
+from keyhole.problem.rows import bought_for, bought_of_row, bought_of_rows
+from keyhole.streams.sparse import SparseRows
 
 FEATURES = np.array([[0, 2, 5], [1, 3, -1], [4, -1, -1]], dtype=np.int32)
 

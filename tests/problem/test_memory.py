@@ -8,8 +8,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.base import LearnerBase
-from keyhole.learners.blocks.sums.gram import Gram
-from keyhole.learners.registry import SLIM, make_learner
+from keyhole.learners.blocks.sums.data_sums import Gram
+from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS, make_learner
 from keyhole.problem import memory
 from keyhole.saving.api import to_bytes
 from tests.helpers.cli import Cli
@@ -85,7 +85,7 @@ def test_the_message_names_learners_that_fit() -> None:
         kh.LEARNERS["dantzig-data"](kh.Problem(WIDE, 2, 8), seed=0)
     said = str(refused.value)
     assert " for 20,000 features takes about 19.2 GB of memory" in said
-    for name in SLIM:
+    for name in LINEAR_MEMORY_LEARNERS:
         assert name in said
         kh.LEARNERS[name](kh.Problem(WIDE, 2, 8), seed=0)
 
@@ -145,14 +145,14 @@ def test_6_000_columns_are_played_from_a_file(
 
 def test_limits_of_containers_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     limit, usage = tmp_path / "max", tmp_path / "current"
-    monkeypatch.setattr(memory, "_LIMITS", ((str(limit), str(usage)),))
+    monkeypatch.setattr(memory, "_CGROUP_FILES", ((str(limit), str(usage)),))
     free = memory.available_memory()  # no such files
     usage.write_text("1000000\n")
     limit.write_text("max\n")
     assert memory.available_memory() == pytest.approx(free, rel=0.2)
     limit.write_text("3000000\n")
     assert memory.available_memory() == 2_000_000
-    assert memory.fits(memory.SMALL)
+    assert memory.fits(memory.ALWAYS_ALLOWED_BYTES)
     assert not memory.fits(1e12)
 
 
@@ -160,7 +160,7 @@ def test_what_is_free_is_the_least_that_anybody_says(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     limit, usage = tmp_path / "max", tmp_path / "current"
-    monkeypatch.setattr(memory, "_LIMITS", ((str(limit), str(usage)),))
+    monkeypatch.setattr(memory, "_CGROUP_FILES", ((str(limit), str(usage)),))
     monkeypatch.setattr(memory, "_of_the_machine", lambda: 5e9)
     limit.write_text("9000000000")
     assert memory.available_memory() == 5e9  # nobody says what is used
@@ -172,9 +172,9 @@ def test_what_is_free_is_the_least_that_anybody_says(
     assert not memory.fits(1e9 + 1)
     usage.write_text("9500000000")
     assert memory.available_memory() == 0.0
-    assert memory.fits(memory.SMALL)
-    assert not memory.fits(memory.SMALL + 1)
-    assert memory.SMALL == 2**26
+    assert memory.fits(memory.ALWAYS_ALLOWED_BYTES)
+    assert not memory.fits(memory.ALWAYS_ALLOWED_BYTES + 1)
+    assert memory.ALWAYS_ALLOWED_BYTES == 2**26
     limit.write_text("max")
     assert memory.available_memory() == 5e9
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.problem.amounts import Amounts
+from keyhole.problem.price_file import AmountParser
 from keyhole.problem.prices import price_list
 from keyhole.streams import read
 
@@ -176,9 +176,9 @@ def test_the_same_list_in_many_hands(tmp_path: Path, text: str) -> None:
 def test_amounts(text: str, amount: str | None) -> None:
     if amount is None:
         with pytest.raises(ValueError, match="must be an amount such as"):
-            Amounts().read(text, 1)
+            AmountParser().read(text, 1)
     else:
-        assert Amounts().read(text, 1) == Decimal(amount)
+        assert AmountParser().read(text, 1) == Decimal(amount)
 
 
 NAMES = st.sampled_from(["age", "tsh, total", "a;b", '5" pipe', "x=1", "größe", " odd ", "#7"])

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game.block_play import play_rounds
-from keyhole.game.board import Board
+from keyhole.game.block_play import RowBuffer, play_rounds
 from keyhole.game.playing import Game
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.problem import Floats, Problem, ProblemError
@@ -208,7 +207,7 @@ def _play(learner: kh.Learner, X: Floats, y: Floats, in_blocks: bool) -> kh.Ledg
 
 def test_the_width_of_what_was_bought_is_that_of_the_widest_set() -> None:
     learner = Buys(_priced())
-    played = play_rounds(learner.problem, learner, 1, np.ones((2, 4)), np.zeros(2), Board())
+    played = play_rounds(learner.problem, learner, 1, np.ones((2, 4)), np.zeros(2), RowBuffer())
     assert played.bought.shape == (2, learner.problem.width)
 
 

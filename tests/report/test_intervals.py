@@ -6,11 +6,13 @@ import pytest
 import keyhole as kh
 from keyhole.problem import ProblemError
 from keyhole.report import page
-from keyhole.report.interval_plots import coverage_over_time, interval_pictures
-from keyhole.report.interval_trace import IntervalTrace
 from keyhole.report.plots import svg
-from keyhole.report.prediction_plots import predicted_and_actual
-from keyhole.report.prediction_trace import POINTS, PredictionTrace
+from keyhole.report.prediction_plots import (
+    coverage_over_time,
+    interval_pictures,
+    predicted_and_actual,
+)
+from keyhole.report.traces import MAX_POINTS, IntervalTrace, PredictionTrace
 
 PROBLEM = kh.Problem(d=5, k=1, budget=3)
 
@@ -39,7 +41,7 @@ def test_bins_are_sums_over_their_rounds() -> None:
         first = end
     assert trace.ends[-1] == 2500
     every = 4  # 2,499 rounds, all but the first, in at most 1,024 points
-    assert len(some.points) == 625 <= POINTS
+    assert len(some.points) == 625 <= MAX_POINTS
     rounds = np.arange(1, 2501)
     expected = np.column_stack([rounds, ledger.predictions, source.y, low, high])[1::every]
     np.testing.assert_array_equal(some.points, expected)

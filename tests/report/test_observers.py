@@ -12,7 +12,7 @@ from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import BlockStream, Floats
 from keyhole.report import About, Recorder, Run, Scope, record
 from keyhole.report.observers import PrefixObserver, Rival
-from keyhole.testing.tools import size_of
+from keyhole.testing.helpers import size_of
 from tests.helpers.one_by_one import OneByOne
 
 PROBLEM = kh.Problem(d=12, k=2, budget=5)

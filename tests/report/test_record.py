@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.analysis.hindsight import Sums
+from keyhole.analysis.hindsight import PrefixSums
 from keyhole.problem import Interval
 from keyhole.report import Run, record
 from keyhole.report.recorder import _equal_effort
@@ -88,7 +88,7 @@ def test_no_point_of_the_regret_curve_was_searched_better_than_the_others() -> N
     y = 3 * X[:, 4] + X[:, 1] + 0.1 * rng.normal(size=200) + 7
     prefixes = []
     for end in (60, 200):
-        sums = Sums(6, past=False)
+        sums = PrefixSums(6, past=False)
         sums.add(X[:end], y[:end])
         prefixes.append(sums.prefix(True))
     early, late = prefixes[0].best(1, 1.0), prefixes[1].best(1, 1.0)

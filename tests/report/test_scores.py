@@ -10,13 +10,10 @@ import pytest
 import keyhole as kh
 from keyhole.analysis.diagnosis.page import Finding
 from keyhole.report import Run, record
-from keyhole.report.figures import brief
-from keyhole.report.finding_list import findings
-from keyhole.report.folding_sums import FoldingSums
-from keyhole.report.headline import headline, to_buy
-from keyhole.report.prediction_trace import PredictionTrace
-from keyhole.report.recent_loss import RecentLoss
-from keyhole.report.scores import scores
+from keyhole.report.conclusions import findings, headline, to_buy
+from keyhole.report.number_format import brief
+from keyhole.report.score_table import scores
+from keyhole.report.traces import FoldingSums, PredictionTrace, RecentLoss
 
 FAR = 1.3e6  # the mean of labels whose deviation is a hundredth of it
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.report.trace import Trace
+from keyhole.report.traces import Trace
 from tests.helpers.one_by_one import OneByOne
 
 

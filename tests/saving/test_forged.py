@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.problem.open_tickets import unpack_tickets
-from keyhole.problem.serialize import fit
-from keyhole.problem.snapshot import State
+from keyhole.problem.desk import unpack_tickets
+from keyhole.problem.state import State, fit
 from keyhole.saving import api
 from keyhole.saving.archive import decode, encode
 

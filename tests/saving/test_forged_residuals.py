@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.conformal.trackers import FACTOR
+from keyhole.learners.blocks.conformal import FACTOR
 from keyhole.learners.residuals import Residuals
-from keyhole.problem.snapshot import State
+from keyhole.problem.state import State
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 

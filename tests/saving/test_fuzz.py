@@ -9,6 +9,7 @@ import zipfile
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,8 +68,9 @@ def test_any_bytes(content: bytes, proper: bool) -> None:
     loads_or_refuses(seal(head + content + b"keyhole state, SHA-256 "))
 
 
-@settings(max_examples=300)
-@given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
+@pytest.mark.parametrize("name", kh.LEARNERS)
+@settings(max_examples=12)
+@given(data=st.data())
 def test_any_change_of_the_bytes_with_the_right_checksum(name: str, data: st.DataObject) -> None:
     whole = bytearray(sealed(members(name))[:-64])
     for _ in range(data.draw(st.integers(1, 4))):
@@ -77,8 +79,9 @@ def test_any_change_of_the_bytes_with_the_right_checksum(name: str, data: st.Dat
     loads_or_refuses(seal(bytes(whole)))
 
 
-@settings(max_examples=300)
-@given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
+@pytest.mark.parametrize("name", kh.LEARNERS)
+@settings(max_examples=12)
+@given(data=st.data())
 def test_any_change_of_the_header(name: str, data: st.DataObject) -> None:
     """A branch of the header is replaced, removed or put elsewhere."""
     parts = dict(members(name))
@@ -108,8 +111,9 @@ def branches(tree: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-@settings(max_examples=200)
-@given(st.sampled_from(sorted(kh.LEARNERS)), st.data())
+@pytest.mark.parametrize("name", kh.LEARNERS)
+@settings(max_examples=8)
+@given(data=st.data())
 def test_any_change_of_the_arrays(name: str, data: st.DataObject) -> None:
     """Arrays change places, types and shapes, or are something else."""
     parts = dict(members(name))

@@ -9,8 +9,8 @@ import pytest
 import keyhole as kh
 from keyhole.problem import Floats, Indices
 from keyhole.problem.desk import Desk
-from keyhole.problem.fields import MANY, Features, Holds, PerFeature
-from keyhole.problem.soundness import prove, prove_tickets, refuse_another_model
+from keyhole.problem.state import MAX_WHOLE_NUMBER, Features, Holds, PerFeature
+from keyhole.problem.state_checks import prove, prove_tickets, refuse_another_model
 
 SIZES = {"d": 5, "k": 2, "budget": 3}
 
@@ -37,14 +37,22 @@ class Record(NamedTuple):
 def test_what_is_declared_is_accepted() -> None:
     prove(Record(), "record", SIZES)
     prove(Record(perhaps=np.zeros(5), plain=np.full(2, -1e300)), "record", SIZES)
-    prove(Record(counts=np.array([0, MANY]), number=MANY, support=np.array([3, 4])), "r", SIZES)
+    prove(
+        Record(
+            counts=np.array([0, MAX_WHOLE_NUMBER]),
+            number=MAX_WHOLE_NUMBER,
+            support=np.array([3, 4]),
+        ),
+        "r",
+        SIZES,
+    )
     prove(Record(features=np.array([], dtype=np.int64), square=np.zeros((1, 1))), "r", SIZES)
-    assert MANY == 2**53
+    assert MAX_WHOLE_NUMBER == 2**53
 
 
 WRONG: dict[str, list[Any]] = {
     "plain": [np.array([0.0, np.nan]), np.array([-np.inf, 0.0]), np.zeros(2, dtype=np.float32)],
-    "counts": [np.array([0, -1]), np.array([MANY + 1, 0])],
+    "counts": [np.array([0, -1]), np.array([MAX_WHOLE_NUMBER + 1, 0])],
     "features": [np.array([0, 5]), np.array([-1, 2]), np.array([2, 2]), np.array([3, 1])],
     "place": [np.array([0, 2]), np.array([-1, 0])],
     "size": [np.array([3, 0])],
@@ -55,7 +63,7 @@ WRONG: dict[str, list[Any]] = {
     "support": [np.array([0, 1, 2]), np.zeros((1, 1), dtype=np.int64)],
     "different": [np.array([3, 3])],
     "perhaps": [np.zeros(4), np.zeros(5, dtype=np.int64)],
-    "number": [-1, MANY * 2],
+    "number": [-1, MAX_WHOLE_NUMBER * 2],
     "inner": [(1.0, math.nan)],
 }
 

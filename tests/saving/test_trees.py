@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.problem.desk import Desk
-from keyhole.problem.open_tickets import pack_tickets, unpack_tickets
-from keyhole.problem.serialize import fit, pack, unpack
-from keyhole.problem.snapshot import State
+from keyhole.problem.desk import Desk, pack_tickets, unpack_tickets
+from keyhole.problem.state import State, fit, pack, unpack
 from keyhole.saving import archive
 from keyhole.saving.archive import decode, encode
 
@@ -56,8 +54,8 @@ def test_numbers_and_words_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_all_formats_so_far_are_read(monkeypatch: pytest.MonkeyPatch, version: int) -> None:
-    assert archive.FORMAT == 2
-    monkeypatch.setattr(archive, "FORMAT", version)
+    assert archive.LEARNER_FORMAT == 2
+    monkeypatch.setattr(archive, "LEARNER_FORMAT", version)
     content = encode(state_of(), "0.9")
     monkeypatch.undo()
     assert decode(content).round == 4
@@ -70,7 +68,7 @@ def test_all_formats_so_far_are_read(monkeypatch: pytest.MonkeyPatch, version: i
 def test_other_formats_are_refused(
     monkeypatch: pytest.MonkeyPatch, version: int, said: str
 ) -> None:
-    monkeypatch.setattr(archive, "FORMAT", version)
+    monkeypatch.setattr(archive, "LEARNER_FORMAT", version)
     content = encode(state_of(), "9.9")
     monkeypatch.undo()
     with pytest.raises(kh.StateError, match=f"^its format .*{said}"):

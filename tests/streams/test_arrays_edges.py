@@ -10,7 +10,7 @@ from keyhole.streams import (
     GeneratedStream,
     chain,
     collect,
-    csv_text,
+    csv_table,
     repeat,
     shuffle,
     take,
@@ -126,5 +126,5 @@ def test_labels_are_used_as_they_are() -> None:
 
 
 def test_how_much_is_read_before_a_row_is_too_long() -> None:
-    assert csv_text.LONGEST == 2**26
-    assert csv_text.TextTable.block_bytes <= csv_text.LONGEST
+    assert csv_table.MAX_ROW_BYTES == 2**26
+    assert csv_table.CsvTable.block_bytes <= csv_table.MAX_ROW_BYTES

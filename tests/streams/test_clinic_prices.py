@@ -7,8 +7,7 @@ import pytest
 
 from keyhole.problem import Floats, Problem, ProblemError
 from keyhole.streams import CLINIC_BUDGET, clinic, clinic_prices, collect
-from keyhole.streams.clinic import TESTS
-from keyhole.streams.clinic_prices import BLOOD_PANELS, FROM_BLOOD, PANELS, PRICES
+from keyhole.streams.clinic import BLOOD_PANELS, FROM_BLOOD, PANELS, PRICES, TESTS
 
 NAMES = tuple(test.name for test in TESTS)
 

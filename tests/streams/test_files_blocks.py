@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import keyhole as kh
 from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, read, write
-from keyhole.streams.csv_text import TextTable, last_row_end
+from keyhole.streams.csv_dialect import last_row_end
+from keyhole.streams.csv_table import CsvTable
 
 arrow: Any = extra("pyarrow", "files")
 parquet: Any = extra("pyarrow.parquet", "files")
@@ -51,7 +52,7 @@ def test_the_naive_cut_is_caught() -> None:
 def test_blocks_of_any_size_hold_the_same(
     block: int, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TextTable, "block_bytes", block)
+    monkeypatch.setattr(CsvTable, "block_bytes", block)
     rng = np.random.default_rng(0)
     n = 150
     a = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n))
@@ -69,18 +70,18 @@ def test_blocks_of_any_size_hold_the_same(
 def test_a_file_is_read_a_block_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No read is larger than a block, no more is held than a block and a row."""
     block = 1 << 14
-    monkeypatch.setattr(TextTable, "block_bytes", block)
+    monkeypatch.setattr(CsvTable, "block_bytes", block)
     stream, _ = kh.streams.realizable(d=5, k=1, n=20_000, seed=0)
     write(stream, tmp_path / "t.csv")
     opened = read(tmp_path / "t.csv", target="y")
     sizes: list[int] = []
-    parse = TextTable._parse
+    parse = CsvTable._parse
 
-    def counted(self: TextTable, data: bytes, *rest: Any) -> Any:
+    def counted(self: CsvTable, data: bytes, *rest: Any) -> Any:
         sizes.append(len(data))
         return parse(self, data, *rest)
 
-    monkeypatch.setattr(TextTable, "_parse", counted)
+    monkeypatch.setattr(CsvTable, "_parse", counted)
     passes = opened.blocks()
     next(passes)
     assert len(sizes) == 1  # nothing is read ahead
@@ -95,7 +96,7 @@ def test_memory_does_not_grow_with_the_file(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What Arrow holds at its most is the same for a file of eight times the length."""
-    monkeypatch.setattr(TextTable, "block_bytes", 1 << 16)
+    monkeypatch.setattr(CsvTable, "block_bytes", 1 << 16)
     most = {}
     for n in (20_000, 160_000):
         rng = np.random.default_rng(0)

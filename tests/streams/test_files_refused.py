@@ -13,8 +13,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem.optional_imports import extra
-from keyhole.streams import collect, csv_text, read, write
-from keyhole.streams.csv_text import TextTable
+from keyhole.streams import collect, csv_table, read, write
+from keyhole.streams.csv_table import CsvTable
 
 arrow: Any = extra("pyarrow", "files")
 pd: Any = extra("pandas", "dev")
@@ -90,7 +90,7 @@ def test_bad_text(case: str, packed: bool, tmp_path: Path) -> None:
 def test_lines_are_counted_across_blocks(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TextTable, "block_bytes", block)
+    monkeypatch.setattr(CsvTable, "block_bytes", block)
     good = b"".join(b'%d,"b\n%d",1\r\n' % (i, i % 3) for i in range(30))  # two lines to a row
     for bad, message in (
         (b"1,2\r\n", "t.csv, line 62: 2 cells where the header has 3"),
@@ -105,7 +105,7 @@ def test_lines_are_counted_across_blocks(
 
 def test_blocks_of_different_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a column is does not follow from its first block: rows 1 to 8 are one block or more."""
-    monkeypatch.setattr(TextTable, "block_bytes", 8)
+    monkeypatch.setattr(CsvTable, "block_bytes", 8)
     for first, then, message in (
         ("1", "x", "t.csv, line 10: column 'a' is mostly numbers, got 'x'"),
         ("true", "x", "t.csv, line 10: column 'a' is mostly true and false, got 'x'"),
@@ -120,8 +120,8 @@ def test_blocks_of_different_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_quote_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TextTable, "block_bytes", 64)
-    monkeypatch.setattr(csv_text, "LONGEST", 256)
+    monkeypatch.setattr(CsvTable, "block_bytes", 64)
+    monkeypatch.setattr(csv_table, "MAX_ROW_BYTES", 256)
     (tmp_path / "t.csv").write_text('a,y\n1,1\n"2,2\n' + "3,3\n" * 200)
     message = refused(lambda: read(tmp_path / "t.csv", target="y"))
     assert message == 't.csv: the row of line 3 does not end; is a quote (") open?'

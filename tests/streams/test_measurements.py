@@ -7,8 +7,8 @@ import pytest
 
 from keyhole.problem import Floats, ProblemError
 from keyhole.streams import collect, linear_measurements
-from keyhole.streams.measurements import measured_weights
 from keyhole.streams.simulate import CHUNK
+from keyhole.streams.synthetic import measured_weights
 
 
 def test_labels_follow_the_truth() -> None:

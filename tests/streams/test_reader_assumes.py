@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keyhole as kh
-from keyhole.streams import FileStream, collect, csv_text, read, sniff
-from keyhole.streams.habits import Decoded, Uncommented
-from keyhole.streams.request import Request, told
+from keyhole.streams import FileStream, collect, csv_dialect, csv_table, read
+from keyhole.streams.csv_dialect import Decoded, Uncommented
+from keyhole.streams.read_options import Request, assumptions_line
 
 
 def made(folder: Path, data: str | bytes, **arguments: Any) -> FileStream:
@@ -150,8 +150,8 @@ def test_a_missing_header(tmp_path: Path) -> None:
 def test_an_assumption_that_fails_further_down_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sniff, "HEAD", 64)
-    monkeypatch.setattr(csv_text.TextTable, "block_bytes", 64)
+    monkeypatch.setattr(csv_dialect, "SNIFFED_BYTES", 64)
+    monkeypatch.setattr(csv_table.CsvTable, "block_bytes", 64)
     stream = made(tmp_path, "a,b,y\n" + "5 kg,7 %,1\n" * 30 + "heavy,8 %,2\n")
     assert stream.names == ("a=5 kg", "a=heavy", "b")
     assert whats(stream) == ["'%' a unit in 'b'"]
@@ -173,9 +173,9 @@ def test_errors_tell_what_was_assumed(tmp_path: Path) -> None:
 
 
 def test_told() -> None:
-    many = [kh.streams.request.Assumption(f"thing {i}", "missing") for i in range(12)]
-    assert told(many).endswith("thing 6, and 5 more; to say otherwise: missing")
-    assert told([]) == ""
+    many = [kh.streams.read_options.Assumption(f"thing {i}", "missing") for i in range(12)]
+    assert assumptions_line(many).endswith("thing 6, and 5 more; to say otherwise: missing")
+    assert assumptions_line([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -245,14 +245,14 @@ NUMBER = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
 def test_plain_files_are_never_suspected(rows: list[tuple[float, float]]) -> None:
     """Commas, points and a header: nothing is assumed whatever the numbers are."""
     text = "a,y\n" + "".join(f"{a!r},{y!r}\n" for a, y in rows)
-    found = sniff.sniff(text.encode(), Request("y"), ",")
+    found = csv_dialect.sniff(text.encode(), Request("y"), ",")
     assert found.assumed == []
-    assert found.habits == kh.streams.habits.Habits()
+    assert found.dialect == kh.streams.csv_dialect.CsvDialect()
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_an_answer(data: bytes) -> None:
-    sniff.sniff(data, Request("y"), ",")
+    csv_dialect.sniff(data, Request("y"), ",")
 
 
 def test_cells_made_to_take_long_do_not(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from keyhole.problem import Floats, ProblemError
 from keyhole.streams import REALIZABLE_SUITE, collect, realizable_suite, take
-from keyhole.streams.realizable_suite import unbounded_student
 from keyhole.streams.simulate import CHUNK
+from keyhole.streams.suites import unbounded_student
 
 
 @pytest.mark.parametrize("name", REALIZABLE_SUITE)

@@ -6,9 +6,9 @@ import pytest
 
 import keyhole as kh
 from keyhole import streams
-from keyhole.streams import Simulated, csv_text
-from keyhole.streams.habits import Habits
-from keyhole.streams.origin import Origin
+from keyhole.streams import Simulated, csv_table
+from keyhole.streams.csv_dialect import CsvDialect
+from keyhole.streams.source_file import SourceFile
 
 LEAST: dict[str, Callable[[], Simulated]] = {
     "switching": lambda: streams.switching(2, 1, 1, supports=2, mean_length=1),
@@ -84,6 +84,6 @@ def test_what_nobody_can_explain_is_quoted(tmp_path: object) -> None:
     path = f"{tmp_path}/t.csv"
     with open(path, "w") as file:
         file.write("a,y\n1,2\n")
-    table = csv_text.TextTable(Origin(path), Habits())
+    table = csv_table.CsvTable(SourceFile(path), CsvDialect())
     with pytest.raises(kh.DataError, match=r"^t\.csv, somewhere from line 2 on: odd$"):
         table._explain(b"1,2\n", 2, {}, ValueError("odd\nand more"))

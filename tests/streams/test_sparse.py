@@ -14,7 +14,7 @@ from hypothesis import given
 import keyhole as kh
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, SparseStream, collect
-from keyhole.streams.sparse_rows import SparseRow, SparseRows
+from keyhole.streams.sparse import SparseRow, SparseRows
 from keyhole.testing import check_stream
 
 

@@ -12,9 +12,9 @@ def markdown() -> str:
     """A section for every command, with what `--help` prints."""
     import typer
 
-    from keyhole.cli.app import app
+    from keyhole.cli.app import application
 
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(application())
     return "\n\n".join(_sections(command, "keyhole", None))
 
 

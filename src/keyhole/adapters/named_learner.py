@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.adapters.price_lists import cut_to_budget, for_names
+from keyhole.adapters.estimator_prices import cut_to_budget, prices_for_names
 from keyhole.learners import LEARNERS
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.residuals import HasIntervals
@@ -23,8 +23,7 @@ from keyhole.problem import (
     TicketError,
     plays_blocks,
 )
-from keyhole.problem.price_table import PriceTable
-from keyhole.problem.prices import DECIMALS
+from keyhole.problem.prices import MAX_DECIMALS, PriceTable
 from keyhole.saving.api import from_bytes, to_bytes
 
 Names = tuple[Hashable, ...]
@@ -85,7 +84,7 @@ class Player:
             most = min(int(budget), d)
             problem = Problem(d, min(sparsity, most), most, words if plain else None)
         elif plain:
-            problem = cut_to_budget(d, sparsity, budget, words, for_names(prices, words))
+            problem = cut_to_budget(d, sparsity, budget, words, prices_for_names(prices, words))
         else:
             raise ProblemError(
                 "prices go by name, and two names of the row look alike, or one is empty: rename it"
@@ -132,12 +131,12 @@ class Player:
         self._ticket = self._last = None
 
     def costs(self, names: Iterable[Hashable]) -> int:
-        """What values of these features cost together, in units of 10**-DECIMALS."""
+        """What values of these features cost together, in units of 10**-MAX_DECIMALS."""
         prices = self.learner.problem.prices
         if prices is None:
             return 0
         units = prices.count(self._place[name] for name in names)
-        return units * int(10 ** (DECIMALS - prices.decimals))
+        return units * int(10 ** (MAX_DECIMALS - prices.decimals))
 
     def costs_of_rows(self, bought: NDArray[np.int32]) -> int:
         """The same for rows of features by number, -1 for none, together."""
@@ -145,7 +144,7 @@ class Player:
         if prices is None:
             return 0
         units: list[int] = prices.count_rows(bought).tolist()
-        return sum(units) * int(10 ** (DECIMALS - prices.decimals))
+        return sum(units) * int(10 ** (MAX_DECIMALS - prices.decimals))
 
     @property
     def plays_blocks(self) -> bool:

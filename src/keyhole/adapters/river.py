@@ -9,11 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from keyhole.adapters.frames import Frame, labels, series
-from keyhole.adapters.metered import MeteredRow
+from keyhole.adapters.estimator_prices import price_table_of, prices_for_names, refuse_worth_without
 from keyhole.adapters.named_learner import Names, Player, canonical
-from keyhole.adapters.price_lists import by_name, for_names, refuse_worth_without
-from keyhole.game.history import study_first
+from keyhole.adapters.river_rows import Frame, MeteredRow, labels, series
+from keyhole.game.playing import study_history
 from keyhole.learners import LEARNERS
 from keyhole.problem import (
     DataError,
@@ -25,7 +24,7 @@ from keyhole.problem import (
 )
 from keyhole.problem.optional_imports import extra
 from keyhole.problem.prediction_interval import a_coverage
-from keyhole.problem.prices import DECIMALS, money
+from keyhole.problem.prices import MAX_DECIMALS, money
 from keyhole.streams import ArrayStream
 
 try:
@@ -119,7 +118,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         confidence_level: float = 0.9,
     ) -> None:
         whole_number("sparsity", sparsity, 1)
-        self._table = None if prices is None and panels is None else by_name(prices, panels)
+        self._table = None if prices is None and panels is None else price_table_of(prices, panels)
         if self._table is not None:
             money("budget", budget)
         elif sparsity > whole_number("budget", cast(int, budget), 1):
@@ -135,7 +134,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         self.prices, self.panels, self.worth = prices, panels, worth
         self.confidence_level = a_coverage(confidence_level)
         self.n_reads = self.n_rounds = self.n_starts = 0
-        self._units = 0  # of 10**-DECIMALS of money
+        self._units = 0  # of 10**-MAX_DECIMALS of money
         self._player: Player | None = None
         self._waiting: Names = ()  # for the next start
         self._predicted: tuple[object, Floats] | None = None  # the row, its values
@@ -145,7 +144,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         """What all values that were looked at cost; without prices, how many there were."""
         if self._table is None:
             return float(self.n_reads)
-        return float(Decimal(self._units).scaleb(-DECIMALS))
+        return float(Decimal(self._units).scaleb(-MAX_DECIMALS))
 
     @property
     def weights(self) -> dict[Hashable, float]:
@@ -256,7 +255,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
                 f"study_many: the learner does not know {new[0]!r}; leave the column out, or study "
                 "before the first row"
             )
-        study_first(
+        study_history(
             player.learner, ArrayStream(frame.matrix(player.known), told), half_life=half_life
         )
         player.ask()
@@ -277,7 +276,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
         view = MeteredRow(x, player.features)
         values = view.values_in_order()
         before = self._predicted
-        if before is None or before[0] is not x or not _same(before[1], values):
+        if before is None or before[0] is not x or before[1].tobytes() != values.tobytes():
             self.n_reads += view.reads
             self._units += player.costs(name for name in player.features if name in x)
         return values
@@ -347,7 +346,7 @@ class KeyholeRegressor(base.MiniBatchRegressor):
             return self._waiting
         waiting = canonical((*self._waiting, *new))
         if self._table is not None and len(waiting) > len(self._waiting):
-            for_names(self._table, [str(name) for name in (*player.known, *waiting)])
+            prices_for_names(self._table, [str(name) for name in (*player.known, *waiting)])
         return waiting
 
     def _grown(self, player: Player, waiting: Names, rounds: int) -> Player | None:
@@ -360,7 +359,3 @@ class KeyholeRegressor(base.MiniBatchRegressor):
 def _power(number: int) -> int:
     """The least power of two that is at least `number`."""
     return 1 << (number - 1).bit_length()
-
-
-def _same(a: Floats, b: Floats) -> bool:
-    return a.tobytes() == b.tobytes()  # NaN is the same as NaN here

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.adapters.model_errors import ENOUGH, RecentRows
-from keyhole.adapters.price_lists import as_given, cut_to_budget, refuse_worth_without
+from keyhole.adapters.estimator_prices import cut_to_budget, read_if_path, refuse_worth_without
 from keyhole.errors import LARGEST
-from keyhole.game import play
-from keyhole.game.history import study_first
+from keyhole.game import Observer, PlayedBlock, play
+from keyhole.game.playing import study_history
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.registry import learner_row, make_learner
-from keyhole.learners.residuals import HasIntervals, range_of
+from keyhole.learners.residuals import MAX_RECENT_ERRORS, HasIntervals, range_of
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -30,17 +29,20 @@ from keyhole.problem import (
 )
 from keyhole.problem.optional_imports import extra
 from keyhole.problem.prediction_interval import a_coverage
-from keyhole.problem.prices import DECIMALS, money
-from keyhole.problem.sparse_model import sparse_model
+from keyhole.problem.prices import MAX_DECIMALS, money
+from keyhole.problem.sparse_model import SparseModel, sparse_model
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
 
 _validation = extra("sklearn.utils.validation", "sklearn")
+_base = extra("sklearn.base", "sklearn")
+FLOAT_TYPES = [np.float64, np.float32]
+MIN_ERROR_ROWS = 30  # fewer say too little about how far a model is off
 
 if TYPE_CHECKING:
 
-    class _Regressor:
-        """What scikit-learn gives a regressor, as far as it is used; it comes without types."""
+    class SklearnEstimator:
+        """What scikit-learn gives an estimator, as far as it is used; it comes without types."""
 
         n_features_in_: int
         feature_names_in_: NDArray[np.object_]
@@ -48,23 +50,54 @@ if TYPE_CHECKING:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
         def score(self, X: ArrayLike, y: ArrayLike) -> float: ...
+        def __sklearn_tags__(self) -> Any: ...
 
+    _RegressorBase = SklearnEstimator
 else:
-    _base = extra("sklearn.base", "sklearn")
 
-    class _Regressor(_base.RegressorMixin, _base.BaseEstimator):
+    class _RegressorBase(_base.RegressorMixin, _base.BaseEstimator):
         """A regressor of scikit-learn."""
 
 
-def names_out(estimator: Any, input_features: Any) -> NDArray[np.object_]:
-    """The names of the features that a fitted estimator predicts from."""
-    _validation.check_is_fitted(estimator)
-    names = np.asarray(_validation._check_feature_names_in(estimator, input_features), dtype=object)
-    used: NDArray[np.object_] = names[estimator.support_]
-    return used
+class BudgetEstimator:
+    """What the regressor and the classifier share: their parameters, and the names of features."""
+
+    def __init__(
+        self,
+        sparsity: int = 4,
+        budget: float = 12,
+        learner: str = "auto",
+        passes: int = 1,
+        random_state: Any = None,
+        history: Any = None,
+        prices: Any = None,
+        panels: Any = None,
+        worth: float | None = None,
+    ) -> None:
+        self.sparsity = sparsity
+        self.budget = budget
+        self.learner = learner
+        self.passes = passes
+        self.random_state = random_state
+        self.history = history
+        self.prices = prices
+        self.panels = panels
+        self.worth = worth
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the features that `predict` uses: `support_`, by name.
+
+        They are those of the columns of X where it had names, else `input_features`, else x0, x1,
+        and so on, as in feature selectors of scikit-learn.
+        """
+        estimator: Any = self
+        _validation.check_is_fitted(estimator)
+        names = _validation._check_feature_names_in(estimator, input_features)
+        used: NDArray[np.object_] = np.asarray(names, dtype=object)[estimator.support_]
+        return used
 
 
-class KeyholeRegressor(_Regressor):
+class KeyholeRegressor(BudgetEstimator, _RegressorBase):
     """A sparse linear regression that learns from at most `budget` features of every row.
 
     `fit` plays the rows, in their order, to a learner of keyhole and keeps the linear model it ends
@@ -151,28 +184,6 @@ class KeyholeRegressor(_Regressor):
 
     learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
 
-    def __init__(
-        self,
-        sparsity: int = 4,
-        budget: float = 12,
-        learner: str = "auto",
-        passes: int = 1,
-        random_state: Any = None,
-        history: Any = None,
-        prices: Any = None,
-        panels: Any = None,
-        worth: float | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.budget = budget
-        self.learner = learner
-        self.passes = passes
-        self.random_state = random_state
-        self.history = history
-        self.prices = prices
-        self.panels = panels
-        self.worth = worth
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
         passes = whole_number("passes", self.passes, 1)
@@ -216,7 +227,7 @@ class KeyholeRegressor(_Regressor):
     def predict(self, X: ArrayLike) -> Floats:
         """The final model's predictions; of every row only `support_` is used."""
         _validation.check_is_fitted(self)
-        rows = _validation.validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
         return self.model_.predict(rows[:, self.support_])
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Floats:
@@ -229,18 +240,10 @@ class KeyholeRegressor(_Regressor):
         """
         predictions, share = self.predict(X), a_coverage(coverage)
         ends = range_of(self._errors, share)
-        if len(self._errors) < ENOUGH and isinstance(self.learner_, HasIntervals):
+        if len(self._errors) < MIN_ERROR_ROWS and isinstance(self.learner_, HasIntervals):
             ends = self.learner_.error_range(share)
         both: Floats = predictions[:, np.newaxis] + np.array(ends)
         return both
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the features that `predict` uses: `support_`, by name.
-
-        They are those of the columns of X where it had names, else `input_features`, else x0, x1,
-        and so on, as in feature selectors of scikit-learn.
-        """
-        return names_out(self, input_features)
 
     def _check_parameters(self) -> None:
         learner_row(self.learner)
@@ -256,7 +259,7 @@ class KeyholeRegressor(_Regressor):
     ) -> tuple[NDArray[np.floating], Floats]:
         """X and y as arrays that can be played from the first row to the last."""
         rows, labels = _validation.validate_data(
-            self, X, y, reset=reset, y_numeric=True, dtype=[np.float64, np.float32]
+            self, X, y, reset=reset, y_numeric=True, dtype=FLOAT_TYPES
         )
         for name, values in (("X", rows), ("y", labels)):
             largest = max(abs(float(values.max())), abs(float(values.min())))
@@ -286,7 +289,7 @@ class KeyholeRegressor(_Regressor):
         d, found = self.n_features_in_, getattr(self, "feature_names_in_", None)
         names = None if found is None else found.tolist()
         if self._priced:
-            prices = as_given(self.prices)
+            prices = read_if_path(self.prices)
             return cut_to_budget(d, self.sparsity, self.budget, names, prices, self.panels)
         budget = min(cast(int, self.budget), d)
         return Problem(d, min(self.sparsity, budget), budget, names)
@@ -311,11 +314,11 @@ class KeyholeRegressor(_Regressor):
         if not pair and not hasattr(self.history, "d"):
             raise ProblemError(f"{must}, got a {type(self.history).__name__}")
         stream = self._stream_of(*self.history, reset=False) if pair else self.history
-        study_first(self.learner_, stream)
+        study_history(self.learner_, stream)
         return self
 
     def _study(self, stream: BlockStream, half_life: float | None) -> Self:
-        study_first(self.learner_, stream, half_life=half_life)
+        study_history(self.learner_, stream, half_life=half_life)
         # Some work out a new model when the next round is asked for.
         ahead = copy.deepcopy(self.learner_)
         ahead.ask()
@@ -326,7 +329,7 @@ class KeyholeRegressor(_Regressor):
         recent = RecentRows()
         ledger = play(self.learner_, stream, keep_predictions=False, observers=[recent])
         self.n_reads_ += int(ledger.reads.sum())
-        self.spent_ = round(self.spent_ + ledger.spent, DECIMALS)
+        self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
         self._take_over(self.learner_)
         self._errors = recent.errors_of(self.model_)
         return self
@@ -384,3 +387,42 @@ def _as_it_was_on_error(estimator: KeyholeRegressor) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+class RecentRows(Observer):
+    """The last 512 rows of a game as they were bought: NaN for the rest.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> rows = RecentRows()
+    >>> stream = kh.streams.ArrayStream([[1.0, 5.0], [2.0, 7.0]], [1.5, 2.0])
+    >>> learner = kh.FixedSubset(kh.Problem(d=2, k=1, budget=1), support=[0])
+    >>> ledger = kh.play(learner, stream, observers=[rows])
+    >>> rows.errors_of(SparseModel(("a",), np.array([1.0]), 0.0, np.array([0])))
+    array([0.5, 0. ])
+    >>> rows.errors_of(SparseModel(("b",), np.array([1.0]), 0.0, np.array([1])))  # never bought
+    array([], dtype=float64)
+    """
+
+    def __init__(self) -> None:
+        self._X: Floats = np.empty((0, 0))
+        self._y: Floats = np.empty(0)
+
+    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
+        """Keep what was bought."""
+        last = slice(-MAX_RECENT_ERRORS, None)
+        X, bought = np.asarray(played.rows[last]), played.bought[last]
+        row, place = np.nonzero(bought >= 0)
+        seen = np.full(X.shape, np.nan)
+        seen[row, bought[row, place]] = X[row, bought[row, place]]
+        before = self._X.reshape(-1, X.shape[1])
+        self._X = np.concatenate([before, seen])[last]
+        self._y = np.append(self._y, played.y)[last]
+
+    def errors_of(self, model: SparseModel) -> Floats:
+        """Label less prediction, where the row has all that the model needs; in order."""
+        if not len(self._y):
+            return np.empty(0)
+        errors: Floats = self._y - model.predict(self._X[:, model.features])
+        return errors[~np.isnan(errors)]

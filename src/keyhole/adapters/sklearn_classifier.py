@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.adapters.sklearn import KeyholeRegressor, names_out
+from keyhole.adapters.sklearn import FLOAT_TYPES, BudgetEstimator, KeyholeRegressor
 from keyhole.errors import shortened
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import DataError, Floats, Indices
@@ -17,25 +17,13 @@ from keyhole.problem.sparse_model import SparseModel
 
 _validation = extra("sklearn.utils.validation", "sklearn")
 _multiclass = extra("sklearn.utils.multiclass", "sklearn")
-_REALS = [np.float64, np.float32]
 
 if TYPE_CHECKING:
-
-    class _Classifier:
-        """What scikit-learn gives a classifier, as far as it is used; it comes without types."""
-
-        n_features_in_: int
-        feature_names_in_: NDArray[np.object_]
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def score(self, X: ArrayLike, y: ArrayLike) -> float: ...
-        def __sklearn_tags__(self) -> Any: ...
-
+    from keyhole.adapters.sklearn import SklearnEstimator as _ClassifierBase
 else:
     _base = extra("sklearn.base", "sklearn")
 
-    class _Classifier(_base.ClassifierMixin, _base.BaseEstimator):
+    class _ClassifierBase(_base.ClassifierMixin, _base.BaseEstimator):
         """A classifier of scikit-learn."""
 
 
@@ -48,7 +36,7 @@ class _Scorer(KeyholeRegressor):
         return self
 
 
-class KeyholeClassifier(_Classifier):
+class KeyholeClassifier(BudgetEstimator, _ClassifierBase):
     """Two classes, told apart by a sparse linear score from at most `budget` features of a row.
 
     `fit` plays the rows, in their order, to a learner of keyhole inside a `keyhole.YesNoLearner`,
@@ -94,43 +82,14 @@ class KeyholeClassifier(_Classifier):
     True
     """
 
-    def __init__(
-        self,
-        sparsity: int = 4,
-        budget: float = 12,
-        learner: str = "auto",
-        passes: int = 1,
-        random_state: Any = None,
-        history: Any = None,
-        prices: Any = None,
-        panels: Any = None,
-        worth: float | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.budget = budget
-        self.learner = learner
-        self.passes = passes
-        self.random_state = random_state
-        self.history = history
-        self.prices = prices
-        self.panels = panels
-        self.worth = worth
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the features that predictions use, as in `KeyholeRegressor`."""
-        return names_out(self, input_features)
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
-        labels = self._classes_of(X, y, reset=True)
-        classes = _two_classes(labels, None)
-        scorer = self._scorer_for(classes).fit(X, _numbers(labels, classes))
-        return self._take_over(scorer, classes)
+        return self._learn("fit", X, y, None)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: Sequence[Any] | ArrayLike | None = None
@@ -139,14 +98,7 @@ class KeyholeClassifier(_Classifier):
 
         `classes` are needed in the first call unless both are in y.
         """
-        labels = self._classes_of(X, y, reset=not hasattr(self, "_scorer"))
-        if hasattr(self, "_scorer"):
-            _refuse_other_classes(classes, self.classes_)
-            self._scorer.partial_fit(X, _numbers(labels, self.classes_))
-            return self
-        both = _two_classes(labels, classes)
-        scorer = self._scorer_for(both).partial_fit(X, _numbers(labels, both))
-        return self._take_over(scorer, both)
+        return self._learn("partial_fit", X, y, classes)
 
     def study(
         self,
@@ -157,15 +109,27 @@ class KeyholeClassifier(_Classifier):
         half_life: float | None = None,
     ) -> Self:
         """Learn from rows that are known in full, at no cost, before or between `partial_fit`s."""
-        labels = self._classes_of(X, y, reset=not hasattr(self, "_scorer"))
-        if hasattr(self, "_scorer"):
-            _refuse_other_classes(classes, self.classes_)
-            self._scorer.study(X, _numbers(labels, self.classes_), half_life=half_life)
-            return self
-        both = _two_classes(labels, classes)
-        scorer = self._scorer_for(both)
-        scorer.study(X, _numbers(labels, both), half_life=half_life)
-        return self._take_over(scorer, both)
+        return self._learn("study", X, y, classes, half_life=half_life)
+
+    def _learn(
+        self,
+        method: Literal["fit", "partial_fit", "study"],
+        X: ArrayLike,
+        y: ArrayLike,
+        given: Sequence[Any] | ArrayLike | None,
+        **options: Any,
+    ) -> Self:
+        """Have the scorer learn, a new one in `fit` and in the first call of all."""
+        scorer = None if method == "fit" else vars(self).get("_scorer")
+        labels = self._classes_of(X, y, reset=scorer is None)
+        if scorer is None:
+            classes = _two_classes(labels, given)
+            scorer = self._scorer_for(classes)
+        else:
+            classes = self.classes_
+            _refuse_other_classes(given, classes)
+        getattr(scorer, method)(X, _numbers(labels, classes), **options)
+        return self._take_over(scorer, classes)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probabilities of both classes, a row each; of X only `support_` is used."""
@@ -233,16 +197,16 @@ class KeyholeClassifier(_Classifier):
 
     def _probabilities(self, X: ArrayLike) -> Floats:
         _validation.check_is_fitted(self)
-        rows = _validation.validate_data(self, X, dtype=_REALS, reset=False)
+        rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
         return self.learner_.probabilities(self.model_.predict(rows[:, self.support_]))
 
     def _classes_of(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
         """The labels, one per row, after X and y were looked at; nothing of that stays."""
-        kept = {name: vars(self)[name] for name in _SEEN if name in vars(self)}
+        kept = {name: vars(self)[name] for name in _SET_BY_VALIDATION if name in vars(self)}
         try:
-            _, labels = _validation.validate_data(self, X, y, dtype=_REALS, reset=reset)
+            _, labels = _validation.validate_data(self, X, y, dtype=FLOAT_TYPES, reset=reset)
         finally:
-            for name in _SEEN:
+            for name in _SET_BY_VALIDATION:
                 vars(self).pop(name, None)
             vars(self).update(kept)
         _multiclass.check_classification_targets(labels)
@@ -259,7 +223,7 @@ class KeyholeClassifier(_Classifier):
 
     def _take_over(self, scorer: KeyholeRegressor, classes: NDArray[Any]) -> Self:
         self.classes_ = classes
-        for name in _SEEN:
+        for name in _SET_BY_VALIDATION:
             vars(self).pop(name, None)
             if hasattr(scorer, name):
                 setattr(self, name, getattr(scorer, name))
@@ -267,7 +231,7 @@ class KeyholeClassifier(_Classifier):
         return self
 
 
-_SEEN = ("n_features_in_", "feature_names_in_")  # what validation sets
+_SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
 
 
 def _two_classes(labels: NDArray[Any], given: Sequence[Any] | ArrayLike | None) -> NDArray[Any]:

@@ -19,9 +19,8 @@ from keyhole.learners.blocks.exact.sparse_eigenvalues import (
     sparse_spectrum,
 )
 from keyhole.learners.blocks.exact.supermodular import smallest_alpha
-from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.blocks.sums.gram import Gram
-from keyhole.learners.blocks.sums.second_moments import Data, Rows, SecondMoments, second_moments
+from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
+from keyhole.learners.blocks.sums.estimates import Data, Rows, SecondMoments, second_moments
 from keyhole.problem import (
     BlockStream,
     DataError,

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.analysis.hindsight import Hindsight, Prefix, summed
-from keyhole.analysis.hindsight_cost import Deal, prices_of, units_of
+from keyhole.analysis.price_limits import CostLimit, prices_of, units_of
 from keyhole.errors import sparsity, true_or_false
 from keyhole.learners.blocks.sums.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.problem import BlockStream, Interval, Problem, ProblemError
 from keyhole.problem.prices import Money, Prices
 
-POINTS = 40  # of a frontier for which no costs are given
-SEARCHES = 80  # at most, to find them
-SHARE = 8  # a search may take one part in so many of the time that is left
-NO_DROP = 1e-9  # of the loss without features: rounding
+MAX_POINTS = 40  # of a frontier for which no costs are given
+MAX_SEARCHES = 80  # at most, to find them
+TIME_SHARE = 8  # a search may take one part in so many of the time that is left
+LOSS_ROUNDING = 1e-9  # of the loss without features: rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def frontier(
     keep = not true_or_false("prune", prune)
     names = prices.names if isinstance(prices, Problem) and prices.names else stream.names
     whole = summed(stream, intercept, past)
-    sweep = Sweep(whole, found, most, seconds)
+    sweep = FrontierSearch(whole, found, most, seconds)
     if limits is None:
         complete = sweep.everywhere()
     else:
@@ -186,7 +186,7 @@ def _limits(costs: Sequence[Money], prices: Prices) -> list[int]:
     return [units_of("costs", cost, prices) for cost in costs]
 
 
-class Sweep:
+class FrontierSearch:
     """Searches of the same rounds at several limits, in units; `models` are what was found."""
 
     def __init__(self, whole: Prefix, prices: Prices, k: int | None, seconds: float) -> None:
@@ -203,8 +203,8 @@ class Sweep:
         below = [used for used in self.models if used <= limit]
         start = self.models[max(below)].support if below else None
         left = max(self._ends - time.monotonic(), 0.0)
-        deal = Deal(self.prices, self.k, limit, None)
-        self.models[limit] = self.whole.best_for(deal, left / share, start)
+        cost_limit = CostLimit(self.prices, self.k, limit, None)
+        self.models[limit] = self.whole.best_for(cost_limit, left / share, start)
 
     def everywhere(self) -> bool:
         """Search where the least loss is known least until it is known; whether that is everywhere.
@@ -213,15 +213,15 @@ class Sweep:
         model costs up to the one it was found at have the same answer.
         """
         for limit in {0, self.all}:
-            self.search(limit, SHARE)
-        while len(self.models) < SEARCHES and len(self._steps()) < POINTS:
+            self.search(limit, TIME_SHARE)
+        while len(self.models) < MAX_SEARCHES and len(self._steps()) < MAX_POINTS:
             gaps = self._gaps()
             if not gaps:
                 return all(model.loss.width == 0.0 for model in self.models.values())
             if time.monotonic() > self._ends:
                 return False
             _, low, high = max(gaps)
-            self.search((low + high) // 2, SHARE)
+            self.search((low + high) // 2, TIME_SHARE)
         return not self._gaps() and all(m.loss.width == 0.0 for m in self.models.values())
 
     def _gaps(self) -> list[tuple[float, int, int]]:
@@ -231,7 +231,7 @@ class Sweep:
             cheaper, dearer = self.models[low], self.models[high]
             top = self._units(dearer)  # from here on it is known
             drop = cheaper.loss.high - dearer.loss.high
-            if top - 1 > low and drop > NO_DROP * self.whole.squares.yy:
+            if top - 1 > low and drop > LOSS_ROUNDING * self.whole.squares.yy:
                 gaps.append((float(top - low) * drop, low, top))
         return gaps
 
@@ -242,7 +242,10 @@ class Sweep:
         """The models that no cheaper one equals, by rising cost."""
         steps: list[Hindsight] = []
         for model in sorted(self.models.values(), key=lambda m: (self._units(m), m.loss.high)):
-            if not steps or model.loss.high < steps[-1].loss.high - NO_DROP * model.empty_loss:
+            if (
+                not steps
+                or model.loss.high < steps[-1].loss.high - LOSS_ROUNDING * model.empty_loss
+            ):
                 steps.append(model)
         return steps
 

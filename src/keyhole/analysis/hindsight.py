@@ -10,15 +10,23 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.analysis.hindsight_columns import Said
-from keyhole.analysis.hindsight_cost import Deal, deal_of
-from keyhole.analysis.hindsight_screen import Screening, search_screened, usually_kept
+from keyhole.analysis.hindsight_screening import (
+    Screening,
+    StatusCallback,
+    search_screened,
+    usually_kept,
+)
+from keyhole.analysis.price_limits import CostLimit, cost_limit_of
 from keyhole.errors import true_or_false
-from keyhole.learners.blocks.exact.priced import best_for_money
-from keyhole.learners.blocks.exact.subset import best_subset
-from keyhole.learners.blocks.sums.data_sums import DataSums, refuse_unless_stream_or_sums
-from keyhole.learners.blocks.sums.gram import Gram, LeastSquares, gram_bytes
-from keyhole.learners.blocks.sums.past_sums import BesidePast, PastModel, PastSums
+from keyhole.learners.blocks.exact.best_subset import best_for_money, best_subset
+from keyhole.learners.blocks.sums.data_sums import (
+    DataSums,
+    Gram,
+    LeastSquares,
+    gram_bytes,
+    refuse_unless_stream_or_sums,
+)
+from keyhole.learners.blocks.sums.past_labels import BesidePast, PastModel, PastSums
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -114,7 +122,7 @@ def hindsight(
     past: bool = False,
     seconds: float = 10.0,
     screen: int | None = None,
-    progress: Said | None = None,
+    progress: StatusCallback | None = None,
 ) -> Hindsight:
     """The best linear model of a whole stream: of k features, for a cost, or for what it is worth.
 
@@ -195,16 +203,18 @@ def hindsight(
     60 per example: R2 0.97, 8 features
     """
     refuse_unless_stream_or_sums(stream)
-    deal = deal_of(stream, k, cost, prices, worth)
+    cost_limit = cost_limit_of(stream, k, cost, prices, worth)
     kept = None if screen is None else whole_number("screen", screen, 1)
-    if deal is not None or true_or_false("past", past):
+    if cost_limit is not None or true_or_false("past", past):
         if kept is not None:
             raise ProblemError(
                 "screen is not for models with prices or with the past: leave it out"
             )
         whole = summed(stream, intercept, past)
-        most = 0 if deal is not None else sparsity(cast(int, k), stream.d)
-        return whole.best(most, seconds) if deal is None else whole.best_for(deal, seconds)
+        most = 0 if cost_limit is not None else sparsity(cast(int, k), stream.d)
+        return (
+            whole.best(most, seconds) if cost_limit is None else whole.best_for(cost_limit, seconds)
+        )
     most = sparsity(cast(int, k), stream.d)
     if isinstance(stream, DataSums):
         if kept is not None:
@@ -220,7 +230,12 @@ def hindsight(
 
 
 def _screened(
-    stream: BlockStream, k: int, kept: int, intercept: bool, seconds: float, said: Said | None
+    stream: BlockStream,
+    k: int,
+    kept: int,
+    intercept: bool,
+    seconds: float,
+    said: StatusCallback | None,
 ) -> Hindsight:
     found = search_screened(
         stream, k, kept, centred=intercept, seconds=max(seconds, 0.0), said=said
@@ -238,7 +253,7 @@ def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefi
     if isinstance(stream, DataSums):
         sums = _of_sums([stream], past)[0]
     else:
-        sums = Sums(stream.d, past=past)
+        sums = PrefixSums(stream.d, past=past)
         for X, y in stream.blocks():
             sums.add(X, y)
     if sums.n == 0:
@@ -246,14 +261,14 @@ def summed(stream: BlockStream | DataSums, intercept: bool, past: bool) -> Prefi
     return sums.prefix(intercept, past)
 
 
-def _of_sums(parts: Sequence[DataSums], past: bool) -> list[Sums]:
+def _of_sums(parts: Sequence[DataSums], past: bool) -> list[PrefixSums]:
     """The sums up to the end of each part."""
     if past:
         raise ProblemError("past: sums do not know the order of the rows; give the stream itself")
     found, total = [], parts[0]
     for i, part in enumerate(parts):
         total = part if i == 0 else total + part
-        sums = Sums(total.d, past=False)
+        sums = PrefixSums(total.d, past=False)
         sums._gram = total.gram
         found.append(sums)
     return found
@@ -329,27 +344,29 @@ class Prefix:
         weights = np.linalg.lstsq(G, c, rcond=None)[0]
         return max(float(squares.yy - 2.0 * (c @ weights) + weights @ G @ weights), 0.0)
 
-    def best_for(self, deal: Deal, seconds: float, start: Indices | None = None) -> Hindsight:
+    def best_for(
+        self, cost_limit: CostLimit, seconds: float, start: Indices | None = None
+    ) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
         squares = self.squares if self.beside is None else self.beside.squares
         found = best_for_money(
             squares.G,
             squares.c,
             squares.yy,
-            deal.terms(self.rounds),
+            cost_limit.terms(self.rounds),
             seconds=max(seconds, 0.0),
             start=() if start is None else start,
         )
-        low = found.rss if deal.worth is not None else found.lower
-        k = len(squares.c) if deal.k is None else deal.k
+        low = found.rss if cost_limit.worth is not None else found.lower
+        k = len(squares.c) if cost_limit.k is None else cost_limit.k
         loss = Interval(low, found.rss, found.how)
         model = self._model(k, loss, found.support, found.weights)
-        cost, total = deal.prices.money(found.units), None
-        if deal.worth is not None:
-            high = deal.worth * found.rss + deal.prices.money(self.rounds * found.units)
-            low = high if found.exact else min(deal.worth * found.lower, high)
+        cost, total = cost_limit.prices.money(found.units), None
+        if cost_limit.worth is not None:
+            high = cost_limit.worth * found.rss + cost_limit.prices.money(self.rounds * found.units)
+            low = high if found.exact else min(cost_limit.worth * found.lower, high)
             total = Interval(low, high, found.how)
-        return replace(model, cost=cost, worth=deal.worth, total=total)
+        return replace(model, cost=cost, worth=cost_limit.worth, total=total)
 
     def _model(self, k: int, loss: Interval, support: Indices, found: Floats) -> Hindsight:
         squares = self.squares if self.beside is None else self.beside.squares
@@ -366,7 +383,7 @@ class Prefix:
         )
 
 
-class Sums:
+class PrefixSums:
     """Sums over the rounds so far, with those of the past if asked: prefixes are made of them."""
 
     def __init__(self, d: int, *, past: bool) -> None:
@@ -429,7 +446,7 @@ def best_of_each(
 def _prefixes(
     stream: BlockStream, ends: Sequence[int], intercept: bool, past: bool
 ) -> Iterator[Prefix]:
-    sums = Sums(stream.d, past=past)
+    sums = PrefixSums(stream.d, past=past)
     waiting = list(reversed(ends))
     for X, y in stream.blocks():
         start = 0

@@ -1,4 +1,4 @@
-"""The command line: `keyhole`, or `python -m keyhole`. Commands only, one file each.
+"""The command line: `keyhole`, or `python -m keyhole`.
 
 Nothing here imports numpy until a command runs: `--help` and `--version` answer at once.
 """

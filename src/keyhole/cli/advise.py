@@ -41,12 +41,12 @@ class CurveOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for --scout.")] = 0
 
 
-@options.flat
+@options.with_flat_options
 def advise(
     *,
     file: options.FileOptions,
     curve: CurveOptions,
-    shop: options.PriceOptions,
+    pricing: options.PriceOptions,
     reading: options.ReadOptions,
     plot: Annotated[
         str | None,
@@ -73,20 +73,20 @@ def advise(
       keyhole advise state.npz
     """
     if len(file.files) == 1 and file.files[0].lower().endswith(".npz"):
-        _refuse_prices(file.files[0], shop)
+        _refuse_prices(file.files[0], pricing)
         _refuse_curve(file.files[0], curve, plot)
         _by_learner(file.files[0], as_json)
         return
     from keyhole.analysis.advice import budget_curve
     from keyhole.cli.output import emit, say
-    from keyhole.cli.progress import staged
+    from keyhole.cli.progress import status_line
     from keyhole.cli.source import open_source
 
     if plot is not None:
         _check_plot(plot)
-    source = open_source(file, reading, shop)
-    prices = None if source.shop is None else source.shop.prices
-    with staged(source.title) as stage:
+    source = open_source(file, reading, pricing)
+    prices = None if source.pricing is None else source.pricing.prices
+    with status_line(source.title) as stage:
         found = budget_curve(
             source.stream,
             prices=prices,
@@ -101,8 +101,8 @@ def advise(
         emit(_facts(found, source, plot))
         return
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
-    if source.shop is not None:
-        say(*source.shop.words())
+    if source.pricing is not None:
+        say(*source.pricing.words())
     say(*str(found).splitlines())
     if plot is not None:
         say("", f"Plot: {plot}")
@@ -111,17 +111,17 @@ def advise(
 def _facts(found: BudgetCurve, source: Source, plot: str | None) -> dict[str, object]:
     told = {"source": source.title, "target": source.target}
     left_out = {"rows_without_target": source.left_out, "plot": plot}
-    prices = None if source.shop is None else source.shop.as_json()
+    prices = None if source.pricing is None else source.pricing.as_json()
     return {**told, **found.as_json(), **left_out, "prices": prices}
 
 
-def _refuse_prices(path: str, shop: options.PriceOptions) -> None:
+def _refuse_prices(path: str, pricing: options.PriceOptions) -> None:
     from keyhole.problem import ProblemError
 
-    if shop.prices is not None:
+    if pricing.prices is not None:
         raise ProblemError(
-            f"--prices {shop.prices} is for a file with everything known: {path} was played with "
-            "its own prices, if it had any"
+            f"--prices {pricing.prices} is for a file with everything known: {path} was played "
+            "with its own prices, if it had any"
         )
 
 

@@ -1,68 +1,66 @@
-"""What all commands share: the application, exit codes, and errors of one line."""
+"""Application of the command line: its commands, exit codes, and errors of one line."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import functools
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperCommand
 
 from keyhole import __version__
-from keyhole.cli import (
-    advise,
-    ask,
-    compare,
-    create,
-    diagnose,
-    fill,
-    keys,
-    learners,
-    predict,
-    serve,
-    simulate,
-    tell,
-    theory,
-    tickets,
-    upkeep,
-)
-from keyhole.cli import run as play
-from keyhole.cli.once import OneBudget
+from keyhole.cli.options import INTERRUPTED
 
-FINE, UNEXPECTED, REFUSED, INTERRUPTED = 0, 1, 2, 130
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+SUCCESS, REFUSED = 0, 2  # exit codes; a bug is 1
+NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-app = typer.Typer(
-    name="keyhole",
-    rich_markup_mode=None,  # plain help: the same everywhere, and several times as fast
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("run", cls=OneBudget)(play.run)
-app.command("compare", cls=OneBudget)(compare.compare)
-app.command("diagnose", cls=OneBudget)(diagnose.diagnose)
-app.command("advise")(advise.advise)
-app.command("predict")(predict.predict)
-app.command("simulate")(simulate.simulate)
-app.command("theory", cls=OneBudget)(theory.theory)
-app.command("learners")(learners.learners)
-app.command("create")(create.create)
-app.command("ask")(ask.ask)
-app.command("fill")(fill.fill)
-# So that a label below 0 is not taken for an option.
-app.command("tell", context_settings={"ignore_unknown_options": True})(tell.tell)
-app.command("drop")(tell.drop)
-app.command("tickets")(tickets.tickets)
-app.command("status")(tickets.status)
-app.command("verify")(upkeep.verify)
-app.command("backup")(upkeep.backup)
-app.command("delete")(upkeep.delete)
-app.command("serve")(serve.serve)
-app.add_typer(keys.app, name="keys")
+
+class OneBudget(TyperCommand):
+    """A command that plays one budget, and says so where two are given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, after a look at the order of the options: it has one that is given twice twice."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        if sum(option.name == "budget" for option in order) > 1:
+            from keyhole.errors import ProblemError
+
+            raise ProblemError(
+                "--budget is given more than once: `keyhole compare` plays several budgets, "
+                "with --budgets 4,8"
+            )
+        return super().parse_args(ctx, args)
+
+
+# The module of each command, in the order of --help; only that of the command typed is loaded.
+COMMANDS = {
+    "run": "run",
+    "compare": "compare",
+    "diagnose": "diagnose",
+    "advise": "advise",
+    "predict": "predict",
+    "simulate": "simulate",
+    "theory": "theory",
+    "learners": "learners",
+    "create": "stored_learners",
+    "ask": "tickets",
+    "fill": "tickets",
+    "tell": "tickets",
+    "drop": "tickets",
+    "tickets": "tickets",
+    "status": "stored_learners",
+    "verify": "stored_learners",
+    "backup": "stored_learners",
+    "delete": "stored_learners",
+    "serve": "serve",
+    "keys": "keys",
+}
+ONE_BUDGET = ("run", "compare", "diagnose", "theory")
 
 
 def _version(wanted: bool) -> None:
@@ -71,7 +69,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def keyhole(
     version: Annotated[
         bool,
@@ -98,10 +95,34 @@ def keyhole(
     """
 
 
+@functools.cache
+def application(typed: str | None = None) -> typer.Typer:
+    """The application with the command that was typed, or with all commands."""
+    app = typer.Typer(
+        name="keyhole",
+        rich_markup_mode=None,  # plain help: the same everywhere, and several times as fast
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=keyhole,
+    )
+    for name in [typed] if typed in COMMANDS else COMMANDS:
+        module = importlib.import_module(f"keyhole.cli.{COMMANDS[name]}")
+        if name == "keys":
+            app.add_typer(module.app, name=name)
+            continue
+        app.command(
+            name,
+            cls=OneBudget if name in ONE_BUDGET else TyperCommand,
+            # So that a label below 0 is not taken for an option.
+            context_settings={"ignore_unknown_options": True} if name == "tell" else None,
+        )(getattr(module, name))
+    return app
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; what went wrong is one line on standard error."""
     if "_KEYHOLE_COMPLETE" in os.environ:  # the shell asks what could follow
-        app(prog_name="keyhole")
+        application()(prog_name="keyhole")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before we began
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -116,7 +137,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _give_up(sys.stdout)  # the reader left, `| head` for instance
-        return FINE
+        return SUCCESS
     except Exception as error:
         line = _one_line(error)
         if line is None:
@@ -124,14 +145,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _say(line, REFUSED)
 
 
-@functools.cache
-def _command() -> Any:
-    """All commands, once they are all registered."""
-    return typer.main.get_command(app)
-
-
 def _invoke(given: list[str]) -> int:
-    command = _command()
+    command = typer.main.get_command(application(given[0] if given else None))
     try:
         with command.make_context("keyhole", given or ["--help"]) as context:
             command.invoke(context)
@@ -139,7 +154,7 @@ def _invoke(given: list[str]) -> int:
         sys.stdout.flush()
         return left.exit_code
     sys.stdout.flush()
-    return FINE
+    return SUCCESS
 
 
 def _one_line(error: Exception) -> str | None:
@@ -154,7 +169,7 @@ def _one_line(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
+    if isinstance(error, OSError) and error.errno in NO_SPACE_ERRORS:
         return f"standard output cannot be written: {error.strerror}"
     return None
 

@@ -16,7 +16,7 @@ class _Compared(str):
     __slots__ = ()
 
     def __format__(self, form: str) -> str:
-        return ", ".join(options.compared())
+        return ", ".join(options.learners_to_compare())
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class GameOptions:
     audit: options.Audit = 0.0
 
 
-@options.flat
+@options.with_flat_options
 def compare(
     *,
     file: options.FileOptions,
@@ -130,35 +130,49 @@ def compare(
       keyhole compare --seeds 10 --jobs 4 --json
       keyhole compare s3://flats/ --target rent --cluster tcp://10.0.0.1:8786 --results flats.jsonl
     """
-    from keyhole.cli import sweep, tournament
-    from keyhole.cli.budgets import make_problems, parse_budgets
-    from keyhole.cli.games import Settings
+    from keyhole.cli.comparison import (
+        BudgetComparison,
+        LearnerComparison,
+        check_plot,
+        compare_budgets,
+        compare_learners,
+    )
+    from keyhole.cli.games import GameSettings, StoredGames, refuse_standard_input
     from keyhole.cli.history import cannot_study, open_history
-    from keyhole.cli.kept_games import KeptGames, refuse_standard_input
     from keyhole.cli.output import emit, say
-    from keyhole.cli.sizes import choose_sizes
+    from keyhole.cli.sizes import choose_sizes, make_problems, parse_budgets
     from keyhole.cli.source import open_source
-    from keyhole.cli.spending import SPENDS, capped, refuse_others, spending_of
-    from keyhole.cli.yes_no import answers_json, meaning
+    from keyhole.cli.spending import (
+        SPENDING_LEARNER,
+        capped,
+        read_spending_rule,
+        refuse_other_learners,
+    )
     from keyhole.problem import ProblemError
-    from keyhole.saving.spread import cluster
+    from keyhole.saving.parallel import cluster
 
-    priced = money.shop.prices is not None
+    priced = money.pricing.prices is not None
     budgets = parse_budgets(several.budgets, money=priced) if several.budgets else None
     if budgets and size.budget is not None:
         raise ProblemError(f"use --budget {size.budget:g} or --budgets, not both")
     if several.plot is not None:
-        sweep.check_plot(several.plot, budgets is not None)
-    source = open_source(file, reading, money.shop)
-    spending = spending_of(money, source)
-    if budgets and spending.special:
+        check_plot(several.plot, budgets is not None)
+    source = open_source(file, reading, money.pricing)
+    spending = read_spending_rule(money, source)
+    if budgets and spending.option:
         raise ProblemError(
-            f"{spending.special} cannot be used with --budgets: give one --budget, or none"
+            f"{spending.option} cannot be used with --budgets: give one --budget, or none"
         )
-    names = _names(learner) if learner else [SPENDS] if spending.special else options.compared()
-    refuse_others(names, spending)
+    names = (
+        _names(learner)
+        if learner
+        else [SPENDING_LEARNER]
+        if spending.option
+        else options.learners_to_compare()
+    )
+    refuse_other_learners(names, spending)
     history = open_history(file, reading, past, source)
-    how = Settings(
+    how = GameSettings(
         game.seeds, game.jobs, game.audit, history, spending, source.answers, bool(learner)
     )
     if game.cluster is not None:
@@ -167,26 +181,26 @@ def compare(
             raise ProblemError(
                 f"--jobs {game.jobs} cannot be used with --cluster: its workers play the games"
             )
-    kept = KeptGames(game.results, source, history, repr((file.target, reading)))
-    size = capped(size, spending, source.shop)
-    result: tournament.Tournament | sweep.Sweep
+    kept = StoredGames(game.results, source, history, repr((file.target, reading)))
+    size = capped(size, spending, source.pricing)
+    result: LearnerComparison | BudgetComparison
     sizes = None
     if budgets is None:
         sizes = choose_sizes(source, size, None if history is None else history.stream)
         with cluster(game.cluster):
-            result = tournament.play(source, sizes.problem, names, how, kept)
+            result = compare_learners(source, sizes.problem, names, how, kept)
     else:
         problems = make_problems(source, budgets, size.sparsity)
         with cluster(game.cluster):
-            result = sweep.play(source, problems, names, how, several.plot, kept)
+            result = compare_budgets(source, problems, names, how, several.plot, kept)
     if as_json:
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()
-        said = answers_json(source.answers)
+        said = source.answers_json()
         emit({**result.as_json(), "answers": said, "history": studied, **chosen})
     else:
         result.show()
-        say(*meaning(source))
+        say(*source.answer_words())
         if sizes is not None and sizes.words:
             say(sizes.words)
         if history is not None:
@@ -194,7 +208,7 @@ def compare(
             say(f"Every game begins {history.words()}; {without}.", *cannot_study(names, history))
     result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
-        raise typer.Exit(130)
+        raise typer.Exit(options.INTERRUPTED)
 
 
 def _names(typed: list[str]) -> list[str]:

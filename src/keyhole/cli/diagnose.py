@@ -5,12 +5,12 @@ from __future__ import annotations
 from keyhole.cli import options
 
 
-@options.flat
+@options.with_flat_options
 def diagnose(
     *,
     file: options.FileOptions,
     size: options.SizeOptions,
-    shop: options.PriceOptions,
+    pricing: options.PriceOptions,
     reading: options.ReadOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -28,38 +28,39 @@ def diagnose(
       keyhole diagnose flats.parquet -t rent --ignore id --json
     """
     import keyhole as kh
-    from keyhole.analysis.advice.choosing import amount
-    from keyhole.analysis.advice.recommend import features
-    from keyhole.analysis.diagnosis.judge import counted
+    from keyhole.analysis.advice.curves import features
+    from keyhole.analysis.diagnosis.diagnose import counting_budget
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
+    from keyhole.problem.display import money_text
 
-    source = open_source(file, reading, shop)
+    source = open_source(file, reading, pricing)
     sizes = choose_sizes(source, size)
     problem = sizes.problem
-    many = counted(problem).reads
+    many = counting_budget(problem).reads
     found = kh.diagnose(source.stream, problem.k, many)
     if as_json:
         told = {"source": source.title, "target": source.target, **plain(found)}
         priced = None
-        if source.shop is not None:
-            priced = {**source.shop.as_json(), "budget": problem.budget, "counted": many}
+        if source.pricing is not None:
+            priced = {**source.pricing.as_json(), "budget": problem.budget, "counted": many}
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
         if source.answers is not None:
             say("", f"The target is taken as numbers: {source.answers}.")
-        if source.shop is not None and source.shop.columns:
-            say("", *source.shop.words())
-        elif source.shop is not None:
+        if source.pricing is not None and source.pricing.columns:
+            say("", *source.pricing.words())
+        elif source.pricing is not None:
             say(
                 "",
-                f"In money: {amount(problem.budget)} per example of "
-                f"{amount(source.shop.everything)} for everything buys {features(problem.reads)} "
-                f"whichever they are, at most {problem.width} of the cheapest, and about {many} "
-                "at the mean price, which is what the budget above counts.",
-                *source.shop.words(),
+                f"In money: {money_text(problem.budget)} per example of "
+                f"{money_text(source.pricing.everything)} for everything buys "
+                f"{features(problem.reads)} whichever they are, at most {problem.width} of the "
+                f"cheapest, and about {many} at the mean price, which is what the budget above "
+                "counts.",
+                *source.pricing.words(),
             )
         if sizes.words:
             say("", sizes.words)

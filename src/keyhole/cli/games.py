@@ -1,4 +1,4 @@
-"""Games of several learners, budgets and seeds in several processes, and their yardsticks."""
+"""Games of `keyhole compare`: learners, budgets and seeds in several processes; kept in a file."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
-from keyhole.analysis.advice.choosing import amount
 from keyhole.analysis.hindsight import Hindsight, summed
-from keyhole.analysis.hindsight_cost import Deal
+from keyhole.analysis.price_limits import CostLimit
 from keyhole.analysis.regret import regret
 from keyhole.cli.history import History
+from keyhole.cli.options import FileOptions, HistoryOptions
 from keyhole.cli.output import number
-from keyhole.cli.progress import counted, staged
+from keyhole.cli.progress import progress_bar, status_line
+from keyhole.cli.result_file import ResultFile, Row, cell_id
 from keyhole.cli.source import Source
-from keyhole.cli.spending import ONLY_A_LIMIT, Spending, make_player
-from keyhole.cli.yes_no import answering
+from keyhole.cli.spending import NO_SPENDING_RULE, SpendingRule, make_player
 from keyhole.errors import printable
 from keyhole.game import Observer
 from keyhole.game import play as play_game
 from keyhole.game.probability_scores import ProbabilityScores
-from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
+from keyhole.learners.baselines import LastValue, RunningMean, Zero
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
-from keyhole.report.observers import PrefixObserver, Rival, full_rival
-from keyhole.report.recent_loss import RecentLoss
-from keyhole.saving.spread import Call, as_they_come
+from keyhole.problem.display import money_text
+from keyhole.report.observers import QUICK_WORK, PrefixObserver, Rival, full_rival
+from keyhole.report.traces import RecentLoss
+from keyhole.saving.parallel import Call, as_completed
 from keyhole.streams import Answers
+from keyhole.streams.files import FileStream
+from keyhole.version import __version__
 
-SEARCH = 10.0  # seconds for the best model in hindsight
-QUICK_WORK = 2e9  # d^2 rounds up to which reading everything takes about a second
+COMPARE_SEARCH_SECONDS = 10.0  # for the best model in hindsight
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Game:
 
 
 @dataclass(frozen=True)
-class Known:
+class BaselineLoss:
     """What a yardstick that everybody knows lost: in all, in the first round, of late per round."""
 
     loss: float
@@ -84,13 +86,13 @@ class Yardsticks:
 
     best: Hindsight
     with_past: Hindsight
-    mean: Known
-    last: Known
+    mean: BaselineLoss
+    last: BaselineLoss
     columns: bool = False  # whether the prices count columns
-    full: Known | None = None  # reading everything, where that is quick
+    full: BaselineLoss | None = None  # reading everything, where that is quick
 
     @property
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, BaselineLoss]:
         """By name, what everybody knows."""
         full = {} if self.full is None else {"reading everything": self.full}
         return {**full, "the running mean of the label": self.mean, "its last value": self.last}
@@ -99,7 +101,7 @@ class Yardsticks:
     def words(self) -> str:
         """What the best model in hindsight is."""
         if self.best.worth is not None:
-            return f"Best model by {amount(self.best.worth)} × loss + money"
+            return f"Best model by {money_text(self.best.worth)} × loss + money"
         if self.best.cost is not None:
             return f"Best model for {'as many columns' if self.columns else 'the same money'}"
         return f"Best {self.best.k} features"
@@ -119,7 +121,7 @@ class Yardsticks:
 
 
 @dataclass(frozen=True)
-class Settings:
+class GameSettings:
     """How often everything is played, in how many processes, how much of it is audited.
 
     And what is studied before, by those learners that can.
@@ -129,7 +131,7 @@ class Settings:
     jobs: int = 1
     audit: float = 0.0
     history: History | None = None
-    spending: Spending = ONLY_A_LIMIT
+    spending: SpendingRule = NO_SPENDING_RULE
     answers: Answers | None = None  # of a target that is yes or no
     named: bool = True  # whether learners were named: whoever cannot play is then refused
 
@@ -139,7 +141,7 @@ class Settings:
 
 
 @dataclass
-class Played:
+class PlayedGames:
     """The games that were finished, and how many there were to be."""
 
     total: int
@@ -148,18 +150,6 @@ class Played:
 
 
 Task = tuple[str, Problem, int]  # learner, problem, seed
-
-
-class KeepsGames(Protocol):
-    """Where games are kept, so that none is played twice."""
-
-    def known(
-        self, tasks: Sequence[Task], by: Yardsticks, how: Settings
-    ) -> tuple[list[Game], list[Task]]:
-        """The games that are there, and the tasks that are left."""
-
-    def keep(self, game: Game, task: Task, by: Yardsticks, how: Settings) -> None:
-        """Keep a game that was played."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +182,7 @@ def entries(
         can, cannot = _playable(name, own)
         if not can and (named or problems[0].prices is None):
             last = cannot[-1]
-            typed = f"{name} cannot play with --budget {amount(last.budget)}"
+            typed = f"{name} cannot play with --budget {money_text(last.budget)}"
             raise ProblemError(f"{typed}: {last.reason}")
         found += [(name, problem) for problem in can]
         left_out += cannot
@@ -216,29 +206,31 @@ def play(
     stream: BlockStream,
     entries: Sequence[tuple[str, Problem]],
     by: Yardsticks,
-    how: Settings,
-    kept: KeepsGames | None = None,
-) -> Played:
+    how: GameSettings,
+    kept: StoredGames | None = None,
+) -> PlayedGames:
     """Play every entry with seeds 0, 1, ...: all of them with one seed before the next.
 
     Those that are kept are not played again. Ctrl-C ends it early.
     """
     tasks = [(*entry, seed) for seed in range(how.seeds) for entry in entries]
-    played = Played(len(tasks))
+    played = PlayedGames(len(tasks))
     best = by.best
     if kept is not None:
         played.games, tasks = kept.known(tasks, by, how)
     calls: list[Call] = [(_game, (stream, best, how, *task)) for task in tasks]
 
     def games() -> Iterator[Game]:
-        for outcome in as_they_come(calls, how.jobs):
+        for outcome in as_completed(calls, how.jobs):
             game: Game = outcome.result
             if kept is not None:
                 kept.keep(game, tasks[outcome.index], by, how)
             yield game
 
     try:
-        for game in counted(games(), len(tasks), "games", lambda game: _told(game, best.rounds)):
+        for game in progress_bar(
+            games(), len(tasks), "games", lambda game: _told(game, best.rounds)
+        ):
             played.games.append(game)
     except KeyboardInterrupt:
         played.interrupted = True
@@ -250,12 +242,14 @@ def play(
 def say_left_out(left_out: Sequence[LeftOut]) -> None:
     """A line on standard error for every learner that is not played everywhere."""
     for (name, reason), group in itertools.groupby(left_out, lambda x: (x.learner, x.reason)):
-        budgets = ", ".join(amount(one.budget) for one in group)
+        budgets = ", ".join(money_text(one.budget) for one in group)
         line = f"keyhole: {name} is not played with budget {budgets}: {reason}"
         sys.stderr.write(f"{printable(line)}\n")
 
 
-def measure(source: Source, problem: Problem, spending: Spending = ONLY_A_LIMIT) -> Yardsticks:
+def measure(
+    source: Source, problem: Problem, spending: SpendingRule = NO_SPENDING_RULE
+) -> Yardsticks:
     """The best models in hindsight, without the past and with it; what everybody knows.
 
     From one pass.
@@ -264,7 +258,7 @@ def measure(source: Source, problem: Problem, spending: Spending = ONLY_A_LIMIT)
     mean, last = (Rival(make(problem), bins=2) for make in (RunningMean, LastValue))
     full = full_rival(problem, stream.rounds, 2, QUICK_WORK)
     beside = [whole, mean, last] + ([] if full is None else [full])
-    with staged("what games are measured by") as stage:
+    with status_line("what games are measured by") as stage:
         stage("one pass over all rows")
         play_game(Zero(problem), stream, keep_predictions=False, observers=beside)
         if not whole.prefixes:
@@ -275,43 +269,48 @@ def measure(source: Source, problem: Problem, spending: Spending = ONLY_A_LIMIT)
         with_past,
         _known(mean),
         _known(last),
-        source.shop is not None and bool(source.shop.columns),
+        source.pricing is not None and bool(source.pricing.columns),
         None if full is None or full.gave_up else _known(full),
     )
 
 
 def _best_models(
-    whole: PrefixObserver, problem: Problem, deal: Deal | None, stage: Callable[[str], None]
+    whole: PrefixObserver, problem: Problem, deal: CostLimit | None, stage: Callable[[str], None]
 ) -> tuple[Hindsight, Hindsight]:
-    stage(f"the best model in hindsight, about {SEARCH:g} s")
+    stage(f"the best model in hindsight, about {COMPARE_SEARCH_SECONDS:g} s")
     if deal is not None:
-        best = whole.prefixes[-1].best_for(deal, SEARCH)
-        return best, whole.beside_past().best_for(deal, SEARCH, best.support)
-    best = whole.prefixes[-1].best(problem.k, SEARCH)
-    stage(f"the best model beside earlier labels, about {SEARCH:g} s")
-    return best, whole.beside_past().best(problem.k, SEARCH, best.support)
+        best = whole.prefixes[-1].best_for(deal, COMPARE_SEARCH_SECONDS)
+        return best, whole.beside_past().best_for(deal, COMPARE_SEARCH_SECONDS, best.support)
+    best = whole.prefixes[-1].best(problem.k, COMPARE_SEARCH_SECONDS)
+    stage(f"the best model beside earlier labels, about {COMPARE_SEARCH_SECONDS:g} s")
+    return best, whole.beside_past().best(problem.k, COMPARE_SEARCH_SECONDS, best.support)
 
 
-def _known(rival: Rival) -> Known:
+def _known(rival: Rival) -> BaselineLoss:
     ledger = rival.ledger
-    return Known(ledger.loss, ledger.first_loss, rival.recent.last_tenth.mean_loss)
+    return BaselineLoss(ledger.loss, ledger.first_loss, rival.recent.last_tenth.mean_loss)
 
 
 def best_of_each(stream: BlockStream, problems: Sequence[Problem]) -> list[Hindsight]:
     """The best model for the money of each problem; none without prices."""
-    shop = problems[0].prices
-    if shop is None:
+    pricing = problems[0].prices
+    if pricing is None:
         return []
     whole = summed(stream, True, False)
-    share = SEARCH / len(problems)
-    deals = [Deal(shop, None, shop.limit(problem.budget), None) for problem in problems]
+    share = COMPARE_SEARCH_SECONDS / len(problems)
+    deals = [CostLimit(pricing, None, pricing.limit(problem.budget), None) for problem in problems]
     return [whole.best_for(deal, share) for deal in deals]
 
 
 def _game(
-    stream: BlockStream, best: Hindsight, how: Settings, learner: str, problem: Problem, seed: int
+    stream: BlockStream,
+    best: Hindsight,
+    how: GameSettings,
+    learner: str,
+    problem: Problem,
+    seed: int,
 ) -> Game:
-    player = answering(make_player(learner, problem, seed, how.spending), how.answers)
+    player = make_player(learner, problem, seed, how.spending, how.answers)
     scores = [] if how.answers is None else [ProbabilityScores()]
     if how.history is not None:
         how.history.teach_if_possible(player)
@@ -347,6 +346,97 @@ def _game(
 def _told(game: Game, rounds: int) -> str:
     """A line about a game."""
     return (
-        f"{game.learner}, budget {amount(game.budget)}, seed {game.seed}: "
+        f"{game.learner}, budget {money_text(game.budget)}, seed {game.seed}: "
         f"mean loss {number(game.later_loss / max(rounds - 1, 1))} in {game.seconds:.1f} s"
     )
+
+
+class StoredGames:
+    """The games of a file, by all that they hang on: rows, learner, problem, seed, history, money.
+
+    `reading` says how the rows are read. Without a file nothing is kept.
+    """
+
+    def __init__(
+        self, path: str | None, source: Source, history: History | None, reading: str
+    ) -> None:
+        self._file = None if path is None else _opened_results(path)
+        self._about = {
+            "keyhole": __version__,
+            "stream": _identity(source.stream),
+            "reading": reading,
+            "answers": str(source.answers),
+            "history": None
+            if history is None
+            else [_identity(history.stream), history.rows, history.half_life],
+        }
+
+    def known(
+        self, tasks: Sequence[Task], by: Yardsticks, how: GameSettings
+    ) -> tuple[list[Game], list[Task]]:
+        """The games that are there, and the tasks that are left."""
+        if self._file is None:
+            return [], list(tasks)
+        found, left = list[Game](), list[Task]()
+        for task in tasks:
+            key = self._key(task, by, how)
+            if self._file.done(key):
+                found.append(_kept_game(self._file.rows[key]["game"], by))
+            else:
+                left.append(task)
+        return found, left
+
+    def keep(self, game: Game, task: Task, by: Yardsticks, how: GameSettings) -> None:
+        """Keep a game that was played."""
+        if self._file is not None:
+            told = {k: v for k, v in asdict(game).items() if k != "regret"}
+            self._file.add({"id": self._key(task, by, how), "game": told})
+
+    def _key(self, task: Task, by: Yardsticks, how: GameSettings) -> str:
+        learner, problem, seed = task
+        return cell_id(
+            {
+                **self._about,
+                # What reads nothing lost, in the order of the labels: another file, another number.
+                "rows": [by.rounds, by.mean.loss, by.last.loss],
+                "game": [learner, repr(problem), seed, how.audit, _spending_key(how.spending)],
+            }
+        )
+
+
+def _spending_key(rule: SpendingRule) -> str:
+    """A spending rule as the keys of result files have it."""
+    return repr(rule).replace("SpendingRule", "Spending")
+
+
+def _identity(stream: BlockStream) -> list[str]:
+    """What the rows of a stream come from, as far as it tells."""
+    names = list(stream.names or ())
+    return [*(stream.sources if isinstance(stream, FileStream) else ()), *names]
+
+
+def _kept_game(row: Row, by: Yardsticks) -> Game:
+    """A game that was kept; regret is against the best model that is known now."""
+    game = Game(**row, regret=Interval(0.0, 0.0, ""))
+    best = by.best
+    if best.total is not None and game.total is not None and not math.isnan(game.total):
+        return replace(game, regret=game.total - best.total)
+    return replace(game, regret=game.loss - best.loss)
+
+
+def _opened_results(path: str) -> ResultFile:
+    place = Path(path)
+    if place.is_dir() or not place.parent.is_dir():
+        raise DataError(f"--results {path}: name a file, in a folder that exists")
+    try:
+        return ResultFile(place)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"--results {path} cannot be read: {error}") from None
+
+
+def refuse_standard_input(file: FileOptions, past: HistoryOptions) -> None:
+    """DataError if workers elsewhere would have to read what is piped in here."""
+    if "-" in file.files or past.history == "-":
+        raise DataError(
+            "standard input cannot be used with --cluster: name a file that the workers can read"
+        )

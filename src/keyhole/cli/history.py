@@ -1,4 +1,4 @@
-"""A file of examples that are known in full, learnt from before the game."""
+"""History of a run: a file of complete examples that a learner studies before the game."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from keyhole.cli.options import FileOptions, HistoryOptions, ReadOptions
-from keyhole.cli.progress import staged
-from keyhole.cli.reading import read_files, request_of
-from keyhole.cli.source import Source
-from keyhole.game.history import study_first
+from keyhole.cli.progress import status_line
+from keyhole.cli.source import Source, read_files, request_of
+from keyhole.game.playing import study_history
+from keyhole.learners.history import kept_per_row
 from keyhole.learners.registry import learner_row
-from keyhole.learners.studying import kept_per_row
 from keyhole.problem import BlockStream, DataError, Learner, ProblemError
 from keyhole.problem.display import counted
 
@@ -43,8 +42,8 @@ class History:
 
     def teach(self, learner: Learner) -> None:
         """Let a learner study it, with progress on a terminal."""
-        with staged("history") as stage:
-            study_first(
+        with status_line("history") as stage:
+            study_history(
                 learner,
                 self.stream,
                 half_life=self.half_life,
@@ -55,7 +54,7 @@ class History:
         """Let it study if it can; without the half-life if it cannot let old rows count less."""
         if getattr(learner, "STUDIES", False):
             fades = getattr(learner, "FADES", False)
-            study_first(learner, self.stream, half_life=self.half_life if fades else None)
+            study_history(learner, self.stream, half_life=self.half_life if fades else None)
 
 
 def open_history(

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keyhole.cli.counter import Address
 from keyhole.cli.options import Json
+from keyhole.cli.store_options import StoreAddress
 
 if TYPE_CHECKING:
     from contextlib import closing
 
-    from keyhole.counter.service.keys import KeyRing
+    from keyhole.counter.service.access_control import ApiKeys
 
 DAY = 86_400.0
 
@@ -32,7 +32,7 @@ def create(
         float | None,
         typer.Option(help="Number of days until the key expires.", min=0.0, max=36_500.0),
     ] = None,
-    store: Address = "keyhole.db",
+    store: StoreAddress = "keyhole.db",
     as_json: Json = False,
 ) -> None:
     """Create a key and print it. It is shown only once and cannot be looked up later.
@@ -50,9 +50,9 @@ def create(
     """
     from keyhole.cli.output import emit, say
 
-    with _ring(store, create=True) as ring:
+    with _api_keys(store, create=True) as keys:
         expires_in = None if days is None else DAY * days
-        secret, key = ring.create(role, learner, label=label, expires_in=expires_in)
+        secret, key = keys.create(role, learner, label=label, expires_in=expires_in)
     if as_json:
         emit({"key": secret, "id": key.id})
     else:
@@ -60,7 +60,7 @@ def create(
 
 
 @app.command("list")
-def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
+def list_keys(store: StoreAddress = "keyhole.db", as_json: Json = False) -> None:
     """List the keys: how they start, their roles, and whether they are valid."""
     from datetime import UTC, datetime
 
@@ -69,12 +69,12 @@ def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
     def day(seconds: float | None) -> str:
         return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
-    with _ring(store) as ring:
-        keys = ring.all()
+    with _api_keys(store) as keys:
+        found = keys.all()
     if as_json:
         fields = ("id", "state", "roles", "learners", "label")
         times = ("created_at", "expires_at", "revoked_at")
-        emit({"keys": [{name: getattr(key, name) for name in fields + times} for key in keys]})
+        emit({"keys": [{name: getattr(key, name) for name in fields + times} for key in found]})
         return
     head = ("key", "state", "roles", "learners", "made", "expires", "label")
     rows = [
@@ -83,7 +83,7 @@ def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
             "all" if key.learners is None else " ".join(key.learners),
             *(day(key.created_at), day(key.expires_at), key.label),
         )
-        for key in keys
+        for key in found
     ]
     say(*columns([head, *rows], "<" * len(head), indent=0))
 
@@ -91,22 +91,22 @@ def list_keys(store: Address = "keyhole.db", as_json: Json = False) -> None:
 @app.command("revoke")
 def revoke(
     id: Annotated[str, typer.Argument(help="Start of the key: kh_ and eight letters.")],
-    store: Address = "keyhole.db",
+    store: StoreAddress = "keyhole.db",
 ) -> None:
     """Revoke a key. A running service notices within a second."""
     from keyhole.cli.output import say
 
-    with _ring(store) as ring:
-        key = ring.revoke(id)
+    with _api_keys(store) as keys:
+        key = keys.revoke(id)
     say(f"{key.id} is revoked")
 
 
-def _ring(store: str, create: bool = False) -> closing[KeyRing]:
+def _api_keys(store: str, create: bool = False) -> closing[ApiKeys]:
     """The keys of a store, which is made if `create` says so and there is none."""
     from contextlib import closing
 
-    from keyhole.counter.service.keys import KeyRing
+    from keyhole.counter.service.access_control import ApiKeys
     from keyhole.counter.store import Store
 
     Store(store, create=create).close()
-    return closing(KeyRing(store))
+    return closing(ApiKeys(store))

@@ -1,6 +1,6 @@
-"""The options that several commands share, in records: a command takes one record for many options.
+"""Options that several commands share, in records: a command takes one record for many options.
 
-`flat` turns such a command into the one that typer knows, with an option for every field.
+`with_flat_options` makes of such a command one that typer knows, with an option for every field.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Annotated, Any, get_args
 import typer
 
 
-def flat(command: Callable[..., None]) -> Callable[..., None]:
+def with_flat_options(command: Callable[..., None]) -> Callable[..., None]:
     """The same command with the fields of records instead of the records, in their places.
 
     >>> @dataclasses.dataclass
     ... class Size:
     ...     d: int
     ...     k: int = 2
-    >>> @flat
+    >>> @with_flat_options
     ... def area(size: Size, unit: str = "m") -> None:
     ...     print(size, unit)
     >>> inspect.signature(area)
@@ -67,7 +67,7 @@ def _record(parameter: inspect.Parameter) -> type[Any] | None:
     return kind if isinstance(kind, type) and dataclasses.is_dataclass(kind) else None
 
 
-def compared() -> list[str]:
+def learners_to_compare() -> list[str]:
     """Names of the learners that `keyhole compare` plays unless told otherwise."""
     from keyhole.learners.registry import LEARNERS, Group
 
@@ -337,7 +337,7 @@ class PriceOptions:
 class MoneyOptions:
     """What features cost, and how money is spent."""
 
-    shop: PriceOptions = PriceOptions()
+    pricing: PriceOptions = PriceOptions()
     worth: Annotated[
         float | None,
         typer.Option(
@@ -357,6 +357,26 @@ class MoneyOptions:
         ),
     ] = None
 
+
+INTERRUPTED = 130  # exit code
+
+LearnerKind = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        "-l",
+        metavar="NAME",
+        help="Which learner; `keyhole learners` lists them.",
+        autocompletion=complete_learner,
+    ),
+]
+
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
+
+TrueSparsity = Annotated[
+    int,
+    typer.Option("--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."),
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 

@@ -1,4 +1,4 @@
-"""Standard output: JSON that is always valid, and plain text in columns."""
+"""Output of commands: JSON, text in columns, and files of rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import dataclasses
 import json
 import math
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from keyhole import streams
 from keyhole.errors import CONTROL, printable
-from keyhole.problem import Interval
+from keyhole.problem import BlockStream, DataError, Interval
 
 LEFT, RIGHT = "<", ">"
 
@@ -100,3 +104,24 @@ def span(interval: Interval) -> str:
     """
     low, high = number(interval.low), number(interval.high)
     return low if low == high else f"between {low} and {high}"
+
+
+def write_rows(
+    source: BlockStream | Mapping[str, ArrayLike], out: str, *, target: str = "y"
+) -> None:
+    """Write a stream, or columns by name, to a file or as CSV to standard output ("-")."""
+    if out != "-":
+        streams.write(source, out, target=target)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.csv")
+        streams.write(source, path, target=target)
+        sys.stdout.flush()
+        with path.open("rb") as rows:
+            shutil.copyfileobj(rows, sys.stdout.buffer)
+
+
+def refuse_json_and_rows(out: str | None, as_json: bool) -> None:
+    """Rows and JSON cannot both go to standard output."""
+    if out == "-" and as_json:
+        raise DataError("--json needs standard output for itself: name a file with --out")

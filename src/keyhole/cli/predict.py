@@ -23,7 +23,7 @@ class Predicted(NamedTuple):
     unknown: int
 
 
-@options.flat
+@options.with_flat_options
 def predict(
     *,
     model: Annotated[
@@ -46,7 +46,7 @@ def predict(
     ] = "-",
     coverage: options.Coverage = None,
     csv: options.CsvOptions,
-    shop: options.PriceOptions,
+    pricing: options.PriceOptions,
     as_json: options.Json = False,
 ) -> None:
     """Predict the rows of a file with a saved learner.
@@ -69,19 +69,18 @@ def predict(
     """
     import numpy as np
 
-    from keyhole.analysis.advice.choosing import amount
-    from keyhole.cli.files import refuse_two, write
-    from keyhole.cli.output import emit, number, say
+    from keyhole.cli.output import emit, number, refuse_json_and_rows, say, write_rows
+    from keyhole.problem.display import money_text
 
-    refuse_two(out, as_json)
-    learner, sparse, problem, ends = _model(model, shop, coverage)
+    refuse_json_and_rows(out, as_json)
+    learner, sparse, problem, ends = _model(model, pricing, coverage)
     each = None if problem.prices is None else problem.cost(sparse.features)
     scores, filled, unknown = _predictions(sparse, problem, file, csv)
     what, predictions = _named(learner, scores)
     table = {"row": np.arange(1, len(predictions) + 1), what: predictions}
     if ends is not None:
         table |= {"low": predictions + ends[0], "high": predictions + ends[1]}
-    write(table, out)
+    write_rows(table, out)
     lacking = int(np.isnan(predictions).sum())
     notes = _notes(len(predictions), lacking, filled, unknown)
     if out == "-":
@@ -113,7 +112,7 @@ def predict(
     if each is not None and problem.prices is not None:
         items = ", ".join(problem.prices.to_order(sparse.features.tolist())) or "nothing"
         whole = number(each * len(predictions))
-        per_row = f"{amount(each)} per row, {whole} in all; to order: {items}"
+        per_row = f"{money_text(each)} per row, {whole} in all; to order: {items}"
         say(f"To be known of each row: {items}" if problem.prices.counts else per_row)
     say(*notes)
 
@@ -143,7 +142,7 @@ def _named(learner: Learner, predictions: Floats) -> tuple[str, Floats]:
 
 
 def _model(
-    path: str, shop: options.PriceOptions, coverage: float | None
+    path: str, pricing: options.PriceOptions, coverage: float | None
 ) -> tuple[Learner, SparseModel, Problem, tuple[float, float] | None]:
     """A learner, its model and problem, and how far labels were from its predictions."""
     from keyhole.problem import DataError
@@ -157,7 +156,7 @@ def _model(
             f"{path}: its model uses no features and always predicts {sparse.intercept:.6g}"
         )
     ends = None if coverage is None else _ends(path, learner, coverage)
-    return learner, sparse, _priced(learner.problem, shop), ends
+    return learner, sparse, _priced(learner.problem, pricing), ends
 
 
 def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
@@ -180,16 +179,16 @@ def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
     return ends
 
 
-def _priced(problem: Problem, shop: options.PriceOptions) -> Problem:
+def _priced(problem: Problem, pricing: options.PriceOptions) -> Problem:
     """The problem with the prices that were named, or with its own."""
-    from keyhole.cli.shop import prices_for
+    from keyhole.cli.pricing import prices_for
     from keyhole.problem import DataError
 
-    if shop.prices is None:
+    if pricing.prices is None:
         return problem
     if problem.names is None:
-        raise DataError(f"--prices {shop.prices}: the features of this learner have no names")
-    prices = prices_for(shop.prices, problem.names)
+        raise DataError(f"--prices {pricing.prices}: the features of this learner have no names")
+    prices = prices_for(pricing.prices, problem.names)
     return problem.replace(prices=prices, budget=prices.cost(range(problem.d)))
 
 
@@ -200,7 +199,7 @@ def _predictions(
 
     import numpy as np
 
-    from keyhole.cli.reading import read_files, request_of
+    from keyhole.cli.source import read_files, request_of
 
     request = dataclasses.replace(
         request_of(csv, None), features=model.names, known=problem.names or ()

@@ -1,4 +1,4 @@
-"""Progress on standard error, and only if that is a terminal."""
+"""Progress of a command on standard error, shown only if that is a terminal."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from keyhole.report import Recorder
 
 T = TypeVar("T")
-A_SECOND = 4  # updates
+REFRESHES_PER_SECOND = 4  # updates
 
 
-def counted(items: Iterable[T], total: int, noun: str, told: Callable[[T], str]) -> Iterator[T]:
+def progress_bar(
+    items: Iterable[T], total: int, noun: str, told: Callable[[T], str]
+) -> Iterator[T]:
     """The items as they come, a line about each, and a bar that counts them."""
     shown = (TextColumn(noun), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     visible = sys.stderr.isatty()
@@ -35,7 +37,7 @@ def counted(items: Iterable[T], total: int, noun: str, told: Callable[[T], str])
         *shown,
         console=Console(stderr=True, highlight=False),
         transient=True,
-        refresh_per_second=A_SECOND,
+        refresh_per_second=REFRESHES_PER_SECOND,
         disable=not visible,
     ) as bar:
         for item in bar.track(items, total=total):
@@ -45,7 +47,7 @@ def counted(items: Iterable[T], total: int, noun: str, told: Callable[[T], str])
 
 
 @contextlib.contextmanager
-def staged(what: str) -> Iterator[Callable[[str], None]]:
+def status_line(what: str) -> Iterator[Callable[[str], None]]:
     """Within: a function to tell what is being done, which is shown in one line that goes away."""
     if not sys.stderr.isatty():
         yield lambda words: None
@@ -60,7 +62,7 @@ def staged(what: str) -> Iterator[Callable[[str], None]]:
 
     with Live(
         console=Console(stderr=True, highlight=False),
-        refresh_per_second=A_SECOND,
+        refresh_per_second=REFRESHES_PER_SECOND,
         transient=True,
         get_renderable=line,
     ):
@@ -73,7 +75,7 @@ def waited(since: float) -> str:
     return f" {seconds} s" if seconds >= 2 else ""
 
 
-class Board:
+class RunProgress:
     """What is going on in a run: the stage; rounds, rate, loss against the mean, the support.
 
     Give it to `play` as `progress`, and its `stage` to `record`. Used in a with statement.
@@ -102,7 +104,7 @@ class Board:
         if sys.stderr.isatty():
             self._live = Live(
                 console=Console(stderr=True, highlight=False),
-                refresh_per_second=A_SECOND,
+                refresh_per_second=REFRESHES_PER_SECOND,
                 transient=True,
                 get_renderable=self._shown,
             )
@@ -130,7 +132,7 @@ class Board:
         """Remember the books so far, and show them if it is time."""
         self.ledger = ledger
         now = time.monotonic()
-        if self._live is None or now - self._last < 1 / A_SECOND:
+        if self._live is None or now - self._last < 1 / REFRESHES_PER_SECOND:
             return
         self._last = now
         of = f" of {self._total:,}" if self._total else ""

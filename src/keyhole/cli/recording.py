@@ -1,57 +1,69 @@
-"""A run, recorded under the eyes of a person who may lose patience."""
+"""Recording of `keyhole run`: study, play, save, report; Ctrl-C ends the game early."""
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
-from keyhole.cli.games import QUICK_WORK
 from keyhole.cli.history import History
-from keyhole.cli.interrupt import Interrupt
-from keyhole.cli.money import CompleteRows, Spent, best_for
-from keyhole.cli.progress import Board
-from keyhole.cli.run import KeepOptions, LearnerOptions
+from keyhole.cli.progress import RunProgress
+from keyhole.cli.run import LearnerOptions, OutputOptions
 from keyhole.cli.sizes import Sizes
 from keyhole.cli.source import Source
-from keyhole.cli.spending import ONLY_A_LIMIT, Spending
+from keyhole.cli.spending import (
+    NO_SPENDING_RULE,
+    CompleteRows,
+    SpendingRule,
+    SpendingSummary,
+    best_for,
+)
 from keyhole.errors import printable
-from keyhole.problem import BlockStream, DataError, Learner
+from keyhole.game import Observer, PlayedBlock
+from keyhole.problem import BlockStream, DataError, KeyholeError, Learner
 from keyhole.problem.optional_imports import extra
-from keyhole.report import About, Recorder, Run, Scope, write
-from keyhole.saving import api as state
+from keyhole.report import About, Recorder, Run, Scope
+from keyhole.report.observers import QUICK_WORK
 
-SEARCH = 5.0  # seconds for the best models in hindsight
+RUN_SEARCH_SECONDS = 5.0  # for the best models in hindsight
 
 
 @dataclass(frozen=True)
-class Before:
+class Preparation:
     """What happened before the game: sizes and how to spend were chosen, history was studied."""
 
     sizes: Sizes
     history: History | None = None
-    spending: Spending = ONLY_A_LIMIT
+    spending: SpendingRule = NO_SPENDING_RULE
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """A run, who played it, the source, the files that were written; what was before."""
 
     run: Run
     learner: Learner
     source: Source
-    files: KeepOptions
-    before: Before
+    files: OutputOptions
+    before: Preparation
     interrupted: bool
-    money: Spent | None = None
+    money: SpendingSummary | None = None
     failure: Exception | None = None  # why the learner could not be saved
 
 
 def recorded(
-    learner: Learner, source: Source, player: LearnerOptions, keep: KeepOptions, before: Before
-) -> Recorded:
+    learner: Learner,
+    source: Source,
+    player: LearnerOptions,
+    keep: OutputOptions,
+    before: Preparation,
+) -> RecordedRun:
     """Study, play, record, write the learner and the report where that is asked for.
 
     The learner comes first, as soon as the game is over: whatever happens after that, it is there.
@@ -69,10 +81,10 @@ def recorded(
         command=shlex.join(["keyhole", *sys.argv[1:]]),
         curve=before.sizes.curve,
         history=0 if before.history is None else before.history.rows,
-        columns=source.shop is not None and bool(source.shop.columns),
+        columns=source.pricing is not None and bool(source.pricing.columns),
     )
     scope = Scope(
-        seconds=SEARCH,
+        seconds=RUN_SEARCH_SECONDS,
         full=reported or _quick_in_full(source.stream),
         diagnosed=reported,
         audit=player.audit,
@@ -80,11 +92,13 @@ def recorded(
     )
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt(_keeper(keep))
     complete = CompleteRows()
-    with Board(learner, source.stream.rounds, recorder) as board, interrupt.on_ctrl_c():
+    with RunProgress(learner, source.stream.rounds, recorder) as board, interrupt.on_ctrl_c():
         try:
             run = recorder.record(board, board.stage, [interrupt, complete])
             money = _spent(source, run, learner, before.spending, complete, board)
             if keep.report is not None:
+                from keyhole.report import write
+
                 board.stage("report")
                 write(run, keep.report)
         except KeyboardInterrupt:
@@ -94,13 +108,17 @@ def recorded(
                 sys.stdout.write(f"Learner: {printable(str(keep.save))}\n")
             raise
     pressed, failure = interrupt.pressed, interrupt.failure
-    return Recorded(run, learner, source, keep, before, pressed, money, failure)
+    return RecordedRun(run, learner, source, keep, before, pressed, money, failure)
 
 
-def _keeper(keep: KeepOptions) -> Callable[[Learner], None] | None:
+def _keeper(keep: OutputOptions) -> Callable[[Learner], None] | None:
     """What saves the learner, if that was asked for."""
     path = keep.save
-    return None if path is None else lambda learner: state.save(learner, path)
+    if path is None:
+        return None
+    from keyhole.saving.api import save
+
+    return lambda learner: save(learner, path)
 
 
 def _quick_in_full(stream: BlockStream) -> bool:
@@ -112,20 +130,20 @@ def _spent(
     source: Source,
     run: Run,
     learner: Learner,
-    spending: Spending,
+    spending: SpendingRule,
     complete: CompleteRows,
-    board: Board,
-) -> Spent | None:
+    board: RunProgress,
+) -> SpendingSummary | None:
     """The books in money, where there are prices."""
-    if source.shop is None:
+    if source.pricing is None:
         return None
     board.stage("the best model for the same money in hindsight")
-    best = best_for(source.stream, run.ledger.rounds, run.problem, spending, SEARCH)
+    best = best_for(source.stream, run.ledger.rounds, run.problem, spending, RUN_SEARCH_SECONDS)
     left = getattr(learner, "purse_left", None)
-    return Spent(source.shop, spending, run.ledger, best, left, complete.count)
+    return SpendingSummary(source.pricing, spending, run.ledger, best, left, complete.count)
 
 
-def _check_places(keep: KeepOptions) -> None:
+def _check_places(keep: OutputOptions) -> None:
     """What is needed to write the files should not be found missing after the game."""
     for path in (keep.report, keep.save):
         if path is not None and not Path(path).parent.is_dir():
@@ -133,3 +151,67 @@ def _check_places(keep: KeepOptions) -> None:
     if keep.report is not None:
         extra("matplotlib", "report")
         extra("jinja2", "report")
+
+
+class Interrupt(Observer):
+    """Ends a game once it is `pressed`, after the block of the stream that is being played.
+
+    Parameters
+    ----------
+    keep
+        What to do with the learner as soon as the game is over, before anything else. No Ctrl-C
+        comes between the two: a second one waits until the learner is kept, and then leaves.
+
+    `failure` is what went wrong with keeping it: the game can be summed up all the same.
+    """
+
+    def __init__(self, keep: Callable[[Learner], None] | None = None) -> None:
+        self.pressed = False
+        self.kept = False
+        self.failure: KeyholeError | OSError | None = None
+        self._keep = keep
+        self._has_played = self._ended_the_game = self._over = self._leave = False
+
+    def enough(self) -> bool:
+        """Whether it was pressed. Before the first round there is nothing to sum up: leave."""
+        if self.pressed and not self._has_played:
+            raise KeyboardInterrupt
+        self._ended_the_game = self.pressed
+        return self.pressed
+
+    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
+        """There is something to sum up."""
+        self._has_played = True
+
+    def finish(self, learner: Learner) -> None:
+        """Keep the learner; if it was pressed too late, all was played: nothing was interrupted."""
+        self.pressed = self._ended_the_game
+        if self._keep is not None:
+            try:
+                self._keep(learner)
+                self.kept = True
+            except (KeyholeError, OSError) as error:
+                self.failure = error
+        self._over = True
+        if self._leave:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def on_ctrl_c(self) -> Iterator[None]:
+        """Within: the first Ctrl-C presses it, the second ends everything."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals belong to the main thread
+            return
+        before = signal.signal(signal.SIGINT, self._press)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self._over or (self.pressed and self._keep is None):
+            raise KeyboardInterrupt
+        if self.pressed and not self._leave:
+            self._leave = True
+            sys.stderr.write("keyhole: the learner is saved first, then this ends\n")
+        self.pressed = True

@@ -15,23 +15,14 @@ from keyhole.cli import options
 class LearnerOptions:
     """Who plays."""
 
-    learner: Annotated[
-        str,
-        typer.Option(
-            "--learner",
-            "-l",
-            metavar="NAME",
-            help="Which learner; `keyhole learners` lists them.",
-            autocompletion=options.complete_learner,
-        ),
-    ] = "auto"
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0
+    learner: options.LearnerKind = "auto"
+    seed: options.Seed = 0
     audit: options.Audit = 0.0
     coverage: options.Coverage = None
 
 
 @dataclass(frozen=True)
-class KeepOptions:
+class OutputOptions:
     """What is kept of the run, and in which files."""
 
     report: Annotated[
@@ -44,14 +35,14 @@ class KeepOptions:
     ] = None
 
 
-@options.flat
+@options.with_flat_options
 def run(
     *,
     file: options.FileOptions,
     size: options.SizeOptions,
     money: options.MoneyOptions,
     player: LearnerOptions,
-    keep: KeepOptions,
+    keep: OutputOptions,
     past: options.HistoryOptions,
     reading: options.ReadOptions,
     explain: Annotated[
@@ -99,23 +90,20 @@ def run(
     """
     from keyhole.cli.history import open_history
     from keyhole.cli.output import emit
-    from keyhole.cli.recording import Before, recorded
+    from keyhole.cli.recording import Preparation, recorded
+    from keyhole.cli.run_summary import facts, show
     from keyhole.cli.sizes import choose_sizes
     from keyhole.cli.source import open_source
-    from keyhole.cli.spending import capped, make_player, refuse_others, spending_of
-    from keyhole.cli.summary import facts, show
-    from keyhole.cli.yes_no import answering
+    from keyhole.cli.spending import capped, make_player, read_spending_rule, refuse_other_learners
 
-    source = open_source(file, reading, money.shop)
-    spending = spending_of(money, source)
-    refuse_others([player.learner], spending)
+    source = open_source(file, reading, money.pricing)
+    spending = read_spending_rule(money, source)
+    refuse_other_learners([player.learner], spending)
     history = open_history(file, reading, past, source)
-    size = capped(size, spending, source.shop)
+    size = capped(size, spending, source.pricing)
     sizes = choose_sizes(source, size, None if history is None else history.stream)
-    learner = answering(
-        make_player(player.learner, sizes.problem, player.seed, spending), source.answers
-    )
-    done = recorded(learner, source, player, keep, Before(sizes, history, spending))
+    learner = make_player(player.learner, sizes.problem, player.seed, spending, source.answers)
+    done = recorded(learner, source, player, keep, Preparation(sizes, history, spending))
     if as_json:
         emit(facts(done))
     else:
@@ -124,4 +112,4 @@ def run(
         raise done.failure
     if done.interrupted:
         sys.stderr.write("keyhole: interrupted; this is about the rounds that were played\n")
-        raise typer.Exit(130)
+        raise typer.Exit(options.INTERRUPTED)

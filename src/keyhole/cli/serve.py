@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from keyhole.cli.counter import Address
-
-INTERRUPTED = 130
+from keyhole.cli import options
+from keyhole.cli.store_options import StoreAddress
 
 
 def serve(
-    store: Address = "keyhole.db",
+    store: StoreAddress = "keyhole.db",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)
@@ -56,18 +55,17 @@ def serve(
 
     for module in ("fastapi", "uvicorn"):
         extra(module, "serve")
+    from keyhole.counter.service.access_control import ApiKeys
     from keyhole.counter.service.demo import Demo
-    from keyhole.counter.service.keys import KeyRing
-    from keyhole.counter.service.logs import log_to_stderr
-    from keyhole.counter.service.running import bound, refuse_open_door
-    from keyhole.counter.service.running import serve as run
-    from keyhole.counter.service.settings import Settings
+    from keyhole.counter.service.server import bound, log_to_stderr, refuse_public_without_key
+    from keyhole.counter.service.server import serve as run
+    from keyhole.counter.service.settings import ServiceSettings
     from keyhole.counter.store import Store
 
     def say(line: str) -> None:
         print(f"keyhole: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201
 
-    settings = Settings(
+    settings = ServiceSettings(
         host=host,
         port=port,
         allowed_hosts=tuple(allow_host or ()),
@@ -80,8 +78,8 @@ def serve(
         if demo and store == "keyhole.db":
             store = str(Path(last.enter_context(tempfile.TemporaryDirectory()), "demo.db"))
         counter = last.enter_context(Store(store))
-        ring = last.enter_context(contextlib.closing(KeyRing(store)))
-        refuse_open_door(settings, ring)
+        keys = last.enter_context(contextlib.closing(ApiKeys(store)))
+        refuse_public_without_key(settings, keys)
         listening = last.enter_context(bound(settings))
         clinic = None
         if demo:
@@ -89,8 +87,8 @@ def serve(
             clinic = Demo(counter)
             clinic.begin()
             last.callback(clinic.stop)
-        ended_by = run(counter, ring, settings, say=say, demo=clinic, sockets=[listening])
+        ended_by = run(counter, keys, settings, say=say, demo=clinic, sockets=[listening])
         say("stopping: writing snapshots")
     say("stopped")
     if ended_by == signal.SIGINT:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(options.INTERRUPTED)

@@ -54,22 +54,17 @@ class SimulateOptions:
             help="Number of features; fixed for the clinic and for streams with prices.",
         ),
     ] = 64
-    sparsity: Annotated[
-        int,
-        typer.Option(
-            "--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."
-        ),
-    ] = 4
+    sparsity: options.TrueSparsity = 4
     rows: Annotated[
         int, typer.Option("--rows", "-n", min=1, metavar="N", help="Number of rows.")
     ] = 10_000
     noise_sd: Annotated[
         float | None, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
+    seed: options.Seed = 0
 
 
-@options.flat
+@options.with_flat_options
 def simulate(
     *,
     out: Annotated[
@@ -103,14 +98,13 @@ def simulate(
       keyhole simulate panel --out panel.csv --prices prices.csv
       keyhole simulate needle -d 300 --out - | keyhole run - --target y
     """
-    from keyhole.cli.files import refuse_two, write
-    from keyhole.cli.output import emit
+    from keyhole.cli.output import emit, refuse_json_and_rows, write_rows
 
-    refuse_two(out, as_json)
+    refuse_json_and_rows(out, as_json)
     made = _make(what)
     if prices is not None:
         _write_prices(prices, what, out)
-    write(made.stream, out, target=target)
+    write_rows(made.stream, out, target=target)
     if out == "-":
         return
     if as_json:
@@ -138,7 +132,7 @@ def simulate(
 def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
     """The price list of a stream that has one."""
     from keyhole import streams
-    from keyhole.cli.shop import write_prices
+    from keyhole.cli.pricing import write_prices
     from keyhole.problem import DataError, Problem, ProblemError
 
     if path == out:

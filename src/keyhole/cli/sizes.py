@@ -1,27 +1,31 @@
-"""Budget and sparsity: as they were typed, or chosen from what the first rows of the file show."""
+"""Sizes of the problem: budget and sparsity, as typed or chosen from the first rows."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from keyhole import streams
-from keyhole.analysis.advice import BudgetCurve, MoneyCurve, budget_curve
-from keyhole.analysis.advice.choosing import amount, round_up
-from keyhole.analysis.advice.recommend import kept, reads_for
-from keyhole.analysis.hindsight_screen import ALL
+from keyhole.analysis.advice.curves import kept, reads_for, round_up
+from keyhole.analysis.hindsight_screening import MAX_FEATURES_UNSCREENED
 from keyhole.cli.options import SizeOptions
-from keyhole.cli.progress import staged
-from keyhole.cli.shop import Shop
-from keyhole.cli.source import Source, make_problem
+from keyhole.cli.pricing import Pricing
+from keyhole.cli.progress import status_line
+from keyhole.cli.source import Source
 from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
-from keyhole.problem.display import counted
+from keyhole.problem.display import counted, money_text
 from keyhole.problem.prices import Prices
 
-ENOUGH, MOST = 200, 2000  # rows: the first tenth of the file, but at least and at most so many
-FEWEST = 50  # rows from which a curve is believed
-LARGEST = 16  # sparsity that is chosen without being asked for
-WIDEST = 1000  # features for which a curve is worked out without being asked for
+if TYPE_CHECKING:
+    from keyhole.analysis.advice import BudgetCurve, MoneyCurve
+
+MIN_ROWS_LOOKED_AT, MAX_ROWS_LOOKED_AT = 200, 2000  # of the first tenth of the file
+MIN_ROWS_OF_CURVE = 50  # rows from which a curve is believed
+MAX_CHOSEN_SPARSITY = 16  # sparsity that is chosen without being asked for
+MAX_FEATURES_OF_CURVE = 1000  # features for which a curve is worked out without being asked for
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,68 @@ class Sizes:
         return {"how": self.words or "given", "curve": curve}
 
 
+def make_problem(source: Source, size: SizeOptions) -> Problem:
+    """The problem of a stream; of what is not given 8 features are read, and models have 4."""
+    if source.pricing is not None and source.pricing.columns:
+        return _counted(source.pricing, source, size)
+    if source.pricing is not None:
+        return _priced(source.pricing, source, size)
+    d, sparsity = source.stream.d, size.sparsity
+    budget = None if size.budget is None else _whole(size.budget)
+    if budget is not None and budget > d:
+        raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")
+    most = min(8, d) if budget is None else budget
+    if sparsity is not None and sparsity > most:
+        raise ProblemError(
+            f"--sparsity {sparsity} is more than --budget {most}: a model of {sparsity} features "
+            f"cannot be used when {most} are read"
+        )
+    k = min(4, most) if sparsity is None else sparsity
+    return Problem(d, k, most, source.stream.names)
+
+
+def _whole(budget: float) -> int:
+    """A budget that counts features."""
+    if not float(budget).is_integer() or budget < 1:
+        raise ProblemError(
+            f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
+        )
+    return int(budget)
+
+
+def _counted(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
+    """The problem of a file some of whose columns are several features: columns are counted.
+
+    A model of k columns may have all features of the k largest.
+    """
+    all_of_them, sparsity = len(pricing.prices.items), size.sparsity
+    budget = min(8, all_of_them) if size.budget is None else _whole(size.budget)
+    if budget > all_of_them:
+        raise ProblemError(
+            f"--budget {budget} is more than the {all_of_them} columns of {source.title}"
+        )
+    if sparsity is not None and sparsity > budget:
+        raise ProblemError(
+            f"--sparsity {sparsity} is more than --budget {budget}: a model of {sparsity} columns "
+            f"cannot be used when {budget} are read"
+        )
+    k = pricing.widest(min(4, budget) if sparsity is None else sparsity)
+    return Problem(source.stream.d, k, budget, source.stream.names, pricing.prices)
+
+
+def _priced(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
+    """The problem with prices; of what is not given everything may be bought, and models have 4."""
+    budget = pricing.everything if size.budget is None else size.budget
+    problem = Problem(source.stream.d, 1, budget, source.stream.names, pricing.prices)
+    k = min(4, problem.width) if size.sparsity is None else size.sparsity
+    if k > problem.width:
+        raise ProblemError(
+            f"--sparsity {k} is more than {problem.width}, the most features that a budget of "
+            f"{problem.budget:g} can buy at these prices"
+        )
+    return problem.replace(k=k)
+
+
 def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None = None) -> Sizes:
     """The problem of a stream; what is not given of its sizes follows from the rest.
 
@@ -53,10 +119,10 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
     d = source.stream.d
     if size.budget is not None and size.sparsity is not None:
         return Sizes(make_problem(source, size), "")
-    if source.shop is not None and source.shop.columns:
-        return _in_columns(source, source.shop, size, history)
-    if source.shop is not None:
-        return _in_money(source, source.shop, size, history)
+    if source.pricing is not None and source.pricing.columns:
+        return _in_columns(source, source.pricing, size, history)
+    if source.pricing is not None:
+        return _in_money(source, source.pricing, size, history)
     if size.sparsity is not None:
         budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
         problem = make_problem(source, replace(size, budget=budget))
@@ -78,13 +144,13 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
 
 
 def _in_columns(
-    source: Source, shop: Shop, size: SizeOptions, history: BlockStream | None
+    source: Source, pricing: Pricing, size: SizeOptions, history: BlockStream | None
 ) -> Sizes:
     """Sizes from the curve of money where every column costs 1; as usual where there is none."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
-    reason, found = _curve(rows, shop.prices)
-    curve = found if isinstance(found, MoneyCurve) and found.sparsity else None
+    reason, found = _curve(rows, pricing.prices)
+    curve = _as_money_curve(found)
     say = " and ".join(
         f"--{name}" for name in ("budget", "sparsity") if getattr(size, name) is None
     )
@@ -92,12 +158,14 @@ def _in_columns(
         reason = reason or f"in {where}, no number of columns is seen to explain anything"
         return Sizes(usual, f"{_sizes(usual, size)} by default: {reason}. Or set {say}.", found)
     least = float(size.sparsity or 1)
-    budget = max(least, min(curve.budget, shop.everything)) if size.budget is None else size.budget
+    budget = (
+        max(least, min(curve.budget, pricing.everything)) if size.budget is None else size.budget
+    )
     problem = make_problem(source, SizeOptions(budget, size.sparsity))
     if size.sparsity is None:
         i = max(0, min(curve.at(budget), curve.place))
         problem = problem.replace(k=max(1, min(int(curve.k[i]), problem.width)))
-    told = [f"budget {amount(problem.budget)}"] if size.budget is None else []
+    told = [f"budget {money_text(problem.budget)}"] if size.budget is None else []
     weights = "1 weight" if problem.k == 1 else f"{problem.k} weights"
     told += [weights] if size.sparsity is None else []
     uncounted = " (these reads are not counted)" if history is None else ""
@@ -106,12 +174,14 @@ def _in_columns(
     return Sizes(problem, words, curve)
 
 
-def _in_money(source: Source, shop: Shop, size: SizeOptions, history: BlockStream | None) -> Sizes:
+def _in_money(
+    source: Source, pricing: Pricing, size: SizeOptions, history: BlockStream | None
+) -> Sizes:
     """Sizes from the curve of money: a budget that is not given, a sparsity that is not given."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
-    reason, found = _curve(rows, shop.prices)
-    curve = found if isinstance(found, MoneyCurve) and found.sparsity else None
+    reason, found = _curve(rows, pricing.prices)
+    curve = _as_money_curve(found)
     reason = reason or f"in {where}, no amount is seen to explain anything"
     uncounted = " (these reads are not paid for)" if history is None else ""
     if size.budget is not None:
@@ -125,19 +195,20 @@ def _in_money(source: Source, shop: Shop, size: SizeOptions, history: BlockStrea
         words += f"{curve.recommendation} Or set --sparsity."
         return Sizes(usual.replace(k=k), words, curve)
     if curve is None:
-        would = would_do(shop.prices)
+        would = money_text(suggested_budget(pricing.prices))
         raise ProblemError(
-            f"--budget is missing and cannot be chosen: {reason}; use --budget {amount(would)}, a "
-            f"quarter of the {amount(shop.everything)} that everything costs, or what you can spend"
+            f"--budget is missing and cannot be chosen: {reason}; use --budget {would}, a "
+            f"quarter of the {money_text(pricing.everything)} that everything costs, or what you "
+            "can spend"
         )
     k = curve.sparsity if size.sparsity is None else size.sparsity
     problem = make_problem(source, SizeOptions(curve.budget, k))
     both = "" if size.sparsity is not None else f" and sparsity {k}"
-    words = f"Budget {amount(curve.budget)}{both} from {where}, read in full{uncounted}: "
+    words = f"Budget {money_text(curve.budget)}{both} from {where}, read in full{uncounted}: "
     return Sizes(problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve)
 
 
-def would_do(prices: Prices) -> float:
+def suggested_budget(prices: Prices) -> float:
     """A budget that buys something: about a quarter of everything, and the cheapest feature."""
     everything = range(len(prices.needs))
     cheapest = min(prices.count([j]) for j in everything)
@@ -148,7 +219,7 @@ def _looked_at(source: Source, history: BlockStream | None) -> tuple[BlockStream
     """The rows that sizes are chosen from, and what to call them."""
     if history is not None:
         return history, "the history"
-    if source.stream.d > WIDEST:  # no curve is made of them: they need not be read
+    if source.stream.d > MAX_FEATURES_OF_CURVE:  # no curve is made of them: they need not be read
         return source.stream, "the first rows"
     rows = _first(source.stream)
     return rows, f"the first {rows.rounds:,} rows"
@@ -162,30 +233,102 @@ def _sizes(problem: Problem, size: SizeOptions) -> str:
 
 def _first(stream: BlockStream) -> BlockStream:
     """The first rows, in memory: a file is not read once more for every pass."""
-    tenth = MOST if stream.rounds is None else stream.rounds // 10
-    first = streams.take(stream, min(max(tenth, ENOUGH), MOST))
+    tenth = MAX_ROWS_LOOKED_AT if stream.rounds is None else stream.rounds // 10
+    first = streams.take(stream, min(max(tenth, MIN_ROWS_LOOKED_AT), MAX_ROWS_LOOKED_AT))
     return streams.ArrayStream(*streams.collect(first), stream.names)
 
 
 def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, BudgetCurve | None]:
     """The curve of some rows, or the reason why there is none."""
+    from keyhole.analysis.advice import budget_curve
+
     d = rows.d
-    if d > WIDEST:
-        how = "takes long (keyhole advise)" if d <= ALL else "takes too long"
+    if d > MAX_FEATURES_OF_CURVE:
+        how = "takes long (keyhole advise)" if d <= MAX_FEATURES_UNSCREENED else "takes too long"
         return f"a curve of {d:,} features {how}", None
-    if rows.rounds is not None and rows.rounds < FEWEST:
+    if rows.rounds is not None and rows.rounds < MIN_ROWS_OF_CURVE:
         are = "is" if rows.rounds == 1 else "are"
         return f"{counted(rows.rounds, 'row')} {are} too few for a curve", None
     try:
-        with staged("sizes") as stage:
-            most = None if rows.rounds is None else min(LARGEST, d, rows.rounds // 5)
-            if prices is not None:
-                return "", budget_curve(rows, prices=prices, most=most, stage=stage)
-            return "", budget_curve(rows, most=most, stage=stage)
+        with status_line("sizes") as stage:
+            most = None if rows.rounds is None else min(MAX_CHOSEN_SPARSITY, d, rows.rounds // 5)
+            return "", budget_curve(rows, prices=prices, most=most, stage=stage)
     except KeyholeError as error:
         return str(error), None
+
+
+def _as_money_curve(found: BudgetCurve | None) -> MoneyCurve | None:
+    """A curve of money that recommends something."""
+    from keyhole.analysis.advice import MoneyCurve
+
+    return found if isinstance(found, MoneyCurve) and found.sparsity else None
 
 
 def _flat(where: str, curve: BudgetCurve | None) -> str:
     most = len(curve.k) - 1 if curve is not None else 0
     return f"in {where}, no number of features up to {most} is seen to explain anything"
+
+
+WHOLE, MONEY = r"([0-9]{1,9})", r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
+MAX_BUDGETS = 1000  # budgets in one list
+
+
+def parse_budgets(typed: Sequence[str], *, money: bool = False) -> list[float]:
+    """The budgets of a list, ascending. A range has both its ends, and may have a step.
+
+    Budgets of money may have decimals, and be 0.
+
+    >>> parse_budgets(["12,4"]), parse_budgets(["4-16:4"]), parse_budgets(["1-3, 8"])
+    ([4, 12], [4, 8, 12, 16], [1, 2, 3, 8])
+    >>> parse_budgets(["12.50,4", "5-6:0.5"], money=True)
+    [4.0, 5.0, 5.5, 6.0, 12.5]
+    """
+    text = ",".join(typed)
+    number = MONEY if money else WHOLE
+    pattern = re.compile(f"{number}(?:-{number}(?::{number})?)?")
+    what = "an amount of money" if money else "a number of features"
+    found: list[Decimal] = []
+    for item in text.split(","):
+        match = pattern.fullmatch(item.strip())
+        if match is None:
+            raise ProblemError(
+                f"--budgets {text!r}: {item.strip()!r} is not {what}; "
+                "write a list like 4,8,12 or a range like 4-16:4"
+            )
+        first, last, step = (Decimal(part) if part else None for part in match.groups())
+        assert first is not None
+        if step == 0 or (last is not None and last < first):
+            raise ProblemError(
+                f"--budgets {text!r}: the range {item.strip()} is empty; write it as 4-16:4"
+            )
+        many = 1 if last is None else int((last - first) / (step or 1)) + 1
+        if len(found) + many > MAX_BUDGETS:
+            raise ProblemError(f"--budgets {text!r}: that is more than {MAX_BUDGETS:,} budgets")
+        found.extend(first + i * (step or 1) for i in range(many))
+    if min(found) < 1 and not money:
+        raise ProblemError(f"--budgets {text!r}: a budget is at least 1, got {min(found)}")
+    twice = [budget for budget in sorted(set(found)) if found.count(budget) > 1]
+    if twice:
+        raise ProblemError(f"--budgets {text!r}: {twice[0]} is there twice")
+    return [float(budget) if money else int(budget) for budget in sorted(found)]
+
+
+def make_problems(source: Source, budgets: Sequence[float], sparsity: int | None) -> list[Problem]:
+    """A problem for each budget, all of one sparsity: one yardstick for all."""
+    d, smallest, largest = source.stream.d, min(budgets), max(budgets)
+    if source.pricing is not None and source.pricing.columns:
+        k = int(min(4, smallest)) if sparsity is None else sparsity
+        return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]
+    if source.pricing is not None:
+        k = make_problem(source, SizeOptions(smallest, sparsity)).k
+        return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]
+    typed = f"--budgets {','.join(map(str, budgets))}"
+    if largest > d:
+        raise ProblemError(f"{typed}: {largest} is more than the {d} features of {source.title}")
+    if sparsity is not None and sparsity > smallest:
+        raise ProblemError(
+            f"--sparsity {sparsity} is more than {smallest}, the smallest of {typed}: a model of "
+            f"{sparsity} features cannot be used when {smallest} are read"
+        )
+    k = make_problem(source, SizeOptions(smallest, sparsity)).k
+    return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]

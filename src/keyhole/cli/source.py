@@ -1,14 +1,55 @@
-"""From what was typed to a stream and a problem."""
+"""Source of examples: the stream of the files that were named, or the simulated clinic."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Sequence
 
 from keyhole import streams
-from keyhole.cli.options import FileOptions, PriceOptions, ReadOptions, SizeOptions
-from keyhole.cli.reading import read_files, whole_request
-from keyhole.cli.shop import Shop, column_shop, open_shop
-from keyhole.problem import BlockStream, DataError, Problem, ProblemError
+from keyhole.cli.options import CsvOptions, FileOptions, PriceOptions, ReadOptions
+from keyhole.cli.pricing import Pricing, column_pricing, open_pricing
+from keyhole.cli.progress import status_line
+from keyhole.errors import printable
+from keyhole.problem import BlockStream, DataError
+from keyhole.streams.files import ReadStream, read_with
+from keyhole.streams.read_options import COMMAND_SYNTAX, Request, assumptions_line
+
+
+def request_of(csv: CsvOptions, target: str | None) -> Request:
+    """What the options of a CSV ask of the reader."""
+    given = {field.name: getattr(csv, field.name) for field in dataclasses.fields(csv)}
+    missing = tuple(given.pop("missing") or ())
+    return Request(target, **given, missing=missing, syntax=COMMAND_SYNTAX)
+
+
+def whole_request(reading: ReadOptions, target: str) -> Request:
+    """What all options ask of the reader."""
+    parts = ",".join(reading.dates or ()).split(",")
+    return dataclasses.replace(
+        request_of(reading.csv, target),
+        ignore=reading.ignore or (),
+        categorical=reading.categorical or (),
+        most_levels=reading.most_levels,
+        dates=tuple(part.strip() for part in parts if part.strip()),
+        partitions=reading.partitions,
+        order_by=reading.order_by,
+        rounds=reading.rounds,
+        positive=reading.answers.positive,
+        yes_no=reading.answers.yes_no,
+    )
+
+
+def read_files(files: Sequence[str], request: Request, title: str) -> ReadStream:
+    """The stream of some files; a line on standard error says what was assumed about them."""
+    source = files[0] if len(files) == 1 else list(files)
+    with status_line(f"reading {title}") as stage:
+        counted = dataclasses.replace(request, progress=lambda rows: stage(f"{rows:,} rows so far"))
+        stream = read_with(source, counted)
+    line = assumptions_line(stream.assumed, request.syntax)
+    if line:
+        sys.stderr.write(f"keyhole: {printable(title)}: {printable(line)}\n")
+    return stream
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +60,18 @@ class Source:
     title: str
     target: str
     left_out: int = 0
-    shop: Shop | None = None
+    pricing: Pricing | None = None
     answers: streams.Answers | None = None  # of a target that is yes or no
+
+    def answer_words(self) -> list[str]:
+        """A line about what the values of the target mean; none for a target of numbers."""
+        if self.answers is None:
+            return []
+        return [f"Yes or no: {self.answers}. Predictions are probabilities of yes."]
+
+    def answers_json(self) -> dict[str, str | None] | None:
+        """The same for machines."""
+        return None if self.answers is None else {"yes": self.answers.yes, "no": self.answers.no}
 
 
 def open_source(
@@ -30,10 +81,10 @@ def open_source(
     source = _table(file, reading) if file.files else _clinic(file)
     if money is not None and money.prices is not None:
         away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
-        shop = open_shop(money.prices, source.stream, away)
-        source = dataclasses.replace(source, shop=shop)
+        pricing = open_pricing(money.prices, source.stream, away)
+        source = dataclasses.replace(source, pricing=pricing)
     elif money is not None:
-        source = dataclasses.replace(source, shop=column_shop(source.stream))
+        source = dataclasses.replace(source, pricing=column_pricing(source.stream))
     if reading.rounds is None or file.files:
         return source
     return dataclasses.replace(source, stream=streams.take(source.stream, reading.rounds))
@@ -52,65 +103,3 @@ def _table(file: FileOptions, reading: ReadOptions) -> Source:
     if not table.rounds:
         raise DataError(f"{file.title} has no row with a value in {file.target!r}")
     return Source(table, file.title, file.target, table.left_out, answers=table.answers)
-
-
-def make_problem(source: Source, size: SizeOptions) -> Problem:
-    """The problem of a stream; of what is not given 8 features are read, and models have 4."""
-    if source.shop is not None and source.shop.columns:
-        return _counted(source.shop, source, size)
-    if source.shop is not None:
-        return _priced(source.shop, source, size)
-    d, sparsity = source.stream.d, size.sparsity
-    budget = None if size.budget is None else _whole(size.budget)
-    if budget is not None and budget > d:
-        raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")
-    most = min(8, d) if budget is None else budget
-    if sparsity is not None and sparsity > most:
-        raise ProblemError(
-            f"--sparsity {sparsity} is more than --budget {most}: a model of {sparsity} features "
-            f"cannot be used when {most} are read"
-        )
-    k = min(4, most) if sparsity is None else sparsity
-    return Problem(d, k, most, source.stream.names)
-
-
-def _whole(budget: float) -> int:
-    """A budget that counts features."""
-    if not float(budget).is_integer() or budget < 1:
-        raise ProblemError(
-            f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
-        )
-    return int(budget)
-
-
-def _counted(shop: Shop, source: Source, size: SizeOptions) -> Problem:
-    """The problem of a file some of whose columns are several features: columns are counted.
-
-    A model of k columns may have all features of the k largest.
-    """
-    all_of_them, sparsity = len(shop.prices.items), size.sparsity
-    budget = min(8, all_of_them) if size.budget is None else _whole(size.budget)
-    if budget > all_of_them:
-        raise ProblemError(
-            f"--budget {budget} is more than the {all_of_them} columns of {source.title}"
-        )
-    if sparsity is not None and sparsity > budget:
-        raise ProblemError(
-            f"--sparsity {sparsity} is more than --budget {budget}: a model of {sparsity} columns "
-            f"cannot be used when {budget} are read"
-        )
-    k = shop.widest(min(4, budget) if sparsity is None else sparsity)
-    return Problem(source.stream.d, k, budget, source.stream.names, shop.prices)
-
-
-def _priced(shop: Shop, source: Source, size: SizeOptions) -> Problem:
-    """The problem with prices; of what is not given everything may be bought, and models have 4."""
-    budget = shop.everything if size.budget is None else size.budget
-    problem = Problem(source.stream.d, 1, budget, source.stream.names, shop.prices)
-    k = min(4, problem.width) if size.sparsity is None else size.sparsity
-    if k > problem.width:
-        raise ProblemError(
-            f"--sparsity {k} is more than {problem.width}, the most features that a budget of "
-            f"{problem.budget:g} can buy at these prices"
-        )
-    return problem.replace(k=k)

@@ -25,12 +25,7 @@ class TheoryOptions:
             "--features", "-d", min=1, metavar="D", help="Number of features of an example."
         ),
     ] = 64
-    sparsity: Annotated[
-        int,
-        typer.Option(
-            "--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."
-        ),
-    ] = 4
+    sparsity: options.TrueSparsity = 4
     budget: Annotated[
         int,
         typer.Option(
@@ -54,7 +49,7 @@ class TheoryOptions:
     ] = 1.0
 
 
-@options.flat
+@options.with_flat_options
 def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
     """Print the paper's constants and bounds.
 

@@ -1,25 +1,378 @@
-"""keyhole tickets and keyhole status: what is open, and how the learners are doing."""
+"""Commands for tickets: `keyhole ask`, `fill`, `tell`, `drop` and `tickets`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from keyhole.cli import options
-from keyhole.cli.counter import Address, ago, opened, span
+from keyhole.cli.store_options import (
+    LearnerName,
+    OneOrAll,
+    StoreAddress,
+    StoreOptions,
+    ago,
+    closed_words,
+    open_store,
+    order_lines,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
-    from keyhole.counter.store import LearnerInfo
+    from keyhole.cli.ticket_files import TicketValues
+    from keyhole.counter.store import Store
+
+
+@options.with_flat_options
+def ask(
+    *,
+    learner: LearnerName,
+    many: Annotated[
+        int,
+        typer.Option(
+            "--many", "-n", min=1, metavar="N", help="Number of tickets to issue at once."
+        ),
+    ] = 1,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.csv",
+            help="Write the tickets as a table to fill in; - for standard output.",
+        ),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires",
+            metavar="TIME",
+            help="Mark the tickets as expired after this time, as in 14d. Late labels still count.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="FEATURE",
+            help="Feature that is not available this time; repeat for more.",
+        ),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known", metavar="FEATURE=VALUE", help="Value that is known already; repeat for more."
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", "-b", metavar="N", help="Budget for this example only."),
+    ] = None,
+    counter: StoreOptions,
+    as_json: options.Json = False,
+) -> None:
+    """Ask a learner what to buy for the next example, or for many.
+
+    Each example gets a ticket; write its id on the form. Give the values that come back to
+    `keyhole fill`, which answers with the prediction, and the label, whenever it is known, to
+    `keyhole tell`. --without, --known and --budget apply to this call only; not every learner
+    supports them.
+
+    \b
+    Examples:
+      keyhole ask clinic
+      keyhole ask clinic --known age=61 --without mri
+      keyhole ask clinic --many 500 --out orders.csv
+    """
+    import sys
+
+    from keyhole.cli.output import emit, refuse_json_and_rows, say
+    from keyhole.cli.ticket_files import order_table
+
+    refuse_json_and_rows(out, as_json)
+    terms: dict[str, Any] = {"without": without, "known": _known(known), "budget": budget}
+    with open_store(counter.store) as store, _written(out) as file:
+        tickets = store.ask(
+            learner,
+            many,
+            who=counter.user(),
+            key=counter.key,
+            expires_in=None if expires is None else parse_duration(expires),
+            terms={name: value for name, value in terms.items() if value},
+        )
+        priced = store.info(learner).priced
+        if file is not None:
+            file.write(order_table(tickets).encode())
+    if out == "-":
+        sys.stdout.write(order_table(tickets))
+    if as_json:
+        emit({"tickets": [ticket.as_dict() for ticket in tickets]})
+    elif out is None:
+        for ticket in tickets:
+            say(*order_lines(ticket, priced))
+        if len(tickets) == 1 and tickets[0].names:
+            say(f"  keyhole fill {tickets[0].id} {_pair(tickets[0].names[0])} ...")
+    elif out != "-":
+        say(
+            f"{out}: {len(tickets):,} tickets; fill the table in, then",
+            f"  keyhole fill {learner} {out}",
+        )
+
+
+@contextlib.contextmanager
+def _written(out: str | None) -> Iterator[BinaryIO | None]:
+    """The file to write, opened before anything is asked for, so that a bad path is refused."""
+    from pathlib import Path
+
+    from keyhole.errors import DataError
+    from keyhole.problem.atomic_file import whole_file
+
+    if out is None or out == "-":
+        yield None
+        return
+    with whole_file(Path(out), DataError) as file:
+        yield file
+
+
+def _known(pairs: list[str] | None) -> dict[str, float] | None:
+
+    if not pairs:
+        return None
+    return {name: value for name, value in values_of(pairs, "--known").items() if value is not None}
+
+
+def _pair(name: str) -> str:
+    import shlex
+
+    return shlex.quote(f"{name}=VALUE")
+
+
+@options.with_flat_options
+def fill(
+    *,
+    what: Annotated[
+        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
+    ],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FEATURE=VALUE...",
+            show_default=False,
+            help="The values that came back; or a file of them.",
+        ),
+    ] = None,
+    nothing: Annotated[
+        bool, typer.Option("--nothing", help="Everything was ordered and nothing came back.")
+    ] = False,
+    csv: options.CsvOptions,
+    counter: StoreOptions,
+    as_json: options.Json = False,
+) -> None:
+    """Give the values of a ticket, and get the prediction.
+
+    Values you leave out count as not arrived, which is fine. Values cannot be changed once a
+    prediction was made from them; giving the same ones again is harmless. A file has a column
+    `ticket` and one per feature, as written by `keyhole ask --out`. Either all its lines are taken
+    or none; lines without any value are skipped.
+
+    \b
+    Examples:
+      keyhole fill K7QM-2XRT-9ABC age=61 crp=4.2
+      keyhole fill clinic orders.csv
+    """
+    from keyhole.cli.output import emit, number, say
+    from keyhole.errors import DataError
+
+    given = values or []
+    with open_store(counter.store) as store:
+        if what in store.names():
+            if len(given) != 1:
+                raise DataError(f"{what} is a learner: give one file with values, or a ticket's id")
+            _fill_many(store, what, given[0], csv, counter, as_json)
+            return
+        if bool(given) == nothing:
+            raise DataError("give FEATURE=VALUE for what came back, or --nothing")
+        filled = store.fill(
+            what, values_of(given, what, csv.decimal or "."), who=counter.user(), key=counter.key
+        )
+    if as_json:
+        emit(filled.as_dict())
+        return
+    say(f"Ticket {filled.id}: {filled.learner} predicts {number(filled.prediction or 0.0)}")
+    if filled.low is not None and filled.high is not None:
+        ends = f"{number(filled.low)} to {number(filled.high)}"
+        say(f"  {100 * (filled.coverage or 0.0):g} % of labels lie within such intervals: {ends}")
+    absent = [name for name, value in filled.as_dict()["values"].items() if value is None]
+    if absent:
+        say(f"  did not arrive: {', '.join(absent)}")
+    say(f"  keyhole tell {filled.id} LABEL")
+
+
+def _fill_many(
+    store: Store,
+    name: str,
+    path: str,
+    csv: options.CsvOptions,
+    counter: StoreOptions,
+    as_json: bool,
+) -> None:
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.ticket_files import read_form
+    from keyhole.errors import KeyholeError
+
+    form = read_form(path, csv)
+    try:
+        filled = store.fill_many(name, form.values, who=counter.user(), key=counter.key)
+    except KeyholeError as error:
+        raise form.explain(error) from None
+    if as_json:
+        emit({"empty": form.empty, "tickets": [ticket.as_dict() for ticket in filled]})
+        return
+    say("ticket,prediction", *(f"{ticket.id},{ticket.prediction!r}" for ticket in filled))
+
+
+def values_of(pairs: Sequence[str], what: str, decimal: str = ".") -> dict[str, float | None]:
+    """FEATURE=VALUE pairs; the last = counts, for a feature may be called sex=f."""
+    from keyhole.cli.ticket_files import parse_number
+    from keyhole.errors import DataError
+
+    found: dict[str, float | None] = {}
+    for pair in pairs:
+        name, mark, text = pair.rpartition("=")
+        if not mark or not name:
+            raise DataError(f"{what}: {pair!r} is not FEATURE=VALUE")
+        if name in found:
+            raise DataError(f"{what}: {name!r} is given twice")
+        found[name] = parse_number(text, decimal, f"{what}, {name}")
+    return found
+
+
+@options.with_flat_options
+def tell(
+    *,
+    what: Annotated[
+        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
+    ],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="The label; or a file of labels.")],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="Label column of the file.",
+            show_default="the only one besides `ticket`",
+        ),
+    ] = None,
+    csv: options.CsvOptions,
+    counter: StoreOptions,
+    as_json: options.Json = False,
+) -> None:
+    """Tell the label of a filled ticket; the learner learns from it.
+
+    A label cannot be changed; telling the same one again is harmless. A file has the columns
+    `ticket` and the label. Either all its lines are taken or none; lines without a label are
+    skipped.
+
+    \b
+    Examples:
+      keyhole tell K7QM-2XRT-9ABC 7.5
+      keyhole tell clinic labels.csv
+    """
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.ticket_files import parse_number
+    from keyhole.errors import DataError
+
+    with open_store(counter.store) as store:
+        if what in store.names():
+            _tell_many(store, what, label, target, csv, counter, as_json)
+            return
+        y = parse_number(label, csv.decimal or ".", f"the label of {what}")
+        if y is None:
+            raise DataError(f"the label of {what} is missing: drop it if it never comes")
+        told = store.tell(what, y, who=counter.user(), key=counter.key)
+    if as_json:
+        emit(told.as_dict())
+    else:
+        say(closed_words(told))
+
+
+@options.with_flat_options
+def drop(
+    *,
+    ticket: Annotated[str, typer.Argument(metavar="TICKET", help="Ticket id.")],
+    counter: StoreOptions,
+    as_json: options.Json = False,
+) -> None:
+    """Close a ticket whose label will never come.
+
+    \b
+    Example:
+      keyhole drop K7QM-2XRT-9ABC
+    """
+    from keyhole.cli.output import emit, say
+
+    with open_store(counter.store) as store:
+        dropped = store.drop(ticket, who=counter.user(), key=counter.key)
+    if as_json:
+        emit(dropped.as_dict())
+    else:
+        say(closed_words(dropped))
+
+
+def _tell_many(
+    store: Store,
+    name: str,
+    path: str,
+    target: str | None,
+    csv: options.CsvOptions,
+    counter: StoreOptions,
+    as_json: bool,
+) -> None:
+    from keyhole.cli.output import emit, say
+    from keyhole.cli.ticket_files import read_form
+    from keyhole.errors import KeyholeError
+    from keyhole.problem.display import counted
+
+    form = read_form(path, csv)
+    labels = _labels(form, target)
+    try:
+        told = store.tell_many(name, labels, who=counter.user(), key=counter.key)
+    except KeyholeError as error:
+        raise form.explain(error) from None
+    left = len(form.lines) - len(labels)
+    if as_json:
+        emit({"empty": left, "tickets": [ticket.as_dict() for ticket in told]})
+        return
+    without = f", {counted(left, 'line')} without" if left else ""
+    say(f"{name}: {counted(len(told), 'label')} told{without}")
+
+
+def _labels(form: TicketValues, target: str | None) -> dict[str, float]:
+    from keyhole.errors import DataError, nearest
+
+    columns = list(dict.fromkeys(name for row in form.values.values() for name in row))
+    if target is None and len(columns) > 1:
+        raise DataError(
+            f"{form.title}: which column is the label? It has {', '.join(columns)}: "
+            "use --target COLUMN"
+        )
+    if target is not None and columns and target not in columns:
+        hint = nearest(target, columns)
+        raise DataError(f"{form.title} has no column {target!r}{hint}")
+    labels = {}
+    for id, row in form.values.items():
+        y = row.get(columns[0] if target is None else target)
+        if y is not None:
+            labels[id] = y
+    return labels
 
 
 def tickets(
-    learner: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="LEARNER", help="Name of the learner in the store.", show_default="all"
-        ),
-    ] = None,
+    learner: OneOrAll = None,
     state: Annotated[
         str,
         typer.Option(
@@ -45,7 +398,7 @@ def tickets(
         str | None,
         typer.Option("--after", metavar="TICKET", help="Continue the list after this ticket."),
     ] = None,
-    store: Address = "keyhole.db",
+    store: StoreAddress = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
     """List tickets, oldest first; by default the open ones.
@@ -58,14 +411,14 @@ def tickets(
     """
     from datetime import UTC, datetime
 
-    from keyhole.analysis.advice.choosing import amount
     from keyhole.cli.output import columns, emit, say
+    from keyhole.problem.display import money_text
 
-    with opened(store) as counter:
+    with open_store(store) as counter:
         found = counter.tickets(
             learner,
             state=None if state == "all" else state,
-            older_than=None if older_than is None else span(older_than),
+            older_than=None if older_than is None else parse_duration(older_than),
             limit=limit + 1,
             after=after,
         )
@@ -82,50 +435,7 @@ def tickets(
             ticket.open and ticket.expires_at is not None and ticket.expires_at < datetime.now(UTC)
         )
         about = (ticket.id, ticket.learner, str(ticket.round), ticket.state, ago(ticket.asked_at))
-        rows.append((*about, amount(ticket.cost), ticket.who, "expired" if late else ""))
+        rows.append((*about, money_text(ticket.cost), ticket.who, "expired" if late else ""))
     say(*columns(rows, "<<><>><<", indent=0))
     if len(found) > limit:
         say(f"and more: --after {shown[-1].id}")
-
-
-def status(
-    learner: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="LEARNER", help="Name of the learner in the store.", show_default="all"
-        ),
-    ] = None,
-    store: Address = "keyhole.db",
-    as_json: options.Json = False,
-) -> None:
-    """Show how the learners in the store are doing.
-
-    \b
-    Example:
-      keyhole status
-    """
-    from keyhole.cli.output import columns, emit, say
-
-    with opened(store) as counter:
-        infos = counter.learners() if learner is None else [counter.info(learner)]
-        url = counter.url
-    if as_json:
-        emit({"store": url, "learners": [info.as_dict() for info in infos]})
-        return
-    if not infos:
-        say(f"{url}: no learners yet; `keyhole create` makes one")
-        return
-    head = ("learner", "kind", "rounds", "open", "told", "dropped", "spent", "mean squared error")
-    rows = [(*head, "last asked", "last told"), *(_row(info) for info in infos)]
-    say(*columns(rows, "<<>>>>>>>>", indent=0))
-
-
-def _row(info: LearnerInfo) -> tuple[str, ...]:
-    from keyhole.cli.output import number
-
-    counts = (info.rounds, info.open, info.told, info.dropped)
-    loss = "-" if info.mean_loss is None else number(info.mean_loss)
-    return (
-        *(info.name, info.kind, *(f"{count:,}" for count in counts)),
-        *(number(info.spent), loss, ago(info.asked_at), ago(info.told_at)),
-    )

@@ -16,19 +16,33 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import math
 import operator
 import re
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.core import compiler, library
-from keyhole.core.checks import LARGEST, READABLE, WRITEABLE, Checks, address, explain
-from keyhole.core.forms import NUMBERS, Dimension, Form, form_of
-from keyhole.core.structs import filled, filler
+from keyhole.core.records import (
+    MAX_INT64,
+    NUMBERS,
+    READABLE,
+    WRITEABLE,
+    Checks,
+    Dimension,
+    Form,
+    address,
+    explain,
+    filled,
+    filler,
+    form_of,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,6 +57,8 @@ _RESULTS: dict[Any, Any] = {
 _SPARE = 1 << 14  # bytes of room for gaps between its pieces
 _PIECE = 64
 _KEPT = 1 << 26  # bytes: what a call that needs more got is given back by the next one
+ADDITIONS_PER_SLICE = 30_000_000  # additions in a slice of a search: some hundredths of a second
+_SEARCH_HEAD = 512  # numbers that a search remembers beside its arrays, with gaps between these
 _EXACT = compiler.sanitized()  # no more room than was asked for, anew in every call
 
 
@@ -167,7 +183,7 @@ def _pass_record(checks: Checks, name: str, form: Form) -> None:
 def _pass_number(checks: Checks, name: str, form: Form) -> str:
     if form.code == "q":
         checks.lines.append(f"{name} = _index({name})")
-        checks.unless(f"{-LARGEST - 1} <= {name} <= {LARGEST}")
+        checks.unless(f"{-MAX_INT64 - 1} <= {name} <= {MAX_INT64}")
         checks.size(name, Dimension(1, name, 0))
     return f"int({name})" if form.code == "Q" else name
 
@@ -207,3 +223,27 @@ _ARENA = _Arena()
 def arena(numbers: int) -> int:
     """Room for so many numbers of eight bytes, as C takes it."""
     return _ARENA.room(numbers)
+
+
+class OutOfTime(Exception):
+    """A search was left before it was done."""
+
+
+def kept(numbers: int) -> NDArray[np.float64]:
+    """What a search leaves between slices: so many numbers."""
+    return np.zeros(_SEARCH_HEAD + numbers)
+
+
+def to_the_end(
+    search: Callable[..., tuple[Any, ...]], *given: Any, until: float = math.inf
+) -> tuple[Any, ...]:
+    """What a long search returns once it is done; OutOfTime if that is not before `until`.
+
+    It runs a slice at a time, so that Ctrl-C and deadlines are heard.
+    """
+    while True:
+        done, *found = search(*given, ADDITIONS_PER_SLICE)
+        if done:
+            return tuple(found)
+        if time.monotonic() > until:
+            raise OutOfTime

@@ -30,14 +30,14 @@ from keyhole.errors import (
     shortened,
 )
 from keyhole.problem import Floats, Learner, Problem
-from keyhole.problem.as_json import problem_from_dict
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem.problem import problem_from_dict
 from keyhole.problem.sparse_model import SparseModel
 from keyhole.problem.ticket import Observation, Ticket
 
-AGAIN = (408, 429, 502, 503, 504)  # what may pass
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds
-KINDS: Mapping[str, type[KeyholeError]] = {
+RETRY_STATUSES = (408, 429, 502, 503, 504)  # what may pass
+FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0  # seconds
+ERRORS_BY_NAME: Mapping[str, type[KeyholeError]] = {
     name: kind
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, KeyholeError)
@@ -88,7 +88,7 @@ def connect(
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedTicket:
     """A ticket that is open, and its id there."""
 
     id: str
@@ -104,7 +104,7 @@ class RemoteLearner:
 
     def __init__(self, client: Client, path: str, problem: Problem, who: str) -> None:
         self._client, self._path, self._problem, self._who = client, path, problem, who
-        self._open: dict[int, Issued] = {}
+        self._open: dict[int, IssuedTicket] = {}
 
     def __repr__(self) -> str:
         p = self.problem
@@ -149,7 +149,7 @@ class RemoteLearner:
         if terms:
             body["terms"] = {name: _plain(value) for name, value in terms.items()}
         [reply] = self._client.post(f"{self._path}/tickets", body, whole=True)["tickets"]
-        issued = _issued(reply)
+        issued = _issued_ticket(reply)
         self._open[issued.ticket.round] = issued
         return issued.ticket
 
@@ -200,7 +200,7 @@ class RemoteLearner:
         self._client.post(f"/api/v1/tickets/{id}/{verb}", body)
         self._open.pop(ticket.round, None)
 
-    def _find(self, ticket: Ticket) -> Issued:
+    def _find(self, ticket: Ticket) -> IssuedTicket:
         """An open ticket as it was issued; TicketError if it is closed, or was another one."""
         issued = self._open.get(ticket.round)
         if issued is None:
@@ -208,7 +208,7 @@ class RemoteLearner:
             if reply["state"] not in ("asked", "filled"):
                 state = reply["state"]
                 raise TicketError(f"the ticket of round {ticket.round} is closed: it was {state}")
-            issued = _issued(reply)
+            issued = _issued_ticket(reply)
         if not ticket.says_the_same(issued.ticket):
             raise TicketError(
                 f"the ticket of round {ticket.round} is not what was issued: it was changed, or is "
@@ -277,12 +277,12 @@ class Client:
         while True:
             try:
                 return self._once(method, path, data, {**self._headers, **(headers or {})})
-            except _Again as error:
+            except _RetryableError as error:
                 wait = max(pause * random.uniform(0.5, 1.0), error.after)
                 if time.monotonic() + wait > ends:
                     raise error.last from None
             time.sleep(wait)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _once(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> bytes:
         try:
@@ -293,7 +293,7 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             reason = str(error) or type(error).__name__
-            raise _Again(
+            raise _RetryableError(
                 ServiceError(f"{self._address.geturl()} does not answer: {reason}")
             ) from None
         except BaseException:
@@ -302,9 +302,9 @@ class Client:
         if reply.status < 300:
             return content
         refused = _error(reply.status, content)
-        if reply.status in AGAIN:
+        if reply.status in RETRY_STATUSES:
             after = reply.headers.get("retry-after", "0")
-            raise _Again(refused, min(float(after), LONGEST_PAUSE) if after.isdigit() else 0.0)
+            raise _RetryableError(refused, min(float(after), MAX_PAUSE) if after.isdigit() else 0.0)
         raise refused
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -325,7 +325,7 @@ class Client:
         return self
 
 
-class _Again(Exception):
+class _RetryableError(Exception):
     """A request that may go better next time, and what to say if there is none."""
 
     def __init__(self, last: KeyholeError, after: float = 0.0) -> None:
@@ -351,14 +351,14 @@ def _error(status: int, content: bytes) -> KeyholeError:
     """The error that the service tells of."""
     try:
         said = json.loads(content)
-        kind, words = KINDS.get(said["kind"], ServiceError), str(said["error"])
+        kind, words = ERRORS_BY_NAME.get(said["kind"], ServiceError), str(said["error"])
     except (ValueError, KeyError, TypeError):
         kind, words = ServiceError, f"status {status}: {shortened(content[:200])}"
     return kind(words)
 
 
-def _issued(reply: Mapping[str, Any]) -> Issued:
-    return Issued(reply["id"], Ticket.from_json(json.dumps(reply["ticket"])))
+def _issued_ticket(reply: Mapping[str, Any]) -> IssuedTicket:
+    return IssuedTicket(reply["id"], Ticket.from_json(json.dumps(reply["ticket"])))
 
 
 def _values(seen: Observation) -> list[float | None]:

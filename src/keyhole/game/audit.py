@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import secrets
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.game.block_play import Answer
+from keyhole.game.block_play import BlockAnswer
 from keyhole.game.observer import Rows
-from keyhole.game.poison import poisoned
 from keyhole.game.referee import play_round
 from keyhole.problem import (
     BlockLearner,
@@ -24,8 +24,45 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.problem.serialize import Tree
-from keyhole.problem.snapshot import has_state
+from keyhole.problem.state import Tree, has_state
+
+F = TypeVar("F", bound=np.floating)
+
+
+def poisoned(
+    X: NDArray[F],
+    bought: NDArray[np.int32],
+    random: np.random.Generator | None = None,
+) -> NDArray[F]:
+    """The rows with everything but what was bought replaced.
+
+    By NaN; with a generator, by NaN or by numbers of any size and either sign, as it comes: a
+    learner that takes NaN for absent, or ignores it, notices numbers, and the other way round.
+
+    Parameters
+    ----------
+    X
+        Rows.
+    bought
+        A row of feature indices for each, then -1.
+    random
+        What the poison is drawn from.
+
+    Examples
+    --------
+    >>> poisoned(np.ones((2, 3)), np.array([[0, 2], [1, -1]], dtype=np.int32))
+    array([[ 1., nan,  1.],
+           [nan,  1., nan]])
+    """
+    if random is None:
+        hidden = np.full_like(X, np.nan)
+    else:
+        sizes = 10.0 ** random.uniform(-3, 30, X.shape) * random.choice([-1.0, 1.0], X.shape)
+        hidden = np.where(random.random(X.shape) < 0.25, np.nan, sizes).astype(X.dtype)
+    row, slot = np.nonzero(bought >= 0)
+    feature = bought[row, slot]
+    hidden[row, feature] = X[row, feature]
+    return hidden
 
 
 class Audit:
@@ -83,7 +120,7 @@ class Audit:
         learner: BlockLearner,
         twin: Learner,
         rows: tuple[int, Rows, Floats],
-        answer: Answer,
+        answer: BlockAnswer,
     ) -> None:
         """BudgetError if this block is drawn and the learner's copy does not play it alike.
 

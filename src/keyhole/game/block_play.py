@@ -1,9 +1,9 @@
-"""The referee of block play: what a learner is handed, and what is checked when it comes back.
+"""Block play: whole blocks of rows are handed to a learner, and its answers are checked.
 
 A learner that plays blocks is handed whole rows. They are copies, of exactly this block: neither
-the stream's memory nor a later row can be reached from them. Lazy rows are written out on a board,
-which holds no other rows either and is wiped before the next. What it wrote down as bought is
-checked here; that it read nothing else is tried by the audit and proven by `keyhole.testing`.
+the stream's memory nor a later row can be reached from them. Lazy rows are written out into a
+buffer, which holds no other rows either and is wiped before the next. What it wrote down as bought
+is checked here; that it read nothing else is tried by the audit and proven by `keyhole.testing`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.game.board import Board
 from keyhole.game.observer import Rows
 from keyhole.game.referee import overspent, real_prediction
 from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
-from keyhole.problem.lazy_rows import are_lazy
+from keyhole.problem.rows import LazyRows, are_lazy
+
+BUFFER_VALUES = 2**22  # in the buffer: 32 MB,
+MAX_BUFFER_VALUES = 2**24  # or up to 128 MB where that would be fewer rows than
+GOOD_BLOCK_ROWS = 16  # which a call of `advance` is shared by
+MIN_BLOCK_ROWS = 4  # rows that make block play worth while
 
 
-class Answer(NamedTuple):
+def buffer_rows(d: int) -> int:
+    """How many rows of d features the buffer holds; 0 if so few that single rounds are as good.
+
+    >>> [buffer_rows(d) for d in (1_000, 100_000, 1_000_000, 5_000_000)]
+    [4194, 41, 16, 0]
+    """
+    rows = max(BUFFER_VALUES // d, min(GOOD_BLOCK_ROWS, MAX_BUFFER_VALUES // d))
+    return rows if rows >= MIN_BLOCK_ROWS else 0
+
+
+class RowBuffer:
+    """Memory for lazy rows, made when the first of them are played."""
+
+    def __init__(self) -> None:
+        self._memory: NDArray[np.floating] = np.empty((0, 0))
+        self._fill = 0.0
+
+    @contextmanager
+    def filled_with(self, rows: LazyRows) -> Iterator[NDArray[np.floating]]:
+        """The rows, written out, for as long as they are played."""
+        n, d = rows.shape
+        memory, fill = self._memory, rows.fill
+        alike = memory.dtype == rows.dtype and repr(self._fill) == repr(fill)  # NaN is alike
+        if not alike or memory.shape[1] != d or len(memory) < n:
+            self._memory = memory = np.zeros((n, d), rows.dtype)  # pages are made when touched
+            self._fill = fill
+            if fill != 0.0:
+                memory.fill(fill)
+        block = memory[:n]
+        try:
+            rows.write_into(block)
+            yield block
+        finally:
+            rows.wipe(block)
+
+
+class BlockAnswer(NamedTuple):
     """What a learner made of a block, as copies: predictions, purchases; the seconds it took."""
 
     y_hat: Floats
@@ -33,14 +73,14 @@ class Answer(NamedTuple):
 
 
 def play_rounds(
-    problem: Problem, learner: BlockLearner, first: int, X: Rows, y: Floats, board: Board
-) -> Answer:
+    problem: Problem, learner: BlockLearner, first: int, X: Rows, y: Floats, buffer: RowBuffer
+) -> BlockAnswer:
     """Have a learner play a block of rounds, `first` and those after it."""
     name, n = type(learner).__name__, len(y)
     last = first + n - 1
     labels = y.copy()
     bought = np.full((n, problem.width), -1, dtype=np.int32)
-    with _copied(X, board) as rows:
+    with _copied(X, buffer) as rows:
         began = time.perf_counter()
         predicted = learner.advance(rows, labels, bought)
         seconds = time.perf_counter() - began
@@ -56,14 +96,14 @@ def play_rounds(
             f"{name}.advance played rounds {first} to {last} and says it is in round "
             f"{shortened(learner.round)}"
         )
-    return Answer(y_hat, written, seconds)
+    return BlockAnswer(y_hat, written, seconds)
 
 
 @contextmanager
-def _copied(X: Rows, board: Board) -> Iterator[NDArray[np.floating]]:
-    """Rows that a learner may have: a copy, or laid out on the board."""
+def _copied(X: Rows, buffer: RowBuffer) -> Iterator[NDArray[np.floating]]:
+    """Rows that a learner may have: a copy, or written out into the buffer."""
     if are_lazy(X):
-        with board.laid_out(X) as rows:
+        with buffer.filled_with(X) as rows:
             yield rows
     else:
         yield np.array(X, order="C")

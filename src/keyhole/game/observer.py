@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.problem import Floats, Learner
-from keyhole.problem.lazy_rows import LazyRows
+from keyhole.problem.rows import LazyRows
 
 Rows = NDArray[np.floating] | LazyRows
 

@@ -1,17 +1,15 @@
-"""Playing: a learner against a stream, round by round or in blocks, and the books of it."""
+"""Playing: a learner against a stream, round by round or in blocks, with a ledger of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.game.audit import Audit
-from keyhole.game.block_play import play_rounds
-from keyhole.game.board import FEWEST, Board, rows_of_board
-from keyhole.game.history import study_first
+from keyhole.game.block_play import MIN_BLOCK_ROWS, RowBuffer, buffer_rows, play_rounds
 from keyhole.game.ledger import Ledger, next_checkpoint
 from keyhole.game.observer import Observer, PlayedBlock, Rows
 from keyhole.game.progress_line import Progress, ten_times_a_second
@@ -28,6 +26,7 @@ from keyhole.problem import (
     DataError,
     Floats,
     Learner,
+    ProblemError,
     Round,
     Stream,
     finite_label,
@@ -38,9 +37,35 @@ from keyhole.problem import (
     rows_and_labels,
     whole_number,
 )
-from keyhole.problem.bought import Bought, bought_of_row, bought_of_rows
-from keyhole.problem.lazy_rows import LazyRow, are_lazy, has_lazy_blocks
 from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.rows import (
+    Bought,
+    LazyRow,
+    are_lazy,
+    bought_of_row,
+    bought_of_rows,
+    has_lazy_blocks,
+)
+
+
+def study_history(
+    learner: Learner,
+    history: BlockStream | DataSums,
+    *,
+    half_life: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Let a learner study history, as `learner.study` does; how many rows there were.
+
+    ProblemError if it has no such method, or from that method if it refuses.
+    """
+    method = getattr(learner, "study", None)
+    if method is None:
+        raise ProblemError(
+            f"{type(learner).__name__} has no `study`, so it cannot take in history: leave the "
+            "history out, or use a learner that has one, such as kh.AutoLearner"
+        )
+    return int(method(history, half_life=half_life, progress=progress))
 
 
 def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
@@ -141,7 +166,7 @@ def play(
     )
     refuse_other_features(game.problem, stream)
     if history is not None:
-        study_first(learner, history)
+        study_history(learner, history)
     if limit != 0:
         _play_stream(game, stream, limit)
     game.finish()
@@ -171,7 +196,7 @@ def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
 
 def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
     """The blocks of a stream; lazy ones only as long as observers can have them written out."""
-    room = rows_of_board(stream.d) or FEWEST
+    room = buffer_rows(stream.d) or MIN_BLOCK_ROWS
     if has_lazy_blocks(stream):
         yield from stream.lazy_blocks(room)
     else:
@@ -210,7 +235,7 @@ class Game:
         self._audit = audit if isinstance(audit, Audit) else Audit(audit)
         self._learner = learner
         self._block_learner = learner if in_blocks and plays_blocks(learner) else None
-        self._board = Board()
+        self._buffer = RowBuffer()
         self._observers = tuple(observers)
         self._report = ten_times_a_second(progress, self.ledger)
         self._round = learner.round  # the last one
@@ -230,9 +255,9 @@ class Game:
             self._play_single(x, y)
 
     def play_block(self, X: Rows, y: Floats) -> None:
-        """Play a round for each row; lazy rows only as many at a time as a board holds."""
+        """Play a round for each row; lazy rows only as many at a time as the buffer holds."""
         rows, labels = _rows_and_labels(X, y, self.problem.d)
-        room = rows_of_board(self.problem.d) if are_lazy(rows) else len(labels)
+        room = buffer_rows(self.problem.d) if are_lazy(rows) else len(labels)
         labels = labels.copy()  # the referee's own
         n, start = len(labels), 0
         bought = np.full((n, self.problem.width), -1, dtype=np.int32)
@@ -264,7 +289,7 @@ class Game:
             finite_label(y)
         self._calibrate()
         first, twin = part.first_round, self._audit.copy_of(learner)
-        answer = play_rounds(self.problem, learner, first, part.rows, part.y, self._board)
+        answer = play_rounds(self.problem, learner, first, part.rows, part.y, self._buffer)
         part.y_hat[:], part.bought[:] = answer.y_hat, answer.bought
         if twin is not None:
             self._audit.look(self.problem, learner, twin, (first, part.rows, part.y), answer)

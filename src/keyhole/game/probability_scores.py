@@ -13,10 +13,10 @@ from keyhole.errors import real_numbers, whole_number
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.problem import DataError, Floats, Indices, Interval, Learner
 
-SUREST = 1e-15  # probabilities are cut off this far from 0 and 1, for the logarithm
-PER_UNIT, FARTHEST = 256, 21  # bins per unit of log-odds, from -21 to 21
-BINS = 2 * FARTHEST * PER_UNIT
-NORMAL = 1.96  # 95% of a Gaussian lies within so many standard deviations
+MIN_PROBABILITY = 1e-15  # probabilities are cut off this far from 0 and 1, for the logarithm
+BINS_PER_UNIT, MAX_LOG_ODDS = 256, 21  # bins per unit of log-odds, from -21 to 21
+BINS = 2 * MAX_LOG_ODDS * BINS_PER_UNIT
+NORMAL_95 = 1.96  # 95% of a Gaussian lies within so many standard deviations
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +191,14 @@ class ProbabilityScores(Observer):
 
 def _log_losses(y: Floats, p: Floats) -> Floats:
     likely = np.where(y > 0.5, p, 1.0 - p)
-    losses: Floats = -np.log(np.clip(likely, SUREST, 1.0))
+    losses: Floats = -np.log(np.clip(likely, MIN_PROBABILITY, 1.0))
     return losses
 
 
 def _bin(p: Floats) -> Indices:
     """The bins of probabilities, by their log-odds."""
-    inside = np.clip(p, SUREST, 1.0 - SUREST)
-    place = np.floor((np.log(inside) - np.log1p(-inside) + FARTHEST) * PER_UNIT)
+    inside = np.clip(p, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
+    place = np.floor((np.log(inside) - np.log1p(-inside) + MAX_LOG_ODDS) * BINS_PER_UNIT)
     bins: Indices = np.clip(place, 0, BINS - 1).astype(np.int64)
     return bins
 
@@ -209,7 +209,7 @@ def _wilson(came: int, n: int) -> tuple[float, float]:
     >>> [round(end, 3) for end in _wilson(8, 10)]
     [0.49, 0.943]
     """
-    share, z2 = came / n, NORMAL * NORMAL
+    share, z2 = came / n, NORMAL_95 * NORMAL_95
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = NORMAL / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    half = NORMAL_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

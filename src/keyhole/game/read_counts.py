@@ -20,13 +20,13 @@ def count_into(counts: Indices, features: NDArray[np.integer]) -> None:
         counts += np.bincount(features, minlength=len(counts))
 
 
-class FewCounts:
+class SparseCounts:
     """Counts of the features that were read, in proportion to how many those are.
 
     `_waiting` has the reads as they came; once they are more than features there is one count for
     each feature instead, `_dense`.
 
-    >>> few = FewCounts(10**6)
+    >>> few = SparseCounts(10**6)
     >>> few.add(np.array([7, 9])); few.add(np.array([7]))
     >>> few.counted()
     (array([7, 9], dtype=int32), array([2, 1]))
@@ -79,7 +79,7 @@ class ReadCounts:
         self.now: Indices = np.zeros(d, dtype=np.int64)
         self.total = 0
         self._marks: list[Counted] = []
-        self._since = FewCounts(d)
+        self._since = SparseCounts(d)
 
     def add(self, features: NDArray[np.integer]) -> None:
         """Enter reads, of one round or of many."""
@@ -90,7 +90,7 @@ class ReadCounts:
     def mark(self) -> int:
         """Keep the counts as they are now; returns the number to look them up by."""
         self._marks.append(self._since.counted())
-        self._since = FewCounts(len(self.now))
+        self._since = SparseCounts(len(self.now))
         return len(self._marks) - 1
 
     def at(self, mark: int) -> Indices:

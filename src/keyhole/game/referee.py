@@ -26,7 +26,7 @@ from keyhole.problem import (
     finite_label,
     real_numbers,
 )
-from keyhole.problem.lazy_rows import LazyRow, is_lazy_row
+from keyhole.problem.rows import LazyRow, is_lazy_row
 
 Row = NDArray[np.floating] | LazyRow
 

@@ -12,19 +12,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.core.structs import hold
+from keyhole.core.records import hold
 from keyhole.errors import true_or_false
-from keyhole.learners.auto_files import by_batches, seated_as_saved, with_seats
-from keyhole.learners.auto_memos import MEMOS, past_of
+from keyhole.learners.auto_saving import MEMOS, by_batches, past_of, seated_as_saved, with_seats
 from keyhole.learners.auto_sums import add_to_auto
-from keyhole.learners.base import Choice, LearnerBase
+from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
-from keyhole.learners.blocks.auto import buy as buying
-from keyhole.learners.blocks.auto import choose as choosing
-from keyhole.learners.blocks.auto import rounds as playing
-from keyhole.learners.blocks.auto import study as studying
+from keyhole.learners.blocks.auto import engine as buying
+from keyhole.learners.blocks.auto import engine as choosing
+from keyhole.learners.blocks.auto import engine as playing
+from keyhole.learners.blocks.auto import engine as studying
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
+from keyhole.learners.blocks.auto.engine import begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -32,20 +32,27 @@ from keyhole.learners.blocks.auto.experts import (
     list_experts,
     memory_span,
 )
-from keyhole.learners.blocks.auto.explanation import Explanation, Line
-from keyhole.learners.blocks.auto.layer import (
-    AS_IT_IS,
+from keyhole.learners.blocks.auto.explanation import (
+    Explanation,
+    Line,
+    Played,
+    advised,
+    bought_lines,
+    valued,
+)
+from keyhole.learners.blocks.auto.joint_fit import best_fit, linear, model_shares, weight_errors
+from keyhole.learners.blocks.auto.last_layer import (
+    UNCHANGED,
     Layer,
     begin,
     layer_words,
     noted,
     past_weights,
 )
-from keyhole.learners.blocks.auto.mistrust import begin_trial
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
-    ONLY,
     Settings,
     batch_size,
     held_together,
@@ -53,24 +60,19 @@ from keyhole.learners.blocks.auto.state import (
     settings,
 )
 from keyhole.learners.blocks.auto.state import State as Sums
-from keyhole.learners.blocks.auto.telling import Played, advised, bought_lines, valued
-from keyhole.learners.blocks.auto.till import purse_units, till
-from keyhole.learners.blocks.auto.weights import linear, model_shares, weight_errors
-from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.block import Block
+from keyhole.learners.blocks.sums.column_stats import centres, spread
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.blocks.sums.running import spread
-from keyhole.learners.blocks.sums.seats import refuse_odd_seats
-from keyhole.learners.locking import locked
+from keyhole.learners.blocks.sums.memories import refuse_odd_seats
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.problem.label_span import cut_off_largest_rounds
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, money
-from keyhole.problem.serialize import Tree, fit, unpack
-from keyhole.problem.snapshot import State, restore
 from keyhole.problem.sparse_model import SparseModel
+from keyhole.problem.state import State, Tree, fit, restore, unpack
 
-BESIDE = (
+SAVED_BESIDE = (
     "studied",
     "trial",
     "aside",
@@ -126,12 +128,13 @@ class AutoLearner(LearnerBase):
 
     Guarantee
     ---------
-    Default mode, labels told in order, for every sequence: the loss exceeds that of any of its
-    experts, one of which is Algorithm 2 on the net's budget with a VAW that starts anew in every
-    batch (unless `parts` leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and
-    the last layer, plus the loss of both in rounds whose label is a record, 2 Y the range of the
-    labels (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved
-    about the selection; the net's own parts are those of Algorithm 2 in practice.
+    Default mode, each label told before the next prediction, for every sequence: the loss exceeds
+    that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
+    starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
+    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and the last layer, plus
+    the loss of both in rounds whose label is a record, 2 Y the range of the labels
+    (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
+    selection, nor for late labels; the net's own parts are those of Algorithm 2 in practice.
 
     Deviations
     ----------
@@ -152,7 +155,7 @@ class AutoLearner(LearnerBase):
     """
 
     STUDIES = FADES = STUDIES_SUMS = True
-    BLIND = False
+    HANDLES_PRICES = True
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
     REMEDY = "use fewer features, or a smaller budget: it knows pairs of 8 for each that is read"
@@ -188,13 +191,13 @@ class AutoLearner(LearnerBase):
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
         s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
-        self._auto = new_auto(s, parts, till(problem, worth, purse, horizon))
+        self._auto = new_auto(s, parts, spending(problem, worth, purse, horizon))
         self._batches = Batches[Batch]()
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
-        self._state.purse[ONLY] = purse_units(problem, purse)
+        self._state.purse[0] = purse_units(problem, purse)
 
     @property
     def _settings(self) -> Settings:
@@ -236,44 +239,52 @@ class AutoLearner(LearnerBase):
     def model(self) -> SparseModel:
         """The best linear model with at most k weights, as the learner sees it now.
 
-        In proper mode it is the model that is played. `past` is what the last layer adds to
-        predictions, whichever they are. With prices it is one that the budget buys, whatever the
-        current batch explores. `errors` are standard errors, and `shares` says in which share of
-        the rounds each feature was among the best k of the memory that led.
+        In proper mode it is the model that is played. Otherwise it is a joint least-squares fit of
+        the k features that forward selection takes from the sums of the memory that leads, whether
+        or not the current batch reads them; with prices, of those that one example's money buys.
+        While nothing changes, that memory is of all rounds. After a change it is one of about the
+        last 1,024 or 64 rounds, and so is the model, until the longest predicts best again. Rounds
+        count when their batch is over.
+
+        `past` is what the last layer adds to predictions, whichever they are. `errors` are standard
+        errors, and `shares` says in which share of the rounds each feature was among the best k of
+        the memory that led.
         """
-        share, batch = self._shares(), self._current()
-        if not self.proper:
-            share = np.zeros(len(self._experts))
-            share[expert_index(self._experts, "best", self._leader())] = 1.0
-        if not self.proper and self.problem.prices is not None and batch is not None:
-            batch = buying.reopen_bought(self._auto, buying.affordable(self._auto))
-        weights, intercept = self._linear(share, batch)
+        if self.proper:
+            share, batch = self._shares(), self._current()
+            weights, intercept = self._linear(share, batch)
+            errors, centre = self._doubt(share, batch), np.full(self.problem.d, np.nan)
+            if batch is not None:
+                centre[batch.S] = batch.centre
+        else:
+            bought = None if self.problem.prices is None else buying.affordable(self._auto)
+            weights, intercept, errors = best_fit(self._settings, self._state, bought)
+            centre = np.where(self._state.values.reads > 0.0, centres(self._state.values), np.nan)
         features = np.flatnonzero(weights)
         names, long = tuple(self._name(j) for j in features.tolist()), self.model_shares
-        centres = np.full(self.problem.d, np.nan)
-        if batch is not None:
-            centres[batch.S] = batch.centre
         return SparseModel(
             names,
             weights[features],
             intercept,
             features,
             past_weights(self._last),
-            centres[features],
-            self._doubt(share, batch)[features],
+            centre[features],
+            errors[features],
             None if long is None else long[features],
         )
 
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.
 
-        Infinite where nothing is promised: in proper mode, and with parts that leave the safety
-        net's expert from nothing out.
+        If each label was told before the next prediction: nothing is promised for late ones.
+        Infinite where nothing is promised at all: in proper mode, where there is no safety net
+        (with prices, and with budgets below 6), and with parts that leave its expert from nothing
+        out.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
-        if e < 0 or self.proper:
+        if e < 0 or self.proper or self._settings.slots == 0:
             return math.inf
-        more = bound(last.judge, AS_IT_IS) if last.there else 0.0
+        more = bound(last.judge, UNCHANGED) if last.there else 0.0
         return bound(self._state.mixture, e) + more
 
     @property
@@ -282,7 +293,7 @@ class AutoLearner(LearnerBase):
         prices = self.problem.prices
         if self.purse is None or prices is None:
             return None
-        return prices.money(int(self._state.purse[ONLY]))
+        return prices.money(int(self._state.purse[0]))
 
     @locked
     def ask(
@@ -317,13 +328,13 @@ class AutoLearner(LearnerBase):
         terms = own_terms(self.problem, prices, barred, known, budget)
         if self.purse is not None:
             terms = terms.within(self._spendable())
-        own_till = self._auto.till._replace(shop=terms.shop, horizon=0)
-        S = buying.buy_once(self._auto, own_till, OWN_TERMS + self.round)
+        own_spending = self._auto.spending._replace(shop=terms.shop, horizon=0)
+        S = buying.buy_once(self._auto, own_spending, OWN_TERMS + self.round)
         ordered, paid = terms.order(S)
         own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
         memo = {**self._memo(np.array(0)), **own}
         ticket = self._desk.issue(S, memo)
-        self._state.purse[ONLY] -= 0 if self.purse is None else int(paid.sum())
+        self._state.purse[0] -= 0 if self.purse is None else int(paid.sum())
         return ticket
 
     def _ask_as_usual(self) -> Ticket:
@@ -332,12 +343,12 @@ class AutoLearner(LearnerBase):
             _, first, cost = self._first
             ticket = self._desk.issue_again(first, self._memo(first.memo["batch"]))
         else:
-            ticket = self._desk.issue(*self._choose(self.round + 1))
+            ticket = self._issue(self._choose(self.round + 1))
             cost = 0 if self.purse is None else self._cost(entry.content)
             self._first = entry, ticket, cost
         entry.asked += 1
         if cost:
-            self._state.purse[ONLY] -= cost
+            self._state.purse[0] -= cost
         return ticket
 
     def _choose(self, t: int) -> Choice:
@@ -357,7 +368,7 @@ class AutoLearner(LearnerBase):
 
     def _spendable(self) -> int:
         """The units of the purse that the rest of the current batch does not need."""
-        entry, left = self._batches.asking, int(self._state.purse[ONLY])
+        entry, left = self._batches.asking, int(self._state.purse[0])
         return (
             left if entry is None else left - (entry.size - entry.asked) * self._cost(entry.content)
         )
@@ -398,7 +409,7 @@ class AutoLearner(LearnerBase):
         state, current, price = self._state, self._batches.current, self._prices()
         found = valued(self._settings, state, self._leader(), self._name, price)
         lines, cost = tuple[Line, ...](), None
-        if current is not None and state.label.reads[ONLY] > 0:
+        if current is not None and state.label.reads[0] > 0:
             played = Played(self.weights, self.weight_errors, self.model_shares)
             lines = bought_lines(state, current.content, played, found, self._name, price)
         if current is not None and price is not None:
@@ -449,13 +460,13 @@ class AutoLearner(LearnerBase):
         saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
         last = learnt.pop("last", learner._last)
-        for name in BESIDE:  # older files have none, or not all of them
+        for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         s, sums, _, money = learner._auto
         learner._auto = held_together(s, sums._replace(**learnt), last, money)
         if converted:
-            begin(learner._last, spread(learner._state.label, ONLY))
+            begin(learner._last, spread(learner._state.label, 0))
         learner._batches.put_back(state, learner._reopened)
         return learner
 
@@ -480,8 +491,8 @@ class AutoLearner(LearnerBase):
 
     def _resume(self) -> None:
         self._batches.refuse_unless_of(self._desk, lambda batch: batch.S)
-        studied, (lead, since) = int(self._state.studied[ONLY]), self._state.lead.tolist()
-        labels, memories = float(self._state.label.reads[ONLY]), len(self.parts.taus)
+        studied, (lead, since) = int(self._state.studied[0]), self._state.lead.tolist()
+        labels, memories = float(self._state.label.reads[0]), len(self.parts.taus)
         if studied > labels:
             raise StateError(f"studied must be at most {labels:g}, the labels, got {studied}")
         rows, by_then = self._state.aside.tolist()
@@ -506,9 +517,9 @@ class AutoLearner(LearnerBase):
                 )
 
     def _refuse_odd_money(self) -> None:
-        if not self._state.rate[ONLY] >= 0.0:
-            raise StateError(f"rate must be at least 0, the state has {self._state.rate[ONLY]:g}")
-        if self._state.purse[ONLY] > purse_units(self.problem, self.purse):
+        if not self._state.rate[0] >= 0.0:
+            raise StateError(f"rate must be at least 0, the state has {self._state.rate[0]:g}")
+        if self._state.purse[0] > purse_units(self.problem, self.purse):
             raise StateError("purse: more is left than there was")
         asking = self._batches.asking
         if asking is not None and not self.problem.affords(asking.content.S):
@@ -519,14 +530,14 @@ class AutoLearner(LearnerBase):
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
         state = {**self._state._asdict(), "last": self._last}
-        return {name: part for name, part in state.items() if name not in (*BESIDE, "space")}
+        return {name: part for name, part in state.items() if name not in (*SAVED_BESIDE, "space")}
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
         wide = self._settings.seats < self.problem.d
         money = self.problem.prices is not None
         left_out = (*(() if wide else ("evidence",)), *(() if money else ("rate", "purse")))
-        return [name for name in BESIDE if name not in left_out]
+        return [name for name in SAVED_BESIDE if name not in left_out]
 
     def _name(self, j: int) -> str:
         names = self.problem.names
@@ -558,7 +569,7 @@ class AutoLearner(LearnerBase):
         """The current batch; before the first, who has studied looks ahead at what it would be."""
         if self._batches.current is not None:
             return self._batches.current.content
-        return copy.deepcopy(self)._open().content if self._state.studied[ONLY] > 0 else None
+        return copy.deepcopy(self)._open().content if self._state.studied[0] > 0 else None
 
     def _open(self) -> Entry[Batch]:
         """The batch of the next round: the current one, or a new one if all of that was asked."""

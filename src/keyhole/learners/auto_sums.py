@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.learners.blocks.auto.mixture import Mixture
-from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, ONLY, State
-from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.blocks.sums.gram import Gram
-from keyhole.learners.blocks.sums.memories import Memories
-from keyhole.learners.blocks.sums.running import Running, centres
-from keyhole.learners.blocks.sums.seats import Known, admit
+from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, State
+from keyhole.learners.blocks.sums.column_stats import Running, centres
+from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
+from keyhole.learners.blocks.sums.memories import Known, Memories, admit
 from keyhole.problem import Floats
 
 
@@ -23,7 +21,7 @@ def add_to_auto(state: State, judge: Mixture | None, history: DataSums) -> None:
     gram, ends = history.gram, history.ends
     _add_running(state.values, gram, None)
     _add_running(state.label, gram, ends)
-    a, b = centres(state.values), float(centres(state.label)[ONLY])
+    a, b = centres(state.values), float(centres(state.label)[0])
     seen = gram.counts > 0
     for end in (history.low, history.high):
         state.peaks[seen] = np.maximum(state.peaks[seen], np.abs(end - a)[seen])
@@ -41,7 +39,7 @@ def add_to_auto(state: State, judge: Mixture | None, history: DataSums) -> None:
     for mixture in (state.mixture, judge):
         if mixture is not None:
             mixture.span[:] = np.fmin(mixture.span[0], ends[0]), np.fmax(mixture.span[1], ends[1])
-    state.studied[ONLY] += gram.n
+    state.studied[0] += gram.n
 
 
 def remember_products(

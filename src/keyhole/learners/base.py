@@ -1,31 +1,33 @@
-"""What learners have in common: a desk, how they are saved, how they play blocks of rounds."""
+"""LearnerBase: tickets, blocks of rounds, intervals, history and saving, for every learner."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 import math
 import sys
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import SMALLEST, shortened, true_or_false
-from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.locking import Locked, locked
-from keyhole.learners.registry import SLIM
+from keyhole.learners.history import study
+from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
 from keyhole.learners.residuals import Residuals
-from keyhole.learners.shown import learner_table, shown_learner
-from keyhole.learners.studying import study
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
     KeyholeError,
+    Learner,
     Observation,
     Problem,
     ProblemError,
@@ -34,68 +36,104 @@ from keyhole.problem import (
     refuse_round,
     rows_and_labels,
 )
-from keyhole.problem.bought import bought_for, bought_of_rows
 from keyhole.problem.desk import Desk
+from keyhole.problem.display import Cell, counted, html_table
 from keyhole.problem.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
-from keyhole.problem.snapshot import State, restore, snapshot
-from keyhole.problem.soundness import prove, prove_tickets
+from keyhole.problem.rows import bought_for, bought_of_rows
+from keyhole.problem.sparse_model import sparse_model
+from keyhole.problem.state import State, restore, snapshot
+from keyhole.problem.state_checks import prove, prove_tickets
 
-# The features of a round, and what its ticket remembers until the label comes.
-Choice = tuple[ArrayLike, Mapping[str, NDArray[Any]]]
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", bound="Locked")
+
+
+def locked(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """The method, for one thread at a time; it may call others of the same object."""
+
+    @functools.wraps(method)
+    def alone(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return alone
+
+
+class Locked:
+    """An object with a lock, for calls that must wait for each other.
+
+    Without it, a label that one thread brings while another asks could be lost. The lock is not a
+    part of the object: copies have one of their own, and no file holds it.
+    """
+
+    _lock: threading.RLock
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """A new object, with its lock."""
+        new = object.__new__(cls)
+        new._lock = threading.RLock()
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+
+# The features of a round, and what its ticket remembers until the label comes: a NamedTuple or a
+# mapping of arrays.
+Choice = tuple[ArrayLike, tuple[NDArray[Any], ...] | Mapping[str, NDArray[Any]]]
 
 
 class LearnerBase(Locked, ABC):
-    """The bookkeeping of a learner, so that what remains to be written is its round.
+    """Everything a learner needs but its round: a subclass writes that, once, in NumPy.
 
     A convenience, not a contract: a learner is any class with the members of `keyhole.Learner`.
-    Here is what a subclass adds; `learners/dual_averaging.py` is short and does it all.
+    docs/howto/add-a-learner.md shows how to write one, `learners/dual_averaging.py` is one.
 
     **The round**: `weights`, and `intercept` if it is not 0; `_choose(t)`, the features that round
-    t buys and everything its ticket must remember; `_predict(seen)`; `_learn(seen, label)`. That is
-    all. `ask`, `predict`, `tell` and `drop` are here only: they issue and close tickets, refuse
-    those that are not open or were changed, silence overflows, and note the errors from which
-    intervals are made. Blocks of rounds are played by them, one after the other.
+    t buys and what its ticket must remember; `_predict(seen)`; `_learn(seen, label)`. `ask`,
+    `predict`, `tell` and `drop` are here only: they issue and close tickets, refuse those that are
+    not open or were changed, silence overflows, and note the errors that intervals are made from.
+    `advance` plays a block of rounds by the same methods.
 
-    **Now and then**: what happens only before some rounds, such as a new model at powers of two,
-    goes to `_before_round(t)`.
+    **Arguments** of the constructor, beside the problem and the seed, are attributes of the same
+    name, as in scikit-learn; `settings` reads them for files. One that takes `clip` and hands it on
+    has predictions cut off at the range of the labels so far; `_predict` knows nothing of it.
 
-    **Blocks, faster**: a learner that can play many rounds in one call brings `_play(block)`, which
-    does the same as `ask`, `predict` and `tell` of its rounds, to the bit: see `Block` for what it
-    may look at and what it writes. `_rounds_alike(t)` says for how many rounds, from round t on,
-    `_before_round` is not needed again, and no block is longer.
+    **State**: SAVED names the attributes that change as the learner plays. Everything else is
+    derived from these, in the constructor or in `_resume`. A field that may hold less than any
+    finite number, or more, says so where it is declared (`keyhole/problem/state.py`).
 
-    **Predictions that explode**: a constructor that takes `clip` and hands it on, with "clip" in
-    SETTINGS, can have them cut off at the range of the labels so far. What is learnt is not
-    touched: `_predict`, `_learn` and `_play` know nothing of it, and `weights` are as they were.
+    All that follows has defaults:
 
-    **Threads**: several may use one learner; its calls wait for each other. Threads make nothing
-    faster here, and which thread gets which ticket is a matter of chance.
+    - `_before_round(t)`: what happens only before some rounds, such as a new model.
+    - `_play(block)`: many rounds in one call, the same as one by one, to the bit; see `Block`.
+      `_rounds_alike(t)` says for how many rounds, from t on, `_before_round` is not needed again.
+    - MEMOS: the NamedTuples that `_choose` puts on tickets; those in a file are held to them.
+    - STUDIES: complete rows can be learnt from at no cost, by `_study`; FADES: it can let older
+      ones count less; STUDIES_SUMS: sums of rows will do, for `_study_sums`.
+    - HANDLES_PRICES: it stays within `problem.limit` by itself, and buys up to `problem.width`
+      features; `blocks/fit/purchase.py` helps. Without it, a learner reads any `problem.reads`
+      features, and too few of those are refused.
+    - BYTES_PER_PAIR: memory for each pair of features, at most; where that is more than there is,
+      the constructor refuses before anything is allocated.
 
-    **History**: STUDIES says that complete rows can be learnt from at no cost, and `_study` does
-    it; FADES that it can let older ones count less; STUDIES_SUMS that sums of rows will do, for
-    `_study_sums`. As a rule `_study` plays them, which is right
-    where every round reads the same features, whatever the number of the round.
-
-    **Prices**: as it is here, a learner knows none, and reads any `problem.reads` features; too few
-    of those are refused. One that buys by price says BLIND = False: then `bought` is
-    `problem.width` wide, and `blocks/fit/purchase.py` helps to stay within `problem.limit`. One
-    for which prices make no sense calls `refuse_prices`. The registry says which.
-
-    **Memory**: BYTES_PER_PAIR says what is needed, at most, for each pair of features; where that
-    is more than there is, the constructor refuses before anything is allocated.
-
-    **Saving**: SAVED names the attributes that change as the learner plays, `_desk` first; SETTINGS
-    those that hold the arguments, beside the problem and the seed, that make a learner anew.
-    Everything else is derived from these, in the constructor or in `_resume`. MEMOS are the kinds
-    of memos it writes on tickets, NamedTuples. A field that holds more than finite numbers, or less
-    than any, says so where it is declared (`keyhole/problem/fields.py`): a file is held to it.
+    Several threads may use one learner: its calls wait for each other.
     """
 
     SAVED: tuple[str, ...] = ("_desk",)
-    SETTINGS: tuple[str, ...] = ()
-    MEMOS: tuple[type, ...] | None = None  # not declared: a file is trusted with them
+    MEMOS: tuple[type, ...] | None = None  # not declared: files are trusted with them
+    HANDLES_PRICES: ClassVar[bool] = False
+    BYTES_PER_PAIR: ClassVar[float] = 0.0
+    REMEDY: ClassVar[str] = (
+        "use fewer features, or by name a learner that needs O(d): "
+        + ", ".join(LINEAR_MEMORY_LEARNERS)
+    )
+    STUDIES: ClassVar[bool] = False
+    FADES: ClassVar[bool] = False
+    STUDIES_SUMS: ClassVar[bool] = False
 
     _in_block = False  # while a block is played round by round, whose errors are heard at its end
 
@@ -108,18 +146,15 @@ class LearnerBase(Locked, ABC):
                         f"{cls.__name__} needs a problem, kh.Problem(d=..., k=..., budget=...), "
                         f"got {shortened(first)}"
                     )
-                if cls.BLIND:
+                if not cls.HANDLES_PRICES:
                     refuse_unaffordable(first)
         return super().__new__(cls)
 
-    BLIND: ClassVar[bool] = True  # knows no prices: reads any `problem.reads` features
-    BYTES_PER_PAIR: ClassVar[float] = 0.0
-    REMEDY: ClassVar[str] = (
-        f"use fewer features, or by name a learner that needs O(d): {', '.join(SLIM)}"
-    )
-    STUDIES: ClassVar[bool] = False
-    FADES: ClassVar[bool] = False
-    STUDIES_SUMS: ClassVar[bool] = False
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Save the desk first, whatever else SAVED names."""
+        super().__init_subclass__(**options)
+        if "_desk" not in cls.SAVED:
+            cls.SAVED = ("_desk", *cls.SAVED)
 
     def __init__(self, problem: Problem, *, seed: int = 0, clip: bool = False) -> None:
         refuse_unless_drawable(seed, problem.d)
@@ -132,7 +167,9 @@ class LearnerBase(Locked, ABC):
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
 
     def __repr__(self) -> str:
-        return shown_learner(type(self).__name__, self, self.seed, len(self._desk.open))
+        p, asked = self.problem, counted(self.round, "round")
+        about = f"{type(self).__name__} d={p.d} k={p.k} budget={p.budget:g} seed={self.seed}"
+        return f"<{about}: {asked} asked, {counted(len(self._desk.open), 'label')} awaited>"
 
     def _repr_html_(self) -> str:
         return learner_table(type(self).__name__, self)
@@ -167,7 +204,13 @@ class LearnerBase(Locked, ABC):
         with self._lock, np.errstate(all="ignore"):
             t = self.round + 1
             self._before_round(t)
-            return self._desk.issue(*self._choose(t))
+            return self._issue(self._choose(t))
+
+    def _issue(self, choice: Choice) -> Ticket:
+        """The ticket of a choice."""
+        features, memo = choice
+        by_name: Any = memo if isinstance(memo, Mapping) else memo._asdict()  # type: ignore[attr-defined]
+        return self._desk.issue(features, by_name)
 
     def predict(self, seen: Observation) -> float:
         """The prediction from what was bought; changes nothing but `seen.prediction`.
@@ -251,7 +294,7 @@ class LearnerBase(Locked, ABC):
         ---------
         For every sequence of labels, the share of labels told that lie within their intervals comes
         to `coverage`, with an error that shrinks as 1/rounds: see
-        `keyhole/learners/blocks/conformal/trackers.py`. Not for every part of the rounds by itself.
+        `keyhole/learners/blocks/conformal.py`. Not for every part of the rounds by itself.
 
         Examples
         --------
@@ -353,7 +396,7 @@ class LearnerBase(Locked, ABC):
     ) -> Floats:
         """One call of `_play` for all rounds between which nothing else is to be done."""
         d, width = self.problem.d, self.problem.width
-        reads = self.problem.reads if self.BLIND else width
+        reads = width if self.HANDLES_PRICES else self.problem.reads
         predictions, start = np.empty(len(y)), 0
         while start < len(y):
             t = self.round + 1
@@ -460,7 +503,13 @@ class LearnerBase(Locked, ABC):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        return {name: getattr(self, name) for name in self.SETTINGS}
+        return {name: getattr(self, name) for name in self._setting_names()}
+
+    @classmethod
+    def _setting_names(cls) -> list[str]:
+        """The arguments of the constructor, beside the problem and the seed."""
+        named = inspect.signature(cls.__init__).parameters.values()
+        return [p.name for p in named if p.kind is p.KEYWORD_ONLY and p.name != "seed"]
 
     @locked
     def state(self) -> State:
@@ -498,7 +547,7 @@ class LearnerBase(Locked, ABC):
         return {
             "d": problem.d,
             "k": problem.k,
-            "budget": problem.reads if self.BLIND else problem.width,
+            "budget": problem.width if self.HANDLES_PRICES else problem.reads,
         }
 
     def _resume(self) -> None:
@@ -561,3 +610,18 @@ def refuse_prices(problem: Problem, what: str) -> None:
             f"{what} is for features that all cost the same: leave prices out, "
             f"Problem(d={problem.d}, k={problem.k}, budget=...)"
         )
+
+
+def learner_table(name: str, learner: Learner) -> str:
+    """The problem, the rounds and the model as it is now."""
+    p, model = learner.problem, sparse_model(learner)
+    rows: list[tuple[str, Cell]] = [
+        ("features", p.d),
+        ("features of a model (k)", p.k),
+        ("budget of one example", p.budget),
+        ("rounds asked", learner.round),
+        ("intercept of the model", model.intercept),
+    ]
+    weights = zip(model.names, model.weights.tolist(), strict=True)
+    rows += [(f"weight of {feature}", weight) for feature, weight in weights]
+    return html_table(name, rows)

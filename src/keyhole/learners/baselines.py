@@ -1,4 +1,4 @@
-"""Learners to compare with: fixed and random subsets, everything, the oracle."""
+"""Baselines to compare with: no features, a fixed or random subset, all of them, the oracle."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from keyhole.errors import true_or_false
 from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everything
+from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
-from keyhole.learners.blocks.exact.subset import best_subset
-from keyhole.learners.blocks.fit.linear import filled
+from keyhole.learners.blocks.exact.best_subset import best_subset
+from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.learners.blocks.fit.purchase import fill, shop_of
 from keyhole.learners.blocks.fit.vaw import VAW
-from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
 from keyhole.problem import (
     BlockStream,
     Floats,
@@ -28,6 +29,115 @@ from keyhole.problem import (
     refuse_unless_stream,
 )
 from keyhole.problem.label_span import cut_off_largest
+
+
+class Zero(LearnerBase):
+    """Reads nothing and predicts 0."""
+
+    HANDLES_PRICES = True
+
+    @property
+    def weights(self) -> Floats:
+        """All zero."""
+        return np.zeros(self.problem.d)
+
+    @classmethod
+    def _setting_names(cls) -> list[str]:
+        return []  # there is nothing to cut off
+
+    def _choose(self, t: int) -> Choice:
+        """No feature."""
+        return [], {}
+
+    def _predict(self, seen: Observation) -> float:
+        """The intercept."""
+        return self.intercept
+
+    def _learn(self, seen: Observation, label: float) -> None:
+        """Nothing."""
+
+    def _play(self, block: Block) -> int:
+        block.bought[:] = -1
+        block.predictions[:] = 0.0
+        return len(block.y)
+
+
+class RunningMean(Zero):
+    """Reads nothing and predicts the mean of the labels so far: what any learner should beat.
+
+    Sums: the labels and their number. Derived: the mean.
+    """
+
+    SAVED: tuple[str, ...] = ("_n", "_y")
+    STUDIES = STUDIES_SUMS = True
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        super().__init__(problem, seed=seed)
+        self._n = 0
+        self._y = 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The mean label, 0 before the first."""
+        return self._y / self._n if self._n else 0.0
+
+    def _learn(self, seen: Observation, label: float) -> None:
+        """Count the label in."""
+        self._n += 1
+        self._y += label
+
+    def _study_sums(self, history: DataSums) -> None:
+        self._n += history.rounds
+        self._y += history.label_mean * history.rounds
+
+    def _play(self, block: Block) -> int:
+        n = len(block.y)
+        sums = np.cumsum(np.append(self._y, block.y))  # one after the other, as `tell` adds
+        counts = self._n + np.arange(n)
+        block.bought[:] = -1
+        block.predictions[:] = sums[:-1] / np.maximum(counts, 1)  # nothing summed yet: 0 / 1
+        self._n += n
+        self._y = float(sums[-1])
+        return n
+
+
+class LastValue(Zero):
+    """Reads nothing and predicts the label told last: hard to beat where labels change slowly.
+
+    Labels may come late: the last one told counts, whichever round it is of. In rows whose order
+    means nothing this is a bad learner, with about twice the loss of the mean.
+
+    Examples
+    --------
+    >>> learner = LastValue(Problem(d=3, k=1, budget=2))
+    >>> learner.advance(np.zeros((4, 3)), np.array([5.0, 7.0, 6.0, 8.0]))
+    array([0., 5., 7., 6.])
+    >>> learner.intercept
+    8.0
+    """
+
+    SAVED: tuple[str, ...] = ("_last",)
+    STUDIES = True
+
+    def __init__(self, problem: Problem, *, seed: int = 0) -> None:
+        super().__init__(problem, seed=seed)
+        self._last = 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The label told last, 0 before the first."""
+        return self._last
+
+    def _learn(self, seen: Observation, label: float) -> None:
+        """Remember the label."""
+        self._last = label
+
+    def _play(self, block: Block) -> int:
+        labels = np.append(self._last, block.y)
+        block.bought[:] = -1
+        block.predictions[:] = labels[:-1]
+        self._last = float(labels[-1])
+        return len(block.y)
 
 
 class FixedSubset(LearnerBase):
@@ -70,8 +180,8 @@ class FixedSubset(LearnerBase):
     array([3])
     """
 
-    SAVED = ("_desk", "_vaw", "_sums", "_counts")
-    BLIND = False  # its support is affordable, or it is refused
+    SAVED = ("_vaw", "_sums", "_counts")
+    HANDLES_PRICES = True  # its support is affordable, or it is refused
     STUDIES = True
     BYTES_PER_PAIR = 40.0  # of features that are bought
 
@@ -167,8 +277,9 @@ class FixedSubset(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
-        what = {"support": self._support, "intercept": self._centre}
-        return {**what, "ridge": self.ridge, "clip": self.clip}
+        fit = {"intercept": self._centre, "ridge": self.ridge, "clip": self.clip}
+        every: dict[str, Any] = {"support": self._support, **fit}
+        return {name: every[name] for name in self._setting_names()}
 
     def _resume(self) -> None:
         """StateError unless tickets are for the support alone."""
@@ -200,10 +311,6 @@ class RandomSubset(FixedSubset):
             support = support[:n]
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
 
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge, "clip": self.clip}
-
 
 class FullInformation(FixedSubset):
     """Buys everything: what a learner could do if looking were free. Needs budget = d."""
@@ -219,10 +326,6 @@ class FullInformation(FixedSubset):
         refuse_less_than_everything(problem, "full information")
         support = np.arange(problem.d)
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
-
-    def settings(self) -> Mapping[str, Any]:
-        """The arguments this learner was made with, beside the problem and the seed."""
-        return {"ridge": self.ridge, "clip": self.clip}
 
 
 def first_affordable(problem: Problem) -> Indices:

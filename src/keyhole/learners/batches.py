@@ -10,13 +10,12 @@ import numpy as np
 
 from keyhole.problem import Indices, StateError
 from keyhole.problem.desk import Desk
-from keyhole.problem.fields import MANY, Holds
-from keyhole.problem.serialize import Tree, fit
-from keyhole.problem.snapshot import State
+from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, State, Tree, fit
 
 Content = TypeVar("Content")
 
-WAITING = 64  # batches that may wait for labels; the oldest is then closed with those it has
+# batches that may wait for labels; the oldest is then closed with those it has
+MAX_WAITING_BATCHES = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -94,14 +93,14 @@ class Batches(Generic[Content]):
             None if apart is None else reopen(apart),
         )
 
-    def sizes(self, longest: int = MANY) -> dict[str, int]:
+    def sizes(self, longest: int = MAX_WHOLE_NUMBER) -> dict[str, int]:
         """What entries and tickets are held to: see `Holds`."""
         return {"begun": self.begun, "longest_batch": longest}
 
     def refuse_unless_of(self, desk: Desk, features: Callable[[Content], Indices]) -> None:
         """StateError unless the open tickets of every batch are as many, and for its features."""
         missing = {entry.number: entry.asked - entry.closed for entry in self.waiting}
-        if len(missing) > WAITING or [*missing] != sorted(missing):
+        if len(missing) > MAX_WAITING_BATCHES or [*missing] != sorted(missing):
             raise StateError(f"waiting: {len(missing)} batches cannot wait, or not in this order")
         for ticket in desk.open:
             entry = self.find(int(ticket.memo["batch"]))
@@ -118,7 +117,7 @@ class Batches(Generic[Content]):
 
     def overdue(self) -> Entry[Content] | None:
         """The oldest batch, taken out, if as many wait as may; else None."""
-        if len(self._waiting) < WAITING:
+        if len(self._waiting) < MAX_WAITING_BATCHES:
             return None
         return self._waiting.pop(next(iter(self._waiting)))
 

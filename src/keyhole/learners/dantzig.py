@@ -10,15 +10,13 @@ from typing import Annotated, NamedTuple, Self, cast
 import numpy as np
 
 from keyhole.learners.base import Choice, LearnerBase, at_least, refuse_prices
-from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
-from keyhole.learners.blocks.dantzig.explore import explore_block
+from keyhole.learners.blocks.dantzig.solution import Diagnostics
 from keyhole.learners.blocks.dantzig.solve import solve
 from keyhole.learners.blocks.dantzig.threshold import printed_threshold
-from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.block import Block, explore_block
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform, uniform_subset
-from keyhole.learners.blocks.draw.sorting import merge
-from keyhole.learners.blocks.fit.linear import predict_seen
-from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.draw.sorting import merge, top_k
+from keyhole.learners.blocks.fit.linear_algebra import predict_seen
 from keyhole.learners.blocks.sums.estimates import Estimate, horvitz_thompson, printed
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import (
@@ -32,10 +30,10 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.problem.fields import Holds
-from keyhole.problem.snapshot import State, restore
+from keyhole.problem.state import Holds, State, restore
 
-_ENTRIES = 1 << 18  # values that are explored between two additions to the moments, at most
+# values that are explored between two additions to the moments, at most
+_MAX_BUFFERED_VALUES = 1 << 18
 
 Weighting = Callable[[Moments, int], Estimate]
 
@@ -63,7 +61,7 @@ class _Model:
             array.flags.writeable = False  # tickets carry them as they are
 
 
-class Memo(NamedTuple):
+class DantzigMemo(NamedTuple):
     """What a ticket remembers: what it explores, and the model that was in play."""
 
     explore: Annotated[Indices, Holds(ascending=True, shape=("k0",), among="features")]
@@ -150,13 +148,9 @@ class DantzigLearner(LearnerBase):
     True
     """
 
-    SAVED: tuple[str, ...] = ("_desk", "_moments", "_asked", "_model", "_shards", "diagnostics")
-    MEMOS: tuple[type, ...] | None = (Memo,)
+    SAVED: tuple[str, ...] = ("_moments", "_asked", "_model", "_shards", "diagnostics")
+    MEMOS: tuple[type, ...] | None = (DantzigMemo,)
     BYTES_PER_PAIR = 48.0  # sums, estimates, the program
-    SETTINGS = (
-        *("noise_sd", "threshold_scale", "failure_probability", "burn_in", "weighting"),
-        "clip",
-    )
 
     def __new__(cls, *args: object, threshold: object = "printed", **given: object) -> Self:
         """A DantzigLearner, or the subclass that the threshold names."""
@@ -264,9 +258,9 @@ class DantzigLearner(LearnerBase):
         S.flags.writeable = False  # so that the ticket need not copy it
         model = self._model
         # The model goes on the ticket: when the prediction is made, another may be in play.
-        memo = Memo(S, model.support, model.w, model.means)
+        memo = DantzigMemo(S, model.support, model.w, model.means)
         union = np.empty(len(S) + len(model.support), dtype=np.int64)
-        return union[: merge(S, model.support, union)], memo._asdict()
+        return union[: merge(S, model.support, union)], memo
 
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket."""
@@ -290,6 +284,10 @@ class DantzigLearner(LearnerBase):
             self._solve(self.round)
 
     @classmethod
+    def _setting_names(cls) -> list[str]:
+        return [name for name in super()._setting_names() if name != "threshold"]
+
+    @classmethod
     def _restored(cls, state: State) -> Self:
         return restore(cls, state, loose=("_model", "_shards"))
 
@@ -311,7 +309,7 @@ class DantzigLearner(LearnerBase):
 
     def _rounds_alike(self, t: int) -> int:
         until_solve = (1 << t.bit_length()) - t  # rounds before the next power of two
-        return min(until_solve, max(1, _ENTRIES // self.k0))
+        return min(until_solve, max(1, _MAX_BUFFERED_VALUES // self.k0))
 
     def _estimate(self) -> tuple[Floats, Floats]:
         """G and b, divided by the share of values that arrived."""

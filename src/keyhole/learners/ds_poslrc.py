@@ -9,13 +9,13 @@ import numpy as np
 
 from keyhole.learners.base import Choice, at_least
 from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
-from keyhole.learners.blocks.fit.truncation import top_k
-from keyhole.learners.ds_base import DSLearner, Options, Spread
+from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.weighted_dantzig import DSLearner, DSSettings, Spread
 from keyhole.problem import Floats, Observation, Problem, ProblemError, real_number
-from keyhole.problem.fields import PerFeature
+from keyhole.problem.state import PerFeature
 
 
-class Memo(NamedTuple):
+class DSPOSLRCMemo(NamedTuple):
     """What a ticket remembers: the model that was in play, and how the features were drawn."""
 
     weights: PerFeature
@@ -89,9 +89,8 @@ class DSPOSLRCLearner(DSLearner):
     True
     """
 
-    SAVED = ("_desk", "_fit", "_next")
-    MEMOS = (Memo,)
-    SETTINGS = ("growth", "clip")
+    SAVED = ("_fit", "_next")
+    MEMOS = (DSPOSLRCMemo,)
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class DSPOSLRCLearner(DSLearner):
         seed: int = 0,
         threshold_scale: float = 0.03,
         growth: float = 1.2,
-        **options: Unpack[Options],
+        **options: Unpack[DSSettings],
     ) -> None:
         if problem.reads < min(problem.k + 2, problem.d):
             enough = f"k + 2 = {problem.k + 2}, or d = {problem.d}"
@@ -119,13 +118,17 @@ class DSPOSLRCLearner(DSLearner):
         """The played weights, at most k of them not 0."""
         return self._played.copy()
 
+    def settings(self) -> dict[str, float | str | None]:
+        """The arguments this learner was made with, beside the problem and the seed."""
+        return {**self._fit.settings(), "growth": self.growth, "clip": self.clip}
+
     def _choose(self, t: int) -> Choice:
         """The support and what is drawn outside of it."""
         features = self._scheme.read(self.seed, t)
         # The label may come when another model is in play, with other probabilities.
         model = (self._played[features], self._fit.means[features])
-        memo = Memo(*model, self._odds.marks[features], self._odds.spread)
-        return features, memo._asdict()
+        memo = DSPOSLRCMemo(*model, self._odds.marks[features], self._odds.spread)
+        return features, memo
 
     def _predict(self, seen: Observation) -> float:
         """<x, w_t> with the w_t of the ticket; the mean stands in for a value that is absent."""

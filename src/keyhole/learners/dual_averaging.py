@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from keyhole.errors import one_of
 from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.blocks.fit.linear import filled
-from keyhole.learners.blocks.fit.truncation import top_k
-from keyhole.learners.squares import is_square
+from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.problem import (
     Floats,
     Indices,
@@ -22,12 +21,12 @@ from keyhole.problem import (
     ProblemError,
     positive_number,
 )
-from keyhole.problem.fields import AT_LEAST_0, Holds, PerFeature
+from keyhole.problem.state import AT_LEAST_0, Holds, PerFeature
 
 GRADIENTS = {"residual": False, "unbiased": True}  # whether at the whole iterate
 SCHEDULES = ("adaptive", "paper")
 GRADIENT, LABEL, VALUE = range(3)  # of `Dual.sizes`
-ROOMY = 1.25  # a little more than uncorrelated features need
+RADIUS_FACTOR = 1.25  # a little more than uncorrelated features need
 
 
 class Dual(NamedTuple):
@@ -41,7 +40,7 @@ class Dual(NamedTuple):
     arrived: Indices  # how many they were
 
 
-class Draw(NamedTuple):
+class DualAveragingDraw(NamedTuple):
     """One round: what is read, how it is played, and how likely it was.
 
     Features with `always` are read whatever is drawn. The others are a uniform subset of the rest:
@@ -127,9 +126,8 @@ class DualAveragingLearner(LearnerBase):
     True
     """
 
-    SAVED = ("_desk", "_dual")
-    MEMOS = (Draw,)
-    SETTINGS = ("gradient", "radius", "schedule", "clip")
+    SAVED = ("_dual",)
+    MEMOS = (DualAveragingDraw,)
 
     def __init__(
         self,
@@ -178,7 +176,7 @@ class DualAveragingLearner(LearnerBase):
     def _learn(self, seen: Observation, label: float) -> None:
         """Add the gradient of the round, and the values that arrived."""
         ticket = seen.ticket
-        dual, draw = self._dual, Draw(ticket.features, **ticket.memo)
+        dual, draw = self._dual, DualAveragingDraw(ticket.features, **ticket.memo)
         x = filled(seen.values, draw.means)
         g = gradient(draw, x, label)
         size = np.hypot(dual.sizes[GRADIENT], norm(g))
@@ -193,9 +191,9 @@ class DualAveragingLearner(LearnerBase):
         dual.updates[0] += 1
 
     def _radius(self) -> float:
-        """The given radius, or ROOMY times the root mean square label over that of the values."""
+        """The given radius, or RADIUS_FACTOR times label over value, root mean squares."""
         labels, values = self._dual.sizes[[LABEL, VALUE]].tolist()
-        return self.radius or (ROOMY * labels / values if values > 0.0 else 0.0)
+        return self.radius or (RADIUS_FACTOR * labels / values if values > 0.0 else 0.0)
 
     def _iterate(self) -> Floats:
         """-h / max(lambda_t, |h| / radius), the minimiser of <h, w> + lambda_t |w|^2 / 2."""
@@ -209,12 +207,12 @@ class DualAveragingLearner(LearnerBase):
                 return w
         return np.zeros(len(h))
 
-    def _draw(self, t: int) -> Draw:
+    def _draw(self, t: int) -> DualAveragingDraw:
         """What round t reads and plays."""
         dual, d, budget = self._dual, self.problem.d, self.problem.reads
         w = self._iterate()
         S = kept = top_k(w, self.problem.k)
-        if budget == len(S) < d and is_square(t):
+        if budget == len(S) < d and math.isqrt(t) ** 2 == t:
             kept = S[:0]  # nothing would be left to explore with: at squares, all of it explores
         m, outside = budget - len(kept), d - len(kept)
         drawn = complement_subset(self.seed, t, d, m, kept)
@@ -226,7 +224,7 @@ class DualAveragingLearner(LearnerBase):
         p = m / outside if outside else 0.0
         q = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
         counts = (played[features], point[features], always[features], means)
-        return Draw(features, *counts, np.array([p, q]))
+        return DualAveragingDraw(features, *counts, np.array([p, q]))
 
 
 def nothing_learnt(d: int) -> Dual:
@@ -235,7 +233,7 @@ def nothing_learnt(d: int) -> Dual:
     return Dual(np.zeros(d), np.zeros(3), updates, np.zeros(d), arrived)
 
 
-def gradient(draw: Draw, x: Floats, y: float) -> Floats:
+def gradient(draw: DualAveragingDraw, x: Floats, y: float) -> Floats:
     """The estimated gradient of (<x, point> - y)^2 at the features that were read.
 
     g_i = (2 x_i / p_i) (sum_j point_j x_j p_i / p_ij - y) over the j read, p_ii = p_i; pairs that

@@ -9,8 +9,15 @@ from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
 from keyhole.learners.blocks.draw.sorting import largest
 from keyhole.learners.blocks.fit.purchase import best_buy
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.learners.moment_base import GATE, MomentLearner
-from keyhole.learners.seen_fit import Fit, forward, measure, natural, predicted
+from keyhole.learners.moment_base import (
+    GATE_STANDARD_ERRORS,
+    ForwardFit,
+    MomentLearner,
+    measure,
+    natural,
+    predicted,
+    select_forward,
+)
 from keyhole.problem import Floats, Indices, Observation, Problem, real_number
 
 SUBSET, COIN = range(2)  # purposes of the two draws of a round
@@ -79,9 +86,8 @@ class EpsilonGreedyLearner(MomentLearner):
     exploration whose rate falls), Machine Learning.
     """
 
-    SAVED = ("_desk", "_sums", "_limits")
+    SAVED = ("_sums", "_limits")
     MEMOS = ()
-    SETTINGS = ("epsilon", "decay", "ridge")
 
     def __init__(
         self,
@@ -124,11 +130,11 @@ class EpsilonGreedyLearner(MomentLearner):
         places, fit = self._screened_fit(S)
         return predicted(x[places], fit, self._sums, self._limits)
 
-    def _screened_fit(self, S: Indices) -> tuple[Indices, Fit]:
+    def _screened_fit(self, S: Indices) -> tuple[Indices, ForwardFit]:
         """Places in S of the k most correlated features; the fit of those that are significant."""
         k, ridge = self.problem.k, self.ridge
         places = screened(S, k, ridge, self._sums)
-        return places, forward(S[places], k, GATE, ridge, self._sums)
+        return places, select_forward(S[places], k, GATE_STANDARD_ERRORS, ridge, self._sums)
 
     def _model(self) -> tuple[Floats, float]:
         # With prices, of what it would buy.

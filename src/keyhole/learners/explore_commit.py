@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from keyhole.learners.moment_base import MomentLearner, Plan
+from keyhole.learners.moment_base import MomentLearner, SupportPlan
 from keyhole.problem import Problem, ProblemError, whole_number
 
 
@@ -79,8 +79,6 @@ class ExploreThenCommitLearner(MomentLearner):
     Pati, Rezaiifar, Krishnaprasad (1993), Orthogonal matching pursuit, Asilomar.
     """
 
-    SETTINGS = ("horizon", "exploration", "ridge")
-
     def __init__(
         self,
         problem: Problem,
@@ -116,18 +114,18 @@ class ExploreThenCommitLearner(MomentLearner):
         root = math.pow(rows, 1 / 3)
         return min(T, math.ceil(round(root, 6)))
 
-    def _plan(self, t: int) -> Plan:
+    def _plan(self, t: int) -> SupportPlan:
         commits, budget = self._commits(t), self.problem.width
         if t < commits:
-            return Plan(np.empty(0, dtype=np.int64), budget)
+            return SupportPlan(np.empty(0, dtype=np.int64), budget)
         if t == commits or not len(self._support):
             self._select()
         S = self._support
         if not len(S):  # no label yet, or nothing in them: try again next round
-            return Plan(S, budget)
+            return SupportPlan(S, budget)
         priced = self.problem.prices is not None  # then it draws until the money is spent
         others = 0 if self._single else budget if priced else budget - len(S)
-        return Plan(S, others)
+        return SupportPlan(S, others)
 
     @property
     def _single(self) -> bool:

@@ -12,7 +12,7 @@ from keyhole.errors import true_or_false
 from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import uniform_subset, uniforms
 from keyhole.learners.blocks.draw.sorting import largest
-from keyhole.learners.blocks.fit.linear import filled
+from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.problem import (
     Floats,
     Indices,
@@ -24,7 +24,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.problem.fields import MANY, MAY_OVERFLOW, Holds, PerFeature
+from keyhole.problem.state import MAX_WHOLE_NUMBER, MAY_OVERFLOW, Holds, PerFeature
 
 # Places in fields of `Search`.
 PHASE, EXPLOITING, SIZE, CURSOR, LACKING, TOLD, TURN, STEPS, LENGTH = range(9)  # of `whole`
@@ -55,7 +55,7 @@ class Search(NamedTuple):
     whole: Indices  # whole numbers, by the names above
 
 
-class Draw(NamedTuple):
+class HardThresholdingDraw(NamedTuple):
     """One round: what is read and how it is played."""
 
     features: Indices  # ascending
@@ -65,7 +65,7 @@ class Draw(NamedTuple):
     # One number: of the prediction in the residual, more than 1 if some is missing.
     scale: Annotated[Floats, Holds(shape=(1,))]
     # One number; its sign is negative if a part of the support is not read.
-    phase: Annotated[Indices, Holds(least=-MANY, shape=(1,))]
+    phase: Annotated[Indices, Holds(least=-MAX_WHOLE_NUMBER, shape=(1,))]
 
 
 def default_batch_size(problem: Problem) -> int:
@@ -145,9 +145,8 @@ class HardThresholdingLearner(LearnerBase):
     True
     """
 
-    SAVED = ("_desk", "_search")
-    MEMOS = (Draw,)
-    SETTINGS = ("hybrid", "batch_size", "growth", "step_size", "clip")
+    SAVED = ("_search",)
+    MEMOS = (HardThresholdingDraw,)
 
     def __init__(
         self,
@@ -195,7 +194,7 @@ class HardThresholdingLearner(LearnerBase):
         """Take in a round; begin a new phase if it was the last one missing."""
         ticket = seen.ticket
         search, whole = self._search, self._search.whole
-        draw = Draw(ticket.features, **ticket.memo)
+        draw = HardThresholdingDraw(ticket.features, **ticket.memo)
         i, values = seen.arrived()
         search.total[i] += values
         search.square[i] += values * values
@@ -221,7 +220,7 @@ class HardThresholdingLearner(LearnerBase):
         if whole[LACKING] == 0 or (complete and self._worse(AT_ONCE)):
             self._step()
 
-    def _draw(self, t: int) -> Draw:
+    def _draw(self, t: int) -> HardThresholdingDraw:
         """What round t reads and plays; then it is the turn of others."""
         search, whole = self._search, self._search.whole
         size, cursor, d = int(whole[SIZE]), int(whole[CURSOR]), self.problem.d
@@ -241,7 +240,9 @@ class HardThresholdingLearner(LearnerBase):
         features, inside = features[order], order < len(kept)
         played = np.where(inside, search.theta[features], 0.0)
         means = search.total[features] / np.maximum(search.arrived[features], 1)
-        return Draw(features, played, inside, means, np.array([scale]), np.array([phase]))
+        return HardThresholdingDraw(
+            features, played, inside, means, np.array([scale]), np.array([phase])
+        )
 
     def _take_back(self, ticket: Ticket) -> None:
         super()._take_back(ticket)

@@ -8,18 +8,22 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from keyhole.core.structs import hold
+from keyhole.core.records import hold
 from keyhole.errors import shortened
 from keyhole.learners.base import Choice, LearnerBase, refuse_prices
 from keyhole.learners.batches import Batches, Entry
-from keyhole.learners.blocks.draw.reading import Block
+from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.fit.purchase import shop_of
-from keyhole.learners.blocks.greedy.batch import Batch, begin
-from keyhole.learners.blocks.greedy.experts import BEXP
-from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch
-from keyhole.learners.blocks.greedy.parts import NAMED, PAPER, PRACTICAL, Parts, theorem_sizes
+from keyhole.learners.blocks.greedy.budgeted_experts import BEXP, Draw, Scheme
+from keyhole.learners.blocks.greedy.minibatch import Batch, History, MiniBatch, begin
 from keyhole.learners.blocks.greedy.priced_reads import PricedReads
-from keyhole.learners.blocks.greedy.schemes import Draw, Scheme
+from keyhole.learners.blocks.greedy.variants import (
+    PAPER,
+    PRACTICAL,
+    VARIANTS,
+    Variant,
+    theorem_sizes,
+)
 from keyhole.problem import (
     Floats,
     Indices,
@@ -30,9 +34,7 @@ from keyhole.problem import (
     Ticket,
     whole_number,
 )
-from keyhole.problem.fields import Holds
-from keyhole.problem.serialize import Tree, entries, fit
-from keyhole.problem.snapshot import State, restore
+from keyhole.problem.state import Holds, State, Tree, entries, fit, restore
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
@@ -51,7 +53,7 @@ def default_slots(problem: Problem) -> int:
     return max(problem.k, min(3 * problem.k, problem.width // 2))
 
 
-class Memo(NamedTuple):
+class OnlineGreedyMemo(NamedTuple):
     """What a ticket remembers: its batch, and what that plays, should the batch be gone by then."""
 
     batch: Annotated[Indices, Holds(least=1, most="begun", shape=())]
@@ -142,9 +144,9 @@ class OnlineGreedyLearner(LearnerBase):
     True
     """
 
-    SAVED = ("_desk", "_bexp", "_history", "_memory")
-    MEMOS = (Memo,)
-    BLIND = False  # draws within the money
+    SAVED = ("_bexp", "_history", "_memory")
+    MEMOS = (OnlineGreedyMemo,)
+    HANDLES_PRICES = True  # draws within the money
     BYTES_PER_PAIR = 8.0  # what VAW starts from
 
     def __init__(
@@ -157,7 +159,7 @@ class OnlineGreedyLearner(LearnerBase):
         kappa: float | None = None,
         horizon: int | None = None,
         ridge: float = 1.0,
-        parts: Parts | None = None,
+        parts: Variant | None = None,
         clip: bool = False,
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
@@ -187,8 +189,10 @@ class OnlineGreedyLearner(LearnerBase):
         self.batch_size = None if batch_size is None else whole_number("batch_size", batch_size, 1)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         self.parts = (PRACTICAL if horizon is None else PAPER) if parts is None else parts
-        if not isinstance(self.parts, Parts):
-            raise ProblemError(f"parts must be PAPER, PRACTICAL or a Parts, got {shortened(parts)}")
+        if not isinstance(self.parts, Variant):
+            raise ProblemError(
+                f"parts must be PAPER, PRACTICAL or a Variant, got {shortened(parts)}"
+            )
         self._memory = self.parts.memory(d, ridge)
         self._bexp = BEXP(self._scheme(), seed=seed, rate=self.parts.rate)
         self._history = History(d, self._memory.experts)
@@ -241,8 +245,7 @@ class OnlineGreedyLearner(LearnerBase):
         """The features of the current batch."""
         entry = self._open(t)
         entry.asked += 1
-        memo = {"batch": np.array(entry.number), "played": entry.content.mini.V}  # a `Memo`
-        return entry.content.draw.S, memo
+        return entry.content.draw.S, OnlineGreedyMemo(np.array(entry.number), entry.content.mini.V)
 
     def _predict(self, seen: Observation) -> float:
         """VAW's prediction on the features played in the ticket's batch."""
@@ -267,7 +270,7 @@ class OnlineGreedyLearner(LearnerBase):
 
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with; custom parts are a StateError."""
-        names = [name for name, parts in NAMED.items() if parts == self.parts]
+        names = [name for name, parts in VARIANTS.items() if parts == self.parts]
         if not names:
             raise StateError(
                 "parts: an OnlineGreedyLearner put together from parts other than PAPER and "
@@ -279,7 +282,7 @@ class OnlineGreedyLearner(LearnerBase):
 
     @classmethod
     def _restored(cls, state: State) -> Self:
-        parts = NAMED.get(str(state.settings.get("parts")))
+        parts = VARIANTS.get(str(state.settings.get("parts")))
         learner = restore(cls, state, settings={**state.settings, "parts": parts})
         learner._batches.put_back(state, learner._reopen)
         return learner

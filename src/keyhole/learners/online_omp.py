@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from keyhole.learners.base import refuse_less_than_everything
-from keyhole.learners.moment_base import MomentLearner, Plan
+from keyhole.learners.moment_base import MomentLearner, SupportPlan
 from keyhole.problem import Problem
 
-GROWTH = 10  # features are selected anew after a tenth of the rounds so far
+SELECT_EVERY = 10  # features are selected anew after a tenth of the rounds so far
 
 
 class OnlineOMPLearner(MomentLearner):
@@ -51,17 +51,16 @@ class OnlineOMPLearner(MomentLearner):
     True
     """
 
-    SAVED = ("_desk", "_sums", "_limits", "_support", "_next")
-    SETTINGS = ("ridge",)
-    BLIND = False  # reads everything, or is refused
+    SAVED = ("_sums", "_limits", "_support", "_next")
+    HANDLES_PRICES = True  # reads everything, or is refused
 
     def __init__(self, problem: Problem, *, seed: int = 0, ridge: float = 1.0) -> None:
         refuse_less_than_everything(problem, "online OMP")
         super().__init__(problem, seed=seed, ridge=ridge)
         self._next = 2  # the round before which features are selected anew
 
-    def _plan(self, t: int) -> Plan:
+    def _plan(self, t: int) -> SupportPlan:
         if t >= self._next:
             self._select()
-            self._next = t + 1 + t // GROWTH
-        return Plan(self._support, self.problem.d - len(self._support))
+            self._next = t + 1 + t // SELECT_EVERY
+        return SupportPlan(self._support, self.problem.d - len(self._support))

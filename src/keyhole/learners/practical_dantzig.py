@@ -8,46 +8,85 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keyhole.errors import shortened
+from keyhole.errors import LARGEST, shortened
 from keyhole.learners.base import Choice, LearnerBase, at_least
-from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.solution import Diagnostics
 from keyhole.learners.blocks.dantzig.solve import DantzigBasis
 from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.blocks.fit.inverse import inverse, solution
+from keyhole.learners.blocks.fit.linear_algebra import inverse, solution
+from keyhole.learners.blocks.fit.vaw import MAX_PRODUCT
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.learners.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.correlations import Correlations, correlations
 from keyhole.learners.dantzig import DantzigLearner
-from keyhole.learners.practical_model import learn, predicted, standardised
-from keyhole.learners.practical_selection import (
+from keyhole.learners.dantzig_selection import (
     PRACTICAL,
+    DantzigSelection,
     Parts,
-    Selection,
-    Sparse,
+    StandardizedModel,
     candidates,
     precision,
     select,
 )
-from keyhole.learners.practical_shrinkage import Correlations, correlations
-from keyhole.learners.study_sums import add_to_seen_sums, widen
-from keyhole.problem import (
-    Floats,
-    Indices,
-    Observation,
-    Problem,
-    ProblemError,
-    StateError,
-)
-from keyhole.problem.fields import AT_LEAST_0, Holds
+from keyhole.learners.history import widen
+from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError
 from keyhole.problem.label_span import cut_off_largest
-from keyhole.problem.serialize import fit
-from keyhole.problem.snapshot import State, restore
-from keyhole.problem.soundness import refuse_another_model
+from keyhole.problem.state import AT_LEAST_0, Holds, State, fit, restore
+from keyhole.problem.state_checks import refuse_another_model
 
-RECENT = 0.5  # of the prediction errors before a solve, what still counts after it
-LEAST = 7.0  # prediction errors that an estimate of their level takes
-HONEST = 0.5  # the residual variance is at least this share of the recent prediction error
+
+def standardised(seen: Observation) -> Floats:
+    """z = (x - centre) inverse on the support of the ticket's model, 0 if absent; and a final 1."""
+    memo = seen.ticket.memo
+    x = seen.values[seen.ticket.features.searchsorted(memo["support"])]
+    with np.errstate(over="ignore"):
+        scaled = (x - memo["centre"]) * memo["inverse"]
+    scaled[np.isnan(scaled)] = 0.0
+    z = np.ones(len(scaled) + 1)
+    z[:-1] = np.minimum(np.maximum(scaled, -LARGEST), LARGEST)
+    return z
+
+
+def vaw_terms(P: Floats, theta: Floats, z: Floats) -> tuple[Floats, float, float]:
+    """P z, theta.z and 1 + z'P z; the quotient of the last two is VAW's prediction.
+
+    P is positive definite, but after rows of very different sizes its rounded copy may not be: a
+    row for which 1 + z'P z is not above 1/2 then, or which is too large for P, teaches nothing (P z
+    and z'P z count as 0), and a theta.z that overflows is 0.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        Pz = P @ z
+        along, s = float(theta @ z), 1.0 + float(z @ Pz)
+    fits = abs(along) < MAX_PRODUCT
+    if not (fits and 0.5 < s < MAX_PRODUCT and max(map(abs, Pz.tolist())) < LARGEST):
+        return np.zeros_like(z), along if fits else 0.0, 1.0
+    return Pz, along, s
+
+
+def update_vaw(P: Floats, theta: Floats, A: Floats, b: Floats, z: Floats, y: float) -> None:
+    """VAW learns a row and its label, less what theta adds to; with P = 0 nothing is adapted."""
+    Pz, along, s = vaw_terms(P, theta, z)
+    with np.errstate(over="ignore"):
+        A += z[:, None] * z
+        b += y * z
+    theta += Pz * ((y - along) / s)
+    P -= Pz[:, None] * Pz / s
+
+
+def predicted(memo: Mapping[str, NDArray[Any]], z: Floats) -> float:
+    """The prediction of a ticket's model, kept in the range of the labels before it."""
+    _, along, s = vaw_terms(memo["P"], memo["theta"], z)
+    base, low, high = memo["limits"].tolist()
+    return float(min(max(base + along / s, low), high))
+
+
+KEPT_AFTER_SOLVE = 0.5  # of the prediction errors before a solve, what still counts after it
+MIN_ERRORS = 7.0  # prediction errors that an estimate of their level takes
+# the residual variance is at least this share of the recent prediction error
+MIN_RESIDUAL_SHARE = 0.5
 
 BASE = 0  # of `_limits`: what theta adds to; the range of labels so far is beside it
 ERROR, COUNT, LABELS = range(3)  # of `_record`: recent squared errors, how many; labels so far
@@ -75,7 +114,7 @@ class _Played:
         self.theta = solution(self.P, self.b)
 
 
-class Memo(NamedTuple):
+class PracticalDantzigMemo(NamedTuple):
     """What a ticket remembers: what goes into the sums, and the model that was in play."""
 
     counted: Annotated[Indices, Holds(ascending=True, longest="budget", among="features")]
@@ -94,9 +133,9 @@ class PracticalDantzig(DantzigLearner):
     Explore, solve the program, play its top k, as printed; but
 
     - the moments use whatever was read, the played support included, feature by feature and pair
-      by pair (available cases), centred, scaled and shrunk (`shrinkage.py`);
+      by pair (available cases), centred, scaled and shrunk (`correlations.py`);
     - the threshold is lam_j = scale se_j, a standard error for each coordinate
-      (`selection.py`);
+      (`dantzig_selection.py`);
     - the program is solved again whenever t has grown by a tenth;
     - on the support, least squares that VAW goes on refining with every row, until the support
       changes; predictions stay within the range of the labels so far;
@@ -135,10 +174,10 @@ class PracticalDantzig(DantzigLearner):
 
     BYTES_PER_PAIR = 48.0  # sums, correlations, the program
     SAVED: tuple[str, ...] = (
-        *("_desk", "_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
+        *("_sums", "_limits", "_record", "_level", "_next", "_basis", "_played"),
         *("_fixed", "_avoid", "_explore", "diagnostics"),
     )
-    MEMOS: tuple[type, ...] | None = (Memo,)
+    MEMOS: tuple[type, ...] | None = (PracticalDantzigMemo,)
     STUDIES = FADES = STUDIES_SUMS = True
     _play = LearnerBase._play  # blocks are played round by round
 
@@ -181,7 +220,9 @@ class PracticalDantzig(DantzigLearner):
         self._basis = None
         nothing = np.empty(0, dtype=np.int64)
         # A hair of precision: the constant is the mean of the labels until there is a model.
-        self._play_model(0, Sparse(nothing, np.empty(0)), np.empty((2, 0)), np.full((1, 1), 1e-9))
+        self._play_model(
+            0, StandardizedModel(nothing, np.empty(0)), np.empty((2, 0)), np.full((1, 1), 1e-9)
+        )
         self._read(nothing)
 
     @property
@@ -217,8 +258,8 @@ class PracticalDantzig(DantzigLearner):
         # The model goes on the ticket: when the prediction is made, another may be in play.
         counted, number = features if self.parts.played else S, np.array(model.number)
         units, vaw = (model.support, model.centre, model.inverse), (model.P, model.theta)
-        memo = Memo(counted, *units, *vaw, self._limits, number)
-        return features, memo._asdict()
+        memo = PracticalDantzigMemo(counted, *units, *vaw, self._limits, number)
+        return features, memo
 
     def _predict(self, seen: Observation) -> float:
         """The prediction of the ticket's model, which learnt from the labels before it."""
@@ -232,7 +273,7 @@ class PracticalDantzig(DantzigLearner):
         self._record[COUNT] += 1.0
         self._note(label)
         if ticket.memo["model"] == model.number:
-            learn(model.P, model.theta, model.A, model.b, z, label - self._limits[BASE])
+            update_vaw(model.P, model.theta, model.A, model.b, z, label - self._limits[BASE])
         counted = ticket.memo["counted"]
         self._sums.add(counted, seen.at(counted), label)
 
@@ -253,7 +294,7 @@ class PracticalDantzig(DantzigLearner):
     def _study_sums(self, history: DataSums) -> None:
         widen(self._limits[1:], history.ends, known=bool(self._record[LABELS] > 0.0))
         self._record[LABELS] += history.rounds
-        add_to_seen_sums(self._sums, history)
+        self._sums.add_complete(history)
         self._next = self.round + 1
 
     def settings(self) -> Mapping[str, Any]:
@@ -297,7 +338,7 @@ class PracticalDantzig(DantzigLearner):
             self._pilot(found),
             k,
             parts.thresholds,
-            least=HONEST * error / found.scale_y**2,
+            least=MIN_RESIDUAL_SHARE * error / found.scale_y**2,
             refit=parts.refit,
             start=self._basis,
         )
@@ -317,7 +358,7 @@ class PracticalDantzig(DantzigLearner):
         """The mean squared error of late; when it has fallen, old rows lose weight."""
         total, n = self._record[:2]
         error = float(total / max(n, 1.0))
-        if self.parts.reweight and n >= LEAST:
+        if self.parts.reweight and n >= MIN_ERRORS:
             # One standard error of slack: an error that is low by chance should change nothing.
             level = error * (1.0 + math.sqrt(2.0 / n))
             if 0.0 < level < self._level < math.inf:
@@ -325,17 +366,17 @@ class PracticalDantzig(DantzigLearner):
                 # the label get better with the error.
                 self._sums.scale(math.sqrt(level / self._level))
             self._level = min(self._level, level)
-        self._record[:2] *= RECENT
+        self._record[:2] *= KEPT_AFTER_SOLVE
         return error
 
-    def _pilot(self, found: Correlations) -> Sparse:
+    def _pilot(self, found: Correlations) -> StandardizedModel:
         """The model in play, in the present units."""
         model = self._played
         now = found.inverse[model.support]
         units = np.divide(model.inverse, now, out=np.zeros_like(now), where=now > 0.0)
-        return Sparse(model.support, model.theta[:-1] * units / found.scale_y)
+        return StandardizedModel(model.support, model.theta[:-1] * units / found.scale_y)
 
-    def _adopt(self, found: Correlations, chosen: Selection) -> None:
+    def _adopt(self, found: Correlations, chosen: DantzigSelection) -> None:
         """Play what was chosen; if that is the support already in play, go on with its VAW."""
         S, before = chosen.model.support, self._played
         if self.parts.adapt and np.array_equal(S, before.support) and self.diagnostics.solves > 1:
@@ -347,12 +388,12 @@ class PracticalDantzig(DantzigLearner):
         rows = chosen.residual / chosen.errors[S] ** 2
         A[:m, :m] = precision(found.R[np.ix_(S, S)], rows)
         A[m, m] = self._sums.totals[0]
-        model = Sparse(S, chosen.model.w * found.scale_y)
+        model = StandardizedModel(S, chosen.model.w * found.scale_y)
         self._limits[BASE] = found.centre_y
         units = np.array([found.centre[S], found.inverse[S]])
         self._play_model(before.number + 1, model, units, A)
 
-    def _play_model(self, number: int, model: Sparse, units: Floats, A: Floats) -> None:
+    def _play_model(self, number: int, model: StandardizedModel, units: Floats, A: Floats) -> None:
         theta = np.append(model.w, 0.0)
         P = np.zeros_like(A)
         centre, inverse = units.copy()

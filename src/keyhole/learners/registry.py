@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from keyhole.problem import Learner, Problem, ProblemError, nearest
 from keyhole.problem.display import html_table
-from keyhole.problem.snapshot import StatefulLearner
+from keyhole.problem.state import StatefulLearner
 
 Group = Literal["recommended", "paper", "literature", "baseline", "reference"]
 Treatment = Literal["by price", "any reads", "reads nothing", "reads all", "refuses"]
@@ -96,8 +96,12 @@ class LearnerRow:
         return learner
 
 
-CLIPPED: Mapping[str, Any] = {"clip": True}  # predictions cut off at the range of labels so far
-PRINTED: Mapping[str, Any] = {"horizon": 100_000}  # the T of the printed algorithms, by name
+CLIP_SETTINGS: Mapping[str, Any] = {
+    "clip": True
+}  # predictions cut off at the range of labels so far
+HORIZON_SETTINGS: Mapping[str, Any] = {
+    "horizon": 100_000
+}  # the T of the printed algorithms, by name
 
 _ROWS = (
     LearnerRow(
@@ -112,7 +116,7 @@ _ROWS = (
     ),
     LearnerRow(
         "zero",
-        "nothing_read:Zero",
+        "baselines:Zero",
         "Reads nothing and predicts 0.",
         "baseline",
         has_intercept=False,
@@ -122,7 +126,7 @@ _ROWS = (
     ),
     LearnerRow(
         "mean",
-        "nothing_read:RunningMean",
+        "baselines:RunningMean",
         "Reads nothing and predicts the mean of the labels so far; every learner should beat it.",
         "baseline",
         prices="reads nothing",
@@ -130,7 +134,7 @@ _ROWS = (
     ),
     LearnerRow(
         "last-value",
-        "nothing_read:LastValue",
+        "baselines:LastValue",
         "Reads nothing and predicts the last label; hard to beat if labels change slowly.",
         "baseline",
         prices="reads nothing",
@@ -141,7 +145,7 @@ _ROWS = (
         "baselines:FixedSubset",
         "Buys the same features every round and fits online ridge regression (VAW) to them.",
         "baseline",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         prices="by price",
         memory="O(budget^2)",
     ),
@@ -150,7 +154,7 @@ _ROWS = (
         "baselines:RandomSubset",
         "Buys the same random subset of `budget` features every round.",
         "baseline",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         compared=True,
         prices="by price",
         memory="O(budget^2)",
@@ -161,7 +165,7 @@ _ROWS = (
         "baselines:FullInformation",
         "Buys everything: what a learner could do if features were free.",
         "reference",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         reads_everything=True,
         compared=True,
         prices="reads all",
@@ -182,7 +186,7 @@ _ROWS = (
         "dantzig:DantzigLearner",
         "Algorithm 1 as printed, for 100,000 rounds; predicts 0 for most of them.",
         "paper",
-        settings=PRINTED,
+        settings=HORIZON_SETTINGS,
         preset="as_printed",
         has_intercept=False,
         prices="refuses",
@@ -200,7 +204,7 @@ _ROWS = (
         "online_greedy:OnlineGreedyLearner",
         "Algorithm 2 for practical use: needs no horizon and no bounds.",
         "paper",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         compared=True,
         prices="by price",
@@ -212,7 +216,7 @@ _ROWS = (
         "online_greedy:OnlineGreedyLearner",
         "Algorithm 2 as printed, with the theorem's sizes for 100,000 rounds.",
         "paper",
-        settings=PRINTED,
+        settings=HORIZON_SETTINGS,
         preset="as_printed",
         has_intercept=False,
         prices="refuses",
@@ -224,7 +228,7 @@ _ROWS = (
         "dual_averaging:DualAveragingLearner",
         "Dual averaging of estimated gradients; plays the k largest weights.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         memory="O(d)",
         learns_by=128,
@@ -234,7 +238,7 @@ _ROWS = (
         "hard_thresholding:HardThresholdingLearner",
         "Iterative hard thresholding: gradient steps on partial reads, cut back to k features.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         memory="O(d)",
         learns_by=256,
@@ -251,17 +255,17 @@ _ROWS = (
     ),
     LearnerRow(
         "aerr",
-        "aerr:AERRLearner",
+        "attribute_efficient:AERRLearner",
         "Attribute-efficient ridge regression: projected steps along estimated gradients.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         memory="O(d)",
         learns_by=1024,
     ),
     LearnerRow(
         "ddaerr",
-        "aerr:AERRLearner",
+        "attribute_efficient:AERRLearner",
         "AERR that samples features by their measured second moments.",
         "literature",
         settings={"data_dependent": True, "clip": True},
@@ -271,17 +275,17 @@ _ROWS = (
     ),
     LearnerRow(
         "aelr",
-        "aelr:AELRLearner",
+        "attribute_efficient:AELRLearner",
         "Attribute-efficient lasso regression: EG+- on the l1 ball with estimated gradients.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         memory="O(d)",
         learns_by=1024,
     ),
     LearnerRow(
         "ddaelr",
-        "aelr:AELRLearner",
+        "attribute_efficient:AELRLearner",
         "AELR that samples features by their measured second moments.",
         "literature",
         settings={"data_dependent": True, "clip": True},
@@ -294,7 +298,7 @@ _ROWS = (
         "subset_experts:SubsetExpertsLearner",
         "Every k-subset of the features is an expert; one of them plays each round.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         memory="O(d^k)",
         learns_by=512,
@@ -304,7 +308,7 @@ _ROWS = (
         "ds_poslrc:DSPOSLRCLearner",
         "Plays the k largest weights of a Dantzig program and explores the other features.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         learns_by=256,
     ),
@@ -313,7 +317,7 @@ _ROWS = (
         "ds_oslrc:DSOSLRCLearner",
         "Explores in rounds 1, 4, 9, ...; online Newton steps on the chosen features otherwise.",
         "literature",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         has_intercept=False,
         learns_by=256,
     ),
@@ -338,7 +342,7 @@ _ROWS = (
         "online_lasso:OnlineLassoLearner",
         "Reads everything and plays the lasso of all rows so far.",
         "reference",
-        settings=CLIPPED,
+        settings=CLIP_SETTINGS,
         reads_everything=True,
         prices="reads all",
         learns_by=128,
@@ -370,10 +374,10 @@ class Learners(dict[str, LearnerRow]):
 LEARNERS = Learners({row.name: row for row in _ROWS})
 
 # Those that choose among very many features, with a few numbers for each.
-SLIM = tuple(row.name for row in _ROWS if row.memory == "O(d)")
+LINEAR_MEMORY_LEARNERS = tuple(row.name for row in _ROWS if row.memory == "O(d)")
 
 # Classes that are made around another learner, and by no name; with the module of each.
-AROUND = {"YesNoLearner": "yes_no"}
+WRAPPER_MODULES = {"YesNoLearner": "yes_no"}
 
 
 def learner_row(name: str) -> LearnerRow:
@@ -403,7 +407,7 @@ def learner_class(name: str) -> type[StatefulLearner] | None:
     for row in _ROWS:
         if row.made_by.partition(":")[2] == name:
             return row.cls
-    if name in AROUND:
-        found = getattr(importlib.import_module(f"keyhole.learners.{AROUND[name]}"), name)
+    if name in WRAPPER_MODULES:
+        found = getattr(importlib.import_module(f"keyhole.learners.{WRAPPER_MODULES[name]}"), name)
         return cast(type[StatefulLearner], found)
     return None

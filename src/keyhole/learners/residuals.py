@@ -1,43 +1,172 @@
-"""What a learner's errors so far say about its next one: intervals, beside it and never inside."""
+"""Prediction intervals from a learner's past errors: tracked online, and how they are saved."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from keyhole.core.structs import hold
+from keyhole.core.records import hold
 from keyhole.errors import LARGEST
-from keyhole.learners.blocks.conformal import trackers as conformal
-from keyhole.learners.blocks.conformal.sizes import (
-    LARGEST_FACTOR,
-    LEAST_FACTOR,
+from keyhole.learners.blocks import conformal
+from keyhole.learners.blocks.conformal import (
+    EDGES,
+    FACTOR,
+    MAX_EDGE,
+    MAX_FACTOR,
+    MIN_FACTOR,
+    NOTE_SIZE,
+    PLAIN_SCALES,
+    SIDES,
     ErrorSizes,
+    Trackers,
     factor_of,
     factors_of,
+    gain_of,
+    joined,
     new_sizes,
-)
-from keyhole.learners.blocks.conformal.trackers import NOTE, Trackers, gain_of, joined, new_trackers
-from keyhole.learners.residuals_files import (
-    MOST_COVERAGES,
-    Issued,
-    coverages_of,
-    issued_of,
-    saved_tickets,
-    since_factors,
-    trackers_of,
+    new_trackers,
 )
 from keyhole.problem import Floats, Indices, Observation, ProblemError, StateError
-from keyhole.problem.bought import Bought
-from keyhole.problem.fields import MANY, Holds
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
-from keyhole.problem.serialize import entries, fit, pack
-from keyhole.problem.soundness import prove
+from keyhole.problem.rows import Bought
+from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, entries, fit, pack
+from keyhole.problem.state_checks import prove
 
-NO_NOTES: Floats = np.empty((0, NOTE))
-RECENT = 512  # errors that are kept, for coverages that are asked for later on
+MAX_COVERAGES = 16
+
+
+class OpenPrediction(NamedTuple):
+    """What was issued for a ticket that is still open."""
+
+    prediction: float
+    told: int  # how many labels were, by then
+    notes: Floats  # a row for each coverage that was tracked then
+
+
+class IssuedTickets(NamedTuple):
+    """The same for all of them, as it is saved; notes of coverages tracked later are 0."""
+
+    rounds: Annotated[Indices, Holds(least=1, ascending=True)]
+    predictions: Annotated[Floats, Holds(least=-LARGEST, most=LARGEST, shape=("rounds",))]
+    told: Annotated[Indices, Holds(most="all_told", shape=("rounds",))]
+    tracked: Annotated[Indices, Holds(most="coverages", shape=("rounds",))]
+    said: Annotated[Floats, Holds(least=-1e180, most=1e180)]
+    edges: Annotated[Floats, Holds(least=-MAX_EDGE, infinite=True)]
+
+
+def since_factors(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arrays of a record; one from before there were factors as if each had been 1.
+
+    What does not look like such a record is left as it is, to be refused.
+    """
+    recent, trackers, issued = (arrays.get(name) for name in ("recent", "trackers", "issued"))
+    if "sizes" in arrays or not isinstance(recent, np.ndarray):
+        return arrays
+    if not isinstance(trackers, dict) or not isinstance(issued, dict):
+        return arrays
+    wider = {name: _twice(trackers.get(name)) for name in ("units", "q", "regret", "weight")}
+    if isinstance(weight := wider["weight"], np.ndarray):
+        wider["weight"] = weight / 2.0
+    return {
+        **arrays,
+        "trackers": {**trackers, **wider},
+        "issued": {**issued, "said": _note_with_factor(issued.get("said"))},
+        "factors": np.ones(recent.shape),
+        "sizes": None,
+    }
+
+
+def _twice(values: Any) -> Any:
+    """Each stretch of units along the last dimension, and once more for those with a factor.
+
+    >>> _twice(np.arange(6.0)).tolist()
+    [0.0, 1.0, 2.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 3.0, 4.0, 5.0]
+    """
+    if not isinstance(values, np.ndarray) or values.ndim == 0 or values.shape[-1] % PLAIN_SCALES:
+        return values
+    *others, last = values.shape
+    stretches = values.reshape(*others, last // PLAIN_SCALES, PLAIN_SCALES)
+    return np.concatenate([stretches, stretches], axis=-1).reshape(*others, 2 * last)
+
+
+def _note_with_factor(said: Any) -> Any:
+    """What notes from before there were factors said, and a factor of 1."""
+    if not isinstance(said, np.ndarray) or said.ndim != 3 or said.shape[-1] <= SIDES:
+        return said
+    together, ones = said[:, :, -SIDES:], np.ones((*said.shape[:2], 1))
+    return np.concatenate([_twice(said[:, :, :-SIDES]), together, ones], axis=2)
+
+
+def saved_tickets(all_issued: Mapping[int, OpenPrediction], tracked: int) -> IssuedTickets:
+    """What was issued, for a file, with so many coverages."""
+    rounds = sorted(all_issued)
+    issued = [all_issued[round] for round in rounds]
+    notes = np.zeros((len(rounds), tracked, NOTE_SIZE))
+    notes[:, :, FACTOR] = 1.0
+    for row, one in zip(notes, issued, strict=True):
+        row[: len(one.notes)] = one.notes
+    return IssuedTickets(
+        np.array(rounds, dtype=np.int64),
+        np.array([one.prediction for one in issued], dtype=np.float64),
+        np.array([one.told for one in issued], dtype=np.int64),
+        np.array([len(one.notes) for one in issued], dtype=np.int64),
+        notes[:, :, :EDGES],
+        notes[:, :, EDGES:],
+    )
+
+
+def issued_of(tree: Any, told: int, tracked: int, where: str) -> dict[int, OpenPrediction]:
+    """What was issued for open tickets, from a file."""
+    saved: IssuedTickets = fit(saved_tickets({}, tracked), tree, where, loose=True)
+    prove(saved, where, {"all_told": told, "coverages": tracked})
+    shape = len(saved.rounds), tracked
+    if saved.said.shape != (*shape, EDGES) or saved.edges.shape != (*shape, NOTE_SIZE - EDGES):
+        raise StateError(f"{where}.said and {where}.edges must be of {shape} notes")
+    notes = np.concatenate([saved.said, saved.edges], axis=2)
+    if (notes[:, :, 0] < 0.0).any():
+        raise StateError(f"{where}.said: units must be at least 0")
+    factors = notes[:, :, FACTOR]
+    if ((factors < MIN_FACTOR) | (factors > MAX_FACTOR)).any():
+        raise StateError(f"{where}.said: factors are from {MIN_FACTOR:g} to {MAX_FACTOR:g}")
+    columns = (saved.rounds, saved.predictions, saved.told, saved.tracked)
+    rows = zip(*(column.tolist() for column in columns), notes, strict=True)
+    return {row[0]: OpenPrediction(row[1], row[2], row[4][: row[3]].copy()) for row in rows}
+
+
+def trackers_of(tree: Any, coverages: Floats, where: str) -> Trackers:
+    """The trackers of these coverages, from a file."""
+    trackers: Trackers = fit(new_trackers(coverages.tolist()), tree, where)
+    prove(trackers, where, {})
+    _refuse_odd_counts(trackers, where)
+    return trackers
+
+
+def coverages_of(tree: Any, where: str) -> Floats:
+    """Which coverages are tracked, from a file."""
+    coverages: Floats = fit(np.empty(0), tree, where, loose=True)
+    try:
+        known = {a_coverage(one) for one in coverages.tolist()}
+    except ProblemError as error:
+        raise StateError(f"{where}: {error}") from None
+    if len(known) < len(coverages) or len(known) > MAX_COVERAGES:
+        raise StateError(f"{where} must be {MAX_COVERAGES} at most, each once")
+    return coverages
+
+
+def _refuse_odd_counts(trackers: Trackers, where: str) -> None:
+    """StateError unless whoever was told something has counted it, and nothing can overflow."""
+    counts = trackers.units[:, 1]
+    if (trackers.units > 1e170).any():  # 2^53 errors of the largest labels
+        raise StateError(f"{where}.units are larger than any errors make them")
+    if (counts[trackers.told > 0] < 1.0).any() or trackers.units[trackers.told == 0].any():
+        raise StateError(f"{where}.units do not go with {where}.told")
+
+
+NO_NOTES: Floats = np.empty((0, NOTE_SIZE))
+MAX_RECENT_ERRORS = 512  # errors that are kept, for coverages that are asked for later on
 
 
 class Residuals:
@@ -48,13 +177,13 @@ class Residuals:
     pays for these 512 numbers only.
 
     How wide an interval is depends on what was bought, on the prediction, and on the last errors;
-    the first two are learnt while some coverage is tracked (see `blocks/conformal/sizes.py`).
+    the first two are learnt while some coverage is tracked (see `blocks/conformal.py`).
 
     An interval is judged as it was issued: what was said about an open ticket, its prediction
     included, is kept until its label comes. Where none was issued, the one that would be issued
     now is judged in its place.
 
-    Sums: `told`; the trackers (see `blocks/conformal/trackers.py`, with the guarantee); the sizes
+    Sums: `told`; the trackers (see `blocks/conformal.py`, with the guarantee); the sizes
     of errors. Maximum: `longest`, the delay in labels. Lists: the recent errors and their factors,
     what was issued for open tickets.
 
@@ -82,9 +211,11 @@ class Residuals:
         self._order: Indices = np.empty(0, dtype=np.int64)  # of the coverages, lowest first
         self._trackers = new_trackers([])
         self._sizes: ErrorSizes | None = None  # from the first coverage on
-        self._recent: Floats = np.zeros(RECENT)  # error number n at n % RECENT
-        self._factors: Floats = np.ones(RECENT)  # of those
-        self._issued: dict[int, Issued] = {}
+        self._recent: Floats = np.zeros(
+            MAX_RECENT_ERRORS
+        )  # error number n at n % MAX_RECENT_ERRORS
+        self._factors: Floats = np.ones(MAX_RECENT_ERRORS)  # of those
+        self._issued: dict[int, OpenPrediction] = {}
 
     @property
     def coverages(self) -> tuple[float, ...]:
@@ -102,10 +233,10 @@ class Residuals:
         known: list[float] = self._coverages.tolist()
         if share in known:
             return known.index(share)
-        if len(self._coverages) == MOST_COVERAGES:
+        if len(self._coverages) == MAX_COVERAGES:
             these = ", ".join(f"{one:g}" for one in self.coverages)
             raise ProblemError(
-                f"coverage: a learner tracks {MOST_COVERAGES} of them at most, these are {these}; "
+                f"coverage: a learner tracks {MAX_COVERAGES} of them at most, these are {these}; "
                 f"use one of those, got {share:g}"
             )
         new, gain = new_trackers([share]), gain_of(self.longest)
@@ -133,7 +264,7 @@ class Residuals:
     ) -> PredictionInterval:
         """The interval for a ticket that is open; it is kept until its label comes."""
         interval, notes = self._said(prediction, coverage, bought)
-        self._issued[round] = Issued(prediction, self.told, notes)
+        self._issued[round] = OpenPrediction(prediction, self.told, notes)
         return interval
 
     def _said(
@@ -162,7 +293,7 @@ class Residuals:
             factor = float(one[0])
         if issued is not None:
             self.longest = max(self.longest, self.told - issued.told)
-        at = self.told % RECENT
+        at = self.told % MAX_RECENT_ERRORS
         self._recent[at], self._factors[at] = error, factor
         self.told += 1
         if len(self._coverages):
@@ -231,17 +362,25 @@ class Residuals:
 
     def _keep(self, errors: Floats, factors: Floats) -> None:
         self.told += len(errors)
-        last = np.arange(max(0, self.told - min(len(errors), RECENT)), self.told) % RECENT
-        self._recent[last], self._factors[last] = errors[-RECENT:], factors[-RECENT:]
+        last = (
+            np.arange(max(0, self.told - min(len(errors), MAX_RECENT_ERRORS)), self.told)
+            % MAX_RECENT_ERRORS
+        )
+        self._recent[last], self._factors[last] = (
+            errors[-MAX_RECENT_ERRORS:],
+            factors[-MAX_RECENT_ERRORS:],
+        )
 
     def _in_order(self, recent: Floats) -> Floats:
         """Recent errors, or their factors, oldest first."""
-        ordered: Floats = recent[np.arange(max(0, self.told - RECENT), self.told) % RECENT]
+        ordered: Floats = recent[
+            np.arange(max(0, self.told - MAX_RECENT_ERRORS), self.told) % MAX_RECENT_ERRORS
+        ]
         return ordered
 
     def _now(self, factor: float) -> tuple[Floats, Floats]:
         """The notes and the edges of a prediction that is made now."""
-        notes, edges = (np.empty((len(self._coverages), width)) for width in (NOTE, 2))
+        notes, edges = (np.empty((len(self._coverages), width)) for width in (NOTE_SIZE, 2))
         conformal.issue(self._trackers, self._order, factor, notes, edges)
         return notes, edges
 
@@ -264,16 +403,18 @@ class Residuals:
         trees = entries(since_factors(arrays), list(new.arrays()), where)
         new.told = fit(0, trees["told"], f"{where}.told")
         new.longest = fit(0, trees["longest"], f"{where}.longest")
-        if not 0 <= new.longest <= new.told <= MANY:
+        if not 0 <= new.longest <= new.told <= MAX_WHOLE_NUMBER:
             raise StateError(f"{where}.longest must be at most {where}.told, both from 0 on")
         new._coverages = coverages_of(trees["coverages"], f"{where}.coverages")
         for name, recent, holds in (
             ("recent", new._recent, Holds(least=-3 * LARGEST, most=3 * LARGEST)),
-            ("factors", new._factors, Holds(least=LEAST_FACTOR, most=LARGEST_FACTOR)),
+            ("factors", new._factors, Holds(least=MIN_FACTOR, most=MAX_FACTOR)),
         ):
-            numbers = fit(np.empty(min(new.told, RECENT)), trees[name], f"{where}.{name}")
+            numbers = fit(
+                np.empty(min(new.told, MAX_RECENT_ERRORS)), trees[name], f"{where}.{name}"
+            )
             prove(numbers, f"{where}.{name}", {}, holds)
-            recent[np.arange(new.told - len(numbers), new.told) % RECENT] = numbers
+            recent[np.arange(new.told - len(numbers), new.told) % MAX_RECENT_ERRORS] = numbers
         trackers = trackers_of(trees["trackers"], new._coverages, f"{where}.trackers")
         sizes: ErrorSizes | None = None
         if trees["sizes"] is not None:

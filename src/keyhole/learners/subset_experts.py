@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.learners.base import Choice, LearnerBase, at_least
-from keyhole.learners.blocks.draw.keyed import categorical, uniform
+from keyhole.learners.blocks.draw.philox import categorical, uniform
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform, uniform_subset
-from keyhole.learners.registry import SLIM
+from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
 from keyhole.problem import (
     Floats,
     Indices,
@@ -32,9 +32,9 @@ from keyhole.problem import (
     positive_number,
     whole_number,
 )
-from keyhole.problem.fields import AT_LEAST_0, Holds
+from keyhole.problem.state import AT_LEAST_0, Holds
 
-MOST = 100_000  # subsets
+MAX_SUBSETS = 100_000  # subsets
 EXPLORE, PLAY = range(2)  # purposes of the draws of a round
 VARIANCE, DEVIATION = range(2)  # of `SubsetWeights.tally`
 
@@ -54,7 +54,7 @@ class SubsetWeights(NamedTuple):
     tally: Annotated[Floats, AT_LEAST_0]
 
 
-class Memo(NamedTuple):
+class SubsetExpertsMemo(NamedTuple):
     """What a ticket remembers: what it explores, and the model that was drawn to play."""
 
     explore: Annotated[Indices, Holds(ascending=True, shape=("m",), among="features")]
@@ -122,11 +122,10 @@ class SubsetExpertsLearner(LearnerBase):
     Foster, Kale, Karloff (2016), Online sparse linear regression, COLT.
     """
 
-    SAVED = ("_desk", "_weights", "_counts", "_sums")
-    MEMOS = (Memo,)
+    SAVED = ("_weights", "_counts", "_sums")
+    MEMOS = (SubsetExpertsMemo,)
 
     _counts: Annotated[Floats, AT_LEAST_0]
-    SETTINGS = ("radius", "horizon", "clip")
 
     def __init__(
         self,
@@ -145,11 +144,11 @@ class SubsetExpertsLearner(LearnerBase):
                 f"to see pairs of features, got {problem.budget}"
             )
         n = math.comb(d, k)
-        if n > MOST:
+        if n > MAX_SUBSETS:
             raise ProblemError(
                 f"d = {d}, k = {k} have {n:,} subsets and each would be an expert; at most "
-                f"{MOST:,} are allowed: use fewer features, a smaller k, or by name a learner that "
-                f"needs O(d): {', '.join(SLIM)}"
+                f"{MAX_SUBSETS:,} are allowed: use fewer features, a smaller k, or by name a "
+                f"learner that needs O(d): {', '.join(LINEAR_MEMORY_LEARNERS)}"
             )
         self.radius = positive_number("radius", radius)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
@@ -186,7 +185,7 @@ class SubsetExpertsLearner(LearnerBase):
         drawn = categorical(uniform(np.uint64(self.seed), t, PLAY, 0), self._weights.chances)
         S, w = self._subsets[drawn].astype(np.int64), self._weights.w[drawn].copy()
         means = self._sums[S] / np.maximum(self._counts[S], 1.0)
-        return np.union1d(R, S), Memo(R, S, w, means)._asdict()
+        return np.union1d(R, S), SubsetExpertsMemo(R, S, w, means)
 
     def _predict(self, seen: Observation) -> float:
         """<w_S, x> with the subset and the weights of the ticket."""

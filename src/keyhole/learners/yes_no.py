@@ -5,39 +5,32 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Self, SupportsFloat
+from typing import Annotated, Any, NamedTuple, Self, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import LARGEST, shortened
+from keyhole.errors import LARGEST, SMALLEST, shortened
+from keyhole.learners.base import Locked, learner_table, locked
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.calibration import Calibration, calibration_of
-from keyhole.learners.calibrator import (
+from keyhole.learners.calibration import (
     NO,
     ROUNDS,
     YES,
+    Calibration,
     Calibrator,
     Forecasters,
+    calibration_of,
     calibrator,
     count_history,
 )
-from keyhole.learners.linear_scores import (
-    believed,
-    learn_one,
-    learn_rows,
-    model_of,
-    next_look,
-    no_model,
-)
-from keyhole.learners.locking import Locked, locked
+from keyhole.learners.history import kept_per_row
 from keyhole.learners.registry import learner_class
-from keyhole.learners.shown import learner_table
-from keyhole.learners.studying import kept_per_row
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Indices,
     Learner,
     Observation,
     Problem,
@@ -50,12 +43,98 @@ from keyhole.problem import (
     refuse_unless_stream,
     rows_and_labels,
 )
-from keyhole.problem.serialize import Tree, entries, fit, pack
-from keyhole.problem.snapshot import State, has_state
-from keyhole.problem.soundness import prove
+from keyhole.problem.sparse_model import sparse_model
+from keyhole.problem.state import Features, Holds, State, Tree, entries, fit, has_state, pack
+from keyhole.problem.state_checks import prove
+
+LABELS_PER_REFRESH = 256  # labels between two looks at the model; at first at powers of two
+MIN_LABELS_TO_CALIBRATE = 50  # scores from which on their calibrator is believed
+
+
+class LinearModel(NamedTuple):
+    """A linear model as it was at some round."""
+
+    support: Features
+    weights: Annotated[Floats, Holds(shape=("support",))]
+    intercept: Annotated[Floats, Holds(shape=(1,))]
+
+
+def no_model() -> LinearModel:
+    """The model that predicts 0."""
+    return LinearModel(np.empty(0, dtype=np.int64), np.empty(0), np.zeros(1))
+
+
+def model_of(learner: Learner) -> LinearModel:
+    """The model of a learner as it is now."""
+    model = sparse_model(learner)
+    order = np.argsort(model.features)
+    support: Indices = model.features[order].astype(np.int64)
+    return LinearModel(
+        support, model.weights[order].astype(np.float64), np.array([model.intercept])
+    )
+
+
+def next_look(told: int) -> int:
+    """After how many labels the model is looked at next, if there are so many now.
+
+    >>> [next_look(told) for told in (0, 1, 2, 5, 128, 255, 256, 300)]
+    [1, 2, 4, 8, 256, 256, 512, 512]
+    """
+    return (
+        1 << told.bit_length()
+        if told < LABELS_PER_REFRESH
+        else (told // LABELS_PER_REFRESH + 1) * LABELS_PER_REFRESH
+    )
+
+
+def learn_one(state: Forecasters, model: LinearModel, seen: Observation, y: float) -> None:
+    """Learn the label of the model's score, if all that the model needs was bought and came."""
+    features = seen.ticket.features
+    if len(features):
+        places = np.searchsorted(features, model.support).clip(max=len(features) - 1)
+        if not np.array_equal(features[places], model.support):
+            return
+    elif len(model.support):
+        return
+    else:
+        places = np.empty(0, dtype=np.int64)
+    _learn(state, model, np.array(seen.values)[np.newaxis, places], np.array([y]))
+
+
+def learn_rows(
+    state: Forecasters,
+    model: LinearModel,
+    X: NDArray[np.floating],
+    y: Floats,
+    bought: NDArray[np.int32],
+) -> None:
+    """As `learn_one`, for the rounds of a block; of X only what was bought is looked at."""
+    have = np.ones(len(y), dtype=np.bool_)
+    for j in model.support.tolist():
+        have &= (bought == j).any(axis=1)
+    rows = np.flatnonzero(have)
+    values = X[np.ix_(rows, model.support)].astype(np.float64)
+    values[np.abs(values) < SMALLEST] = 0.0  # as in an Observation
+    _learn(state, model, values, y[rows])
+
+
+def _learn(state: Forecasters, model: LinearModel, values: Floats, y: Floats) -> None:
+    scores = np.full(len(y), model.intercept[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i, weight in enumerate(model.weights.tolist()):  # in this order, row by row or at once
+            scores += weight * values[:, i]
+    here = np.isfinite(scores)
+    kept = np.clip(scores[here], -LARGEST, LARGEST)
+    state.play(kept, y[here])
+
+
+def believed(linear: Forecasters, whole: Forecasters) -> Forecasters:
+    """The calibrator for scores of the linear model: its own, once that has seen enough."""
+    return linear if linear.told[ROUNDS] >= MIN_LABELS_TO_CALIBRATE else whole
+
 
 # What a learner may offer beside the protocol; asked for here, it is that of the learner inside.
-OFFERED = (
+FORWARDED_ATTRIBUTES = (
     *("model", "explain", "advice", "bound", "seed"),
     *("worth", "purse", "purse_left", "horizon", "STUDIES", "FADES"),
 )
@@ -67,7 +146,7 @@ class YesNoLearner(Locked):
     The learner inside decides what is bought and predicts the label as a number, its *score*. A
     calibrator, which learns from every label, turns the score into a probability: a mixture of the
     score as it is, the share of yes so far, Platt scaling and isotonic regression
-    (`calibrator.py`). The squared loss of a probability is its Brier score, so `play`,
+    (`calibration.py`). The squared loss of a probability is its Brier score, so `play`,
     `hindsight` and `regret` mean what they say.
 
     Parameters
@@ -144,7 +223,7 @@ class YesNoLearner(Locked):
         return self._inner.intercept
 
     def __getattr__(self, name: str) -> Any:
-        if name in OFFERED:
+        if name in FORWARDED_ATTRIBUTES:
             return getattr(self._inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -265,7 +344,7 @@ class YesNoLearner(Locked):
         if isinstance(history, DataSums):
             raise ProblemError("a learner of yes and no studies rows, not sums: give the stream")
         refuse_unless_stream(history, blocks=True, name="history")
-        answers = _Answers(history, self._calibrator.told, keep)
+        answers = _BinaryHistory(history, self._calibrator.told, keep)
         rows = int(method(answers, half_life=half_life, progress=progress))
         self._calibrator.told[:] = answers.told
         return rows
@@ -302,7 +381,7 @@ class YesNoLearner(Locked):
         return learner
 
 
-class _Answers:
+class _BinaryHistory:
     """A history that is refused at the first label that is neither 0 nor 1, and counts them."""
 
     def __init__(self, history: BlockStream, before: list[float], keep: float) -> None:

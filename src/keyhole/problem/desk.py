@@ -1,8 +1,15 @@
-"""The desk where a learner issues tickets and takes them back."""
+"""Desk: issues a learner's tickets, closes each of them once, and packs the open ones into arrays.
+
+Tickets whose memos have the same keys, types and dimensions are packed as a group, a hundred
+thousand of them at once. All features of a group stand one after the other in one array, and so
+does every entry of the memos:
+
+    {"rounds": [...], "lengths": [...], "features": [...],
+     "memo": {"explore": {"shapes": one row each, "values": [...]}, ...}}"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.errors import (
     BudgetError,
     DataError,
+    StateError,
     TicketError,
     finite_label,
     shortened,
@@ -179,3 +187,92 @@ class Desk:
         else:
             order, cost = prices.to_order(indices.tolist()), prices.cost(indices)
         return Ticket(round, indices, bought, known, cost, order)
+
+
+Tree = Any  # see `state`
+UnpackedTicket = tuple[int, Indices, dict[str, NDArray[Any]]]  # round, features, memo
+MemoSignature = tuple[tuple[str, str, int], ...]  # of a memo: key, dtype, dimensions
+
+
+def pack_tickets(tickets: Iterable[Ticket]) -> Tree:
+    """Open tickets as a tree."""
+    groups: dict[MemoSignature, list[Ticket]] = {}
+    for ticket in tickets:
+        memo = ticket.memo
+        signature = tuple((key, memo[key].dtype.str, memo[key].ndim) for key in sorted(memo))
+        groups.setdefault(signature, []).append(ticket)
+    return [_pack_group(signature, group) for signature, group in groups.items()]
+
+
+def _pack_group(signature: MemoSignature, tickets: list[Ticket]) -> Tree:
+    memo = {}
+    for key, dtype, ndim in signature:
+        arrays = [ticket.memo[key] for ticket in tickets]
+        shapes = np.array([array.shape for array in arrays], dtype=np.int64)
+        memo[key] = {
+            "shapes": shapes.reshape(len(arrays), ndim),
+            "values": np.concatenate([array.ravel() for array in arrays]).astype(dtype),
+        }
+    return {
+        "rounds": np.array([ticket.round for ticket in tickets], dtype=np.int64),
+        "lengths": np.array([len(ticket.features) for ticket in tickets], dtype=np.int64),
+        "features": np.concatenate([ticket.features for ticket in tickets]),
+        "memo": memo,
+    }
+
+
+def unpack_tickets(tree: Tree, where: str) -> list[UnpackedTicket]:
+    """Round, features and memo of each ticket, the oldest first; a StateError if that fails."""
+    if not isinstance(tree, list):
+        raise StateError(f"{where} must be groups of tickets, the state has {type(tree).__name__}")
+    found = [
+        ticket for i, group in enumerate(tree) for ticket in _unpack_group(group, f"{where}[{i}]")
+    ]
+    return sorted(found, key=lambda ticket: ticket[0])
+
+
+def _unpack_group(tree: Tree, where: str) -> Iterator[UnpackedTicket]:
+    if not isinstance(tree, dict) or set(tree) != {"rounds", "lengths", "features", "memo"}:
+        raise StateError(f"{where} is not a group of tickets")
+    rounds = _checked_sizes(tree["rounds"], f"{where}.rounds")
+    features = _split(tree["features"], _checked_sizes(tree["lengths"], f"{where}.lengths"), where)
+    if len(features) != len(rounds) or tree["features"].dtype != np.int64:
+        raise StateError(f"{where} has {len(rounds)} rounds and features of {len(features)}")
+    memos: list[dict[str, NDArray[Any]]] = [{} for _ in rounds]
+    if not isinstance(tree["memo"], Mapping):
+        raise StateError(f"{where}.memo is not a memo")
+    for key, entry in tree["memo"].items():
+        for memo, array in zip(
+            memos, _unpack_memo_entry(entry, len(rounds), f"{where}.{key}"), strict=True
+        ):
+            memo[key] = array
+    yield from zip(rounds.tolist(), features, memos, strict=True)
+
+
+def _unpack_memo_entry(tree: Tree, n: int, where: str) -> list[NDArray[Any]]:
+    if not isinstance(tree, dict) or set(tree) != {"shapes", "values"}:
+        raise StateError(f"{where} is not an entry of memos")
+    shapes = _checked_sizes(tree["shapes"], f"{where}.shapes", ndim=2)
+    if len(shapes) != n:
+        raise StateError(f"{where} has {len(shapes)} shapes for {n} tickets")
+    parts = _split(tree["values"], shapes.prod(axis=1), where)
+    return [part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True)]
+
+
+def _checked_sizes(array: Tree, where: str, ndim: int = 1) -> Indices:
+    """An array of sizes: whole numbers, none of them negative or absurdly large."""
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != np.int64
+        or array.ndim != ndim
+        or ((array < 0) | (array > 1 << 40)).any()
+    ):
+        raise StateError(f"{where} must be whole numbers from 0 on")
+    return array
+
+
+def _split(flat: Tree, lengths: Indices, where: str) -> list[NDArray[Any]]:
+    """A flat array in parts of these lengths."""
+    if not isinstance(flat, np.ndarray) or flat.ndim != 1 or lengths.sum() != len(flat):
+        raise StateError(f"{where}: the lengths of its parts do not add up")
+    return np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from html import escape
 
 from keyhole.errors import printable
 
-FEW = 6  # names in one line
-MANY = 40  # rows in one table
+MAX_NAMES_SHOWN = 6  # names in one line
+MAX_TABLE_ROWS = 40  # rows in one table
 
 Cell = str | int | float
 
 
-def few(names: Sequence[str], most: int = FEW) -> str:
+def few(names: Sequence[str], most: int = MAX_NAMES_SHOWN) -> str:
     """The first names, and how many more there are.
 
     >>> few(["age", "bmi", "crp"], most=2)
@@ -36,6 +37,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def money_text(value: float) -> str:
+    """An amount of money for people.
+
+    >>> money_text(40.0), money_text(12.5), money_text(1234567.0)
+    ('40', '12.5', '1,234,567')
+    """
+    return f"{Decimal(str(value)).normalize():,f}"
+
+
 def html_table(title: str, rows: Iterable[Sequence[Cell]], head: Sequence[str] = ()) -> str:
     """A table for notebooks; everything in it is text, never markup. Long ones are cut off.
 
@@ -43,9 +53,11 @@ def html_table(title: str, rows: Iterable[Sequence[Cell]], head: Sequence[str] =
     '<table><caption>&lt;b&gt;</caption><tbody>...age</td><td ...>0.25</td></tr></tbody></table>'
     """
     known = [list(row) for row in rows]
-    body = [_row([_cell(value) for value in row]) for row in known[:MANY]]
-    if len(known) > MANY:
-        body.append(_row([f'<td colspan="{len(known[0])}">and {len(known) - MANY:,} more</td>']))
+    body = [_row([_cell(value) for value in row]) for row in known[:MAX_TABLE_ROWS]]
+    if len(known) > MAX_TABLE_ROWS:
+        body.append(
+            _row([f'<td colspan="{len(known[0])}">and {len(known) - MAX_TABLE_ROWS:,} more</td>'])
+        )
     titles = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     return (
         f"<table><caption>{escape(printable(title))}</caption>"

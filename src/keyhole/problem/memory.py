@@ -7,8 +7,8 @@ from pathlib import Path
 
 from keyhole.errors import ProblemError
 
-SMALL = 1 << 26  # bytes that nobody is asked about
-_LIMITS = (  # of a container: what it may use, and what it uses
+ALWAYS_ALLOWED_BYTES = 1 << 26  # bytes that nobody is asked about
+_CGROUP_FILES = (  # of a container: what it may use, and what it uses
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -20,7 +20,7 @@ _LIMITS = (  # of a container: what it may use, and what it uses
 def available_memory() -> float:
     """Bytes that could be allocated now; infinite where the system does not say."""
     found = [_of_the_machine()]
-    for limit, usage in _LIMITS:
+    for limit, usage in _CGROUP_FILES:
         most, used = _number(limit), _number(usage)
         if most is not None and used is not None:
             found.append(float(max(most - used, 0)))
@@ -29,7 +29,7 @@ def available_memory() -> float:
 
 def fits(needed: float) -> bool:
     """Whether so many bytes can be allocated."""
-    return needed <= SMALL or needed <= available_memory()
+    return needed <= ALWAYS_ALLOWED_BYTES or needed <= available_memory()
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:

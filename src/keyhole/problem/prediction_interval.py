@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keyhole.errors import ProblemError, real_number
 
-LEAST, MOST = 0.01, 0.999  # coverages that can be asked for
+MIN_COVERAGE, MAX_COVERAGE = 0.01, 0.999  # coverages that can be asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ def a_coverage(coverage: float) -> float:
     got 90
     """
     try:
-        return real_number("coverage", coverage, LEAST, MOST)
+        return real_number("coverage", coverage, MIN_COVERAGE, MAX_COVERAGE)
     except ProblemError:
         raise ProblemError(
-            f"coverage must be a share of rounds from {LEAST} to {MOST}, such as 0.9, "
-            f"got {coverage!r}"
+            f"coverage must be a share of rounds from {MIN_COVERAGE} to {MAX_COVERAGE}, "
+            f"such as 0.9, got {coverage!r}"
         ) from None

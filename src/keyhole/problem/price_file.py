@@ -1,10 +1,12 @@
-"""Price lists from files: CSV with the columns feature, price, panel and needs."""
+"""Price lists from CSV files with the columns feature, price, panel and needs."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,13 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from keyhole.errors import DataError, ProblemError, nearest, shortened
-from keyhole.problem.amounts import Amounts
-from keyhole.problem.price_table import PriceTable
-from keyhole.problem.prices import Money, money
+from keyhole.problem.prices import Money, PriceTable, money
 
 COLUMNS = ("feature", "price", "panel", "needs")
-EXAMPLE = "feature,price,panel"
-FOREIGN = {  # first bytes of what is often taken for a CSV file
+_EXAMPLE_HEADER = "feature,price,panel"
+_MAGIC_BYTES = {  # first bytes of what is often taken for a CSV file
     b"PK\x03\x04": "a spreadsheet or a zip archive",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
@@ -59,7 +59,7 @@ def read_prices(path: str | os.PathLike[str]) -> PriceTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _PriceRow:
     line: int
     feature: str
     price: Decimal | None
@@ -86,7 +86,7 @@ def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(f"{file} cannot be read: {why}") from None
-    for magic, what in FOREIGN.items():
+    for magic, what in _MAGIC_BYTES.items():
         if data.startswith(magic):
             raise DataError(f"{file.name} is {what}: save it as CSV in UTF-8")
     try:
@@ -96,17 +96,17 @@ def _text(path: str | os.PathLike[str]) -> tuple[str, str]:
         _refuse(file.name, line, "not UTF-8: save the file as CSV in UTF-8")
 
 
-def _rows(title: str, text: str) -> Iterator[_Row]:
+def _rows(title: str, text: str) -> Iterator[_PriceRow]:
     lines = [
         "\n" if line.lstrip().startswith("#") else line for line in io.StringIO(text, newline=None)
     ]
     head = next((line for line in lines if line.strip(" \t\n,;")), None)
     if head is None:
-        raise DataError(f"{title} is empty: its first line names the columns, {EXAMPLE}")
+        raise DataError(f"{title} is empty: its first line names the columns, {_EXAMPLE_HEADER}")
     separator = max(",;\t", key=lambda sign: len({*_header(head, sign)} & {*COLUMNS}))
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     columns: list[str] = []
-    amounts = Amounts()
+    amounts = AmountParser()
     try:
         for cells in reader:
             cells = [cell.strip() for cell in cells]
@@ -138,11 +138,15 @@ def _columns(title: str, line: int, cells: list[str]) -> list[str]:
             _refuse(title, line, f"the column {column!r} comes twice: leave one out")
     for column in ("feature", "price"):
         if column not in columns:
-            _refuse(title, line, f"there is no column {column!r}: the first line is {EXAMPLE}")
+            _refuse(
+                title, line, f"there is no column {column!r}: the first line is {_EXAMPLE_HEADER}"
+            )
     return columns
 
 
-def _row(title: str, line: int, columns: list[str], cells: list[str], amounts: Amounts) -> _Row:
+def _row(
+    title: str, line: int, columns: list[str], cells: list[str], amounts: AmountParser
+) -> _PriceRow:
     while not cells[-1]:
         cells.pop()
     if len(cells) > len(columns):
@@ -166,14 +170,14 @@ def _row(title: str, line: int, columns: list[str], cells: list[str], amounts: A
     except ProblemError as error:
         _refuse(title, line, str(error))
     panels, needs = (_listed(row.get(column, "")) for column in ("panel", "needs"))
-    return _Row(line, feature, amount, panels, needs)
+    return _PriceRow(line, feature, amount, panels, needs)
 
 
 def _listed(cell: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in cell.split(";") if name.strip()))
 
 
-def _table(title: str, rows: Sequence[_Row]) -> PriceTable:
+def _table(title: str, rows: Sequence[_PriceRow]) -> PriceTable:
     lines: dict[str, int] = {}
     for row in rows:
         if row.feature in lines:
@@ -198,7 +202,7 @@ def _table(title: str, rows: Sequence[_Row]) -> PriceTable:
     return PriceTable(prices, panels, derived, title, lines)
 
 
-def _check(title: str, row: _Row, members: dict[str, list[str]]) -> None:
+def _check(title: str, row: _PriceRow, members: dict[str, list[str]]) -> None:
     """DataError unless a row has a price, if it needs one, and no panel is anything else too."""
     name = row.feature
     if name in members:
@@ -218,3 +222,73 @@ def _check(title: str, row: _Row, members: dict[str, list[str]]) -> None:
         if source in members:
             what = f"{name!r} needs {source!r}, which is a panel: name it in the panel column"
             _refuse(title, row.line, what)
+
+
+# Of an amount: the number between a sign and another; which number is checked below.
+_AMOUNT = re.compile(r"([^\d\s.,+-]*)\s*(.*?)\s*([^\d\s.,]*)", re.DOTALL)
+_PLAIN_NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DECIMAL_POINT = re.compile(r"[0-9]{1,3}((,[0-9]{3})+\.[0-9]+|(,[0-9]{3}){2,})")  # 1,250.50
+_DECIMAL_COMMA = re.compile(r"[0-9]{1,3}((\.[0-9]{3})+,[0-9]+|(\.[0-9]{3}){2,})")  # 1.250,50
+_ONE_COMMA = re.compile(r"[0-9]+,[0-9]+")
+_AMBIGUOUS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")  # a thousand, or three decimals
+
+
+class AmountParser:
+    """Reads the amounts of one list: in one currency, with one sign before the decimals.
+
+    A ValueError says what is wrong, as the end of a sentence: 'must be ..., got ...'.
+
+    >>> amounts = AmountParser()
+    >>> amounts.read("€ 12,50", 2), amounts.read("1.250,00 €", 3)
+    (Decimal('12.50'), Decimal('1250.00'))
+    >>> amounts.read("$3", 4)
+    Traceback (most recent call last):
+    ValueError: is in $, that of line 2 in €: use one currency
+    """
+
+    def __init__(self) -> None:
+        self._currency: tuple[str, int] | None = None
+        self._style: tuple[str, int] | None = None
+
+    def read(self, text: str, line: int) -> Decimal:
+        """The amount on a line, or a ValueError."""
+        found = _AMOUNT.fullmatch(text.replace("−", "-"))
+        before, number, after = found.groups() if found else ("", "", "")
+        if not number or (before and after) or not _is_currency(before or after):
+            raise ValueError(f"must be an amount such as 12.50, 0 if it is free, got {text!r}")
+        if number.startswith("-"):
+            raise ValueError(f"is negative, got {text!r}: an amount is at least 0")
+        value, style = _number(text, number)
+        if sign := before or after:
+            self._currency = self._same("in", "use one currency", self._currency, sign, line)
+        if style:
+            self._style = self._same("with", "use one of them", self._style, style, line)
+        return value
+
+    @staticmethod
+    def _same(
+        how: str, remedy: str, first: tuple[str, int] | None, now: str, line: int
+    ) -> tuple[str, int]:
+        if first is not None and first[0] != now:
+            raise ValueError(f"is {how} {now}, that of line {first[1]} {how} {first[0]}: {remedy}")
+        return first or (now, line)
+
+
+def _is_currency(sign: str) -> bool:
+    """No sign, the sign of a currency or a code of three capitals such as EUR."""
+    signs = all(unicodedata.category(c) == "Sc" for c in sign)
+    return (signs and len(sign) <= 1) or re.fullmatch("[A-Z]{3}", sign) is not None
+
+
+def _number(text: str, number: str) -> tuple[Decimal, str]:
+    """The number, and what stands before its decimals: in words, "" if that cannot be said."""
+    if _PLAIN_NUMBER.fullmatch(number):
+        return Decimal(number), "a decimal point" if "." in number else ""
+    if _DECIMAL_POINT.fullmatch(number):
+        return Decimal(number.replace(",", "")), "a decimal point"
+    if _AMBIGUOUS.fullmatch(number):
+        whole, point = number.replace(",", ""), number.replace(",", ".")
+        raise ValueError(f"can be {whole} or {point}, got {text!r}: write the one that is meant")
+    if _DECIMAL_COMMA.fullmatch(number) or _ONE_COMMA.fullmatch(number):
+        return Decimal(number.replace(".", "").replace(",", ".")), "a decimal comma"
+    raise ValueError(f"must be an amount such as 12.50, 0 if it is free, got {shortened(text)}")

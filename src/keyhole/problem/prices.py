@@ -1,15 +1,14 @@
-"""Prices: what features cost, exactly, when some are bought together.
+"""Prices: what features cost, exactly, when some are bought together; and price lists by name.
 
 Items have prices, and a feature needs a set of items: none if it is free, one of its own as a rule,
 that of a panel if one fee buys several features, or all those of the features it is computed from.
-An item is paid once, whichever features need it.
-"""
+An item is paid once, whichever features need it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeAlias, cast
 
@@ -21,6 +20,7 @@ from keyhole.errors import (
     SMALLEST,
     FeatureNames,
     ProblemError,
+    feature_names,
     nearest,
     positive_number,
     shortened,
@@ -31,15 +31,19 @@ PriceList: TypeAlias = Mapping[Any, Money] | Sequence[Money] | NDArray[Any]
 Panels: TypeAlias = Mapping[str, tuple[Money, Sequence[str | int]]]
 Derived: TypeAlias = Mapping[Any, Sequence[str | int]]
 
-DECIMALS = 9  # of a price at most
-MOST = 10**15  # of the smallest unit, for all items together: a float tells any two amounts apart
+MAX_DECIMALS = 9  # of a price at most
+MAX_UNITS = (
+    10**15
+)  # of the smallest unit, for all items together: a float tells any two amounts apart
 
 __all__ = [
-    "MOST",
+    "MAX_UNITS",
     "Derived",
+    "Groups",
     "Money",
     "Panels",
     "PriceList",
+    "PriceTable",
     "Prices",
     "exchange_rate",
     "feature_finder",
@@ -75,8 +79,8 @@ class Prices:
             or any(type(item) is not str for item in self.items)
             or len(self.items) != len(self.units)
             or 0 in self.units
-            or self.decimals > DECIMALS
-            or sum(self.units) > MOST
+            or self.decimals > MAX_DECIMALS
+            or sum(self.units) > MAX_UNITS
             or any(list(need) != sorted({*need}) for need in self.needs)
             or any(need[-1] >= len(self.units) for need in self.needs if need)
         ):
@@ -127,9 +131,9 @@ class Prices:
     def limit(self, budget: Money, what: str = "budget") -> int:
         """The units that a budget buys: what is not a whole unit buys nothing.
 
-        More than `MOST` buy no more than that many, all that there is.
+        More than `MAX_UNITS` buy no more than that many, all that there is.
         """
-        return min(math.floor(money(what, budget).scaleb(self.decimals)), MOST)
+        return min(math.floor(money(what, budget).scaleb(self.decimals)), MAX_UNITS)
 
     def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
         """All features whose items are paid for when these are bought, the free ones included."""
@@ -148,7 +152,7 @@ class Prices:
         """
         if self.count(range(len(self.needs))) <= limit:
             return len(self.needs)
-        return _how_many(
+        return _affordable_count(
             sorted((self.count([j]) for j in range(len(self.needs))), reverse=True), limit
         )
 
@@ -164,10 +168,10 @@ class Prices:
                 sharing[i] += 1
         whole = math.lcm(*(share for share in sharing if share), 1)
         parts = [sum(self.units[i] * (whole // sharing[i]) for i in need) for need in self.needs]
-        return _how_many(sorted(parts), limit * whole)
+        return _affordable_count(sorted(parts), limit * whole)
 
 
-def _how_many(costs: list[int], limit: int) -> int:
+def _affordable_count(costs: list[int], limit: int) -> int:
     total = 0
     for many, cost in enumerate(costs):
         total += cost
@@ -188,15 +192,15 @@ def money(what: str, value: Money) -> Decimal:
         amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
     except ArithmeticError:
         amount = Decimal("nan")
-    if not (amount.is_finite() and 0 <= amount <= MOST):
+    if not (amount.is_finite() and 0 <= amount <= MAX_UNITS):
         raise ProblemError(
-            f"{what} must be an amount of at least 0, and at most {MOST:.0e}, got {shown}"
+            f"{what} must be an amount of at least 0, and at most {MAX_UNITS:.0e}, got {shown}"
         )
     digits, exponent = amount.as_tuple()[1:]
     if len(digits) > 15:
         raise ProblemError(f"{what} has more than 15 digits, got {shown}: round it")
-    if isinstance(exponent, int) and -exponent > DECIMALS:
-        raise ProblemError(f"{what} has more than {DECIMALS} decimals, got {shown}: round it")
+    if isinstance(exponent, int) and -exponent > MAX_DECIMALS:
+        raise ProblemError(f"{what} has more than {MAX_DECIMALS} decimals, got {shown}: round it")
     return abs(amount)  # never -0
 
 
@@ -271,9 +275,9 @@ def price_list(
     decimals = max((-int(a.as_tuple().exponent) for a in amounts), default=0)
     decimals = max(decimals, 0)
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
-    if sum(units) > MOST:
+    if sum(units) > MAX_UNITS:
         raise ProblemError(
-            f"all items together cost {sum(amounts):g}, more than {MOST:.0e} times "
+            f"all items together cost {sum(amounts):g}, more than {MAX_UNITS:.0e} times "
             f"{Decimal(1).scaleb(-decimals):g}, too much to count exactly: use fewer decimals, or "
             "a larger unit of money"
         )
@@ -366,3 +370,219 @@ def _own_prices(
         money(f"the price of {f'feature {j}' if names is None else repr(names[j])}", p)
         for j, p in enumerate(list(prices))
     ]
+
+
+Groups = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """What features cost, by name: what `read_prices` reads and `Problem(prices=...)` takes.
+
+    Parameters
+    ----------
+    prices
+        By feature or column, its own price; 0 is free. Members of panels and derived features may
+        be left out: they cost nothing of their own.
+    panels
+        By name, a fee that is paid once and the features that need it.
+    derived
+        By feature, the features that it is computed from.
+    title, lines
+        Where it was read, for messages: the name of a file, and the line of each row.
+
+    Examples
+    --------
+    >>> table = PriceTable({"age": 0, "city": 5}, {"blood": (4, ["crp", "alb"])}, {})
+    >>> fitted = table.fitted(["age", "crp", "alb", "city=Berlin", "city=Paris"])
+    >>> fitted.panels  # a categorical column is a panel of its levels
+    {'city': (5, ('city=Berlin', 'city=Paris')), 'blood': (4, ('crp', 'alb'))}
+    """
+
+    prices: Mapping[str, Money]
+    panels: Mapping[str, tuple[Money, Sequence[str]]] = field(default_factory=dict)
+    derived: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    title: str = field(default="prices", compare=False, repr=False)
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for what in ("prices", "panels", "derived"):
+            if not isinstance(getattr(self, what), Mapping):
+                given = shortened(getattr(self, what))
+                raise ProblemError(f"{what} of a price table must be by name, got {given}")
+        for name, price in self.prices.items():
+            money(f"{self.place(name)}: the price of {name!r}", price)
+        panels = {name: self._panel(name, panel) for name, panel in self.panels.items()}
+        derived = {name: self._list(name, needs) for name, needs in self.derived.items()}
+        object.__setattr__(self, "prices", dict(self.prices))
+        object.__setattr__(self, "panels", panels)
+        object.__setattr__(self, "derived", derived)
+
+    def _panel(self, name: str, panel: tuple[Money, Sequence[str]]) -> tuple[Money, Sequence[str]]:
+        if not (isinstance(panel, tuple | list) and len(panel) == 2):
+            raise ProblemError(
+                f"{self.place(name)}: panel {name!r} must be a price and its features, such as "
+                f"(12.5, ['crp', 'alb']), got {shortened(panel)}"
+            )
+        money(f"{self.place(name)}: the price of panel {name!r}", panel[0])
+        if name in self.prices:
+            raise ProblemError(
+                f"{self.place(name)}: {name!r} is a feature with a price and a panel too: "
+                "rename the panel"
+            )
+        return panel[0], self._list(name, panel[1])
+
+    def _list(self, name: str, features: Sequence[str]) -> tuple[str, ...]:
+        listed = () if isinstance(features, str) else tuple(dict.fromkeys(features))
+        if not listed or not all(isinstance(feature, str) for feature in listed):
+            raise ProblemError(
+                f"{self.place(name)}: {name!r} needs a list of features by name, at least one, "
+                f"got {shortened(features)}"
+            )
+        return listed
+
+    def place(self, name: str) -> str:
+        """Where a row stands: 'prices.csv, line 4'."""
+        return f"{self.title}, line {self.lines[name]}" if name in self.lines else self.title
+
+    def fitted(
+        self, names: Sequence[str], groups: Groups | None = None, ignored: Iterable[str] = ()
+    ) -> PriceTable:
+        """The same prices for exactly these features.
+
+        A row for a column that became several features is a panel of them: it is paid once, and all
+        are known then. Rows for columns that are left out of the data are left out here too.
+
+        Parameters
+        ----------
+        names
+            The features: `stream.names`.
+        groups
+            By column, the features that it became: `stream.groups` of a stream from a file. None:
+            those that are called `column=...`.
+        ignored
+            Columns that are no features: those that are ignored, and the target.
+
+        Examples
+        --------
+        >>> PriceTable({"age": 0, "crp": 2.5}).fitted(["age", "cpr"])
+        Traceback (most recent call last):
+        keyhole.errors.ProblemError: prices: there is no feature 'crp' (did you mean 'cpr'?)...
+        """
+        if names is None:
+            raise ProblemError(f"{self.title}: the features have no names to look up: give names")
+        known = feature_names(names, len(names)) or ()
+        features = _FeatureLookup(self, known, groups, {*ignored})
+        prices: dict[str, Money] = {}
+        panels: dict[str, tuple[Money, Sequence[str]]] = {}
+        for name, price in self.prices.items():
+            found = features.of(name)
+            if found == (name,):
+                prices[name] = price
+            elif found:
+                panels[name] = (price, found)
+        for name, (fee, members) in self.panels.items():
+            if name in known:
+                raise ProblemError(
+                    f"{self.place(name)}: {name!r} is a panel here and a feature of the data: "
+                    "rename the panel"
+                )
+            if found := features.of_all(members):  # none: its members are all ignored
+                panels[name] = (fee, found)
+        derived = {
+            feature: features.needed(name, needs)
+            for name, needs in self.derived.items()
+            for feature in features.of(name)
+        }
+        priced = {*prices, *derived, *(m for _, members in panels.values() for m in members)}
+        self._refuse_unpriced([name for name in known if name not in priced])
+        return replace(self, prices=prices, panels=panels, derived=derived)
+
+    def _refuse_unpriced(self, missing: Sequence[str]) -> None:
+        if missing:
+            column, level = missing[0].partition("=")[:2]
+            more = len(missing) - 1
+            others = f", and {more} other{'s' if more > 1 else ''}" if more else ""
+            whole = f" (or one for {column!r}, for all its levels)" if level else ""
+            raise ProblemError(
+                f"{self.title}: there is no price for {missing[0]!r}{others}: add a row for every "
+                f"feature{whole}, 0 if it is free"
+            )
+
+    def parts(
+        self, names: tuple[str, ...] | None, panels: Panels | None, derived: Derived | None
+    ) -> tuple[Mapping[str, Money], Panels, Derived]:
+        """Prices, panels and derived features of a problem with these features."""
+        if panels is not None or derived is not None:
+            raise ProblemError(
+                f"{self.title}: a price table has its own panels and derived features: give no "
+                "others beside it"
+            )
+        if names is None:
+            raise ProblemError(
+                f"{self.title}: a price table goes by name: give names=stream.names too"
+            )
+        fitted = self.fitted(names)
+        return fitted.prices, fitted.panels, fitted.derived
+
+
+class _FeatureLookup:
+    """What a row of a price table is about: a feature, the levels of a column, or nothing."""
+
+    def __init__(
+        self, table: PriceTable, names: tuple[str, ...], groups: Groups | None, ignored: set[str]
+    ) -> None:
+        self.table, self.names, self.ignored = table, {*names}, ignored
+        rows = {*table.prices, *table.derived}
+        rows.update(m for _, members in table.panels.values() for m in members)
+        rows.update(m for needs in table.derived.values() for m in needs)
+        if groups is None:
+            wanted = sorted(rows - self.names - ignored)
+            groups = {c: [n for n in names if n.startswith(f"{c}=")] for c in wanted}
+            self._refuse_two_columns(groups)
+        self.groups = {column: tuple(found) for column, found in groups.items() if found}
+        for column, found in self.groups.items():
+            for name in found:
+                if name not in self.names:
+                    raise ProblemError(
+                        f"groups: {column!r} has {name!r}, which is none of the features: give "
+                        "names and groups of the same stream"
+                    )
+
+    def _refuse_two_columns(self, groups: Groups) -> None:
+        first: dict[str, str] = {}
+        for column, found in groups.items():
+            for name in found:
+                if first.setdefault(name, column) != column:
+                    raise ProblemError(
+                        f"{self.table.title}: {name!r} can be a level of {first[name]!r} or of "
+                        f"{column!r}: give groups=stream.groups"
+                    )
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """The features behind a name of the table, none if it is ignored; or a ProblemError."""
+        if name in self.ignored:
+            return ()
+        if name in self.groups:
+            return self.groups[name]
+        if name in self.names:
+            return (name,)
+        hint = nearest(name, sorted({*self.names, *self.groups}))
+        raise ProblemError(
+            f"{self.table.place(name)}: there is no feature {name!r}{hint}: correct the name or "
+            "remove the row; a panel is named in the panel column of its members"
+        )
+
+    def of_all(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The features behind several names."""
+        return tuple(dict.fromkeys(feature for name in names for feature in self.of(name)))
+
+    def needed(self, name: str, sources: Sequence[str]) -> tuple[str, ...]:
+        """The features behind what another is computed from: all of it must be in the data."""
+        for source in sources:
+            if source in self.ignored:
+                raise ProblemError(
+                    f"{self.table.place(name)}: {name!r} needs {source!r}, which is ignored: keep "
+                    f"it, or give {name!r} a price instead"
+                )
+        return self.of_all(sources)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import (
+    DataError,
+    KeyholeError,
     ProblemError,
     feature_names,
     nearest,
     refuse_unless_stream,
+    shortened,
     whole_number,
 )
-from keyhole.problem.display import FEW, Cell, few, html_table
-from keyhole.problem.price_table import PriceTable
+from keyhole.problem.display import MAX_NAMES_SHOWN, Cell, few, html_table
 from keyhole.problem.prices import (
     Derived,
     Money,
     Panels,
     PriceList,
     Prices,
+    PriceTable,
     feature_finder,
     money,
     price_list,
@@ -145,8 +148,8 @@ class Problem:
 
     def __repr__(self) -> str:
         names = self.names
-        if names is not None and len(names) > FEW:
-            shown = f"({', '.join(map(repr, names[:FEW]))}, ...)"
+        if names is not None and len(names) > MAX_NAMES_SHOWN:
+            shown = f"({', '.join(map(repr, names[:MAX_NAMES_SHOWN]))}, ...)"
         else:
             shown = repr(names)
         about = f"d={self.d}, k={self.k}, budget={self.budget}, names={shown}"
@@ -417,3 +420,38 @@ def refuse_other_names(problem: Problem, stream: Described, name: str = "stream"
             f"the learner's problem and the {name} name their features differently: "
             f"{ours!r} against {theirs!r}"
         )
+
+
+def problem_to_dict(problem: Problem) -> dict[str, Any]:
+    """What JSON can hold of a problem, which is all of it.
+
+    >>> problem_to_dict(Problem(d=2, k=1, budget=1))
+    {'d': 2, 'k': 1, 'budget': 1, 'names': None, 'prices': None}
+    """
+    return {
+        "d": problem.d,
+        "k": problem.k,
+        "budget": problem.budget,
+        "names": None if problem.names is None else list(problem.names),
+        "prices": None if problem.prices is None else asdict(problem.prices),
+    }
+
+
+def problem_from_dict(parts: Mapping[str, Any]) -> Problem:
+    """The problem that `problem_to_dict` described, or a DataError.
+
+    >>> priced = Problem(d=2, k=1, budget="1.50", prices=["0.10", "1.40"])
+    >>> problem_from_dict(problem_to_dict(priced)) == priced
+    True
+    """
+    try:
+        sizes = {name: parts[name] for name in ("d", "k", "budget", "names")}
+        if parts["prices"] is None:
+            return Problem(**sizes)
+        listed = dict(parts["prices"])
+        for name in ("items", "units"):
+            listed[name] = tuple(listed[name])
+        listed["needs"] = tuple(map(tuple, listed["needs"]))
+        return Problem(**sizes, prices=Prices(**listed))
+    except (KeyholeError, TypeError, ValueError, KeyError) as error:
+        raise DataError(f"not a problem: {shortened(str(error))}") from None

@@ -1,9 +1,8 @@
-"""Reports: one run as a record, as pictures, as a page that opens anywhere."""
+"""Reports: one run as a record, as pictures, as a page that opens anywhere.
 
-from keyhole.report import plots
-from keyhole.report.options import About, Scope
-from keyhole.report.page import write
-from keyhole.report.recorder import Recorder, record
-from keyhole.report.run import Baseline, Run
+The public names are listed in `__init__.pyi`; each is loaded when it is first used.
+"""
 
-__all__ = ["About", "Baseline", "Recorder", "Run", "Scope", "plots", "record", "write"]
+from keyhole._lazy import load_names_on_first_use
+
+__all__ = load_names_on_first_use(__name__, __file__)

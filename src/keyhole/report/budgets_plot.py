@@ -1,4 +1,4 @@
-"""A picture of several learners with several budgets: what each of them loses."""
+"""Plot of several learners with several budgets: the mean loss of each."""
 
 from __future__ import annotations
 

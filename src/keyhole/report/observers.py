@@ -1,4 +1,4 @@
-"""Who watches while a learner plays: its rivals, and the sums that hindsight is worked out from."""
+"""Observers of a recorded game: rivals that play along, and the sums for the best in hindsight."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyhole.analysis.hindsight import Hindsight, Prefix, Sums
-from keyhole.analysis.hindsight_screen import ALL
+from keyhole.analysis.hindsight import Hindsight, Prefix, PrefixSums
+from keyhole.analysis.hindsight_screening import MAX_FEATURES_UNSCREENED
 from keyhole.game import Game, Observer, PlayedBlock
 from keyhole.game.ledger import Ledger
 from keyhole.learners.baselines import FullInformation
-from keyhole.learners.blocks.sums.gram import gram_bytes
+from keyhole.learners.blocks.sums.column_stats import ColumnSums
+from keyhole.learners.blocks.sums.data_sums import gram_bytes
 from keyhole.learners.registry import make_learner
 from keyhole.problem import Indices, Interval, Learner, Problem
 from keyhole.problem.memory import fits
-from keyhole.report.recent_loss import RecentLoss
-from keyhole.report.trace import Trace
+from keyhole.report.traces import RecentLoss, Trace
+
+QUICK_WORK = 2e9  # d^2 rounds up to which reading everything takes about a second
 
 
 class Rival(Observer):
@@ -74,6 +76,17 @@ def full_rival(problem: Problem, rounds: int | None, bins: int, work: float) -> 
     return Rival(make_learner("full", problem, 0), bins, most_rounds)
 
 
+class ColumnSpread(Observer):
+    """Means and standard deviations of the columns that were played."""
+
+    def __init__(self, d: int) -> None:
+        self.columns = ColumnSums(d)
+
+    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
+        """Add the rows."""
+        self.columns.add(played.X)
+
+
 class PrefixObserver(Observer):
     """Second moments of everything that was played, and as they were after given rounds.
 
@@ -89,7 +102,7 @@ class PrefixObserver(Observer):
 
     def __init__(self, d: int, ends: Sequence[int] = (), *, intercept: bool) -> None:
         self.prefixes: list[Prefix] = []
-        self._sums = Sums(d, past=True)
+        self._sums = PrefixSums(d, past=True)
         self._waiting = sorted(ends, reverse=True)
         self._intercept = intercept
 
@@ -184,7 +197,7 @@ def prefix_observer(d: int, ends: Sequence[int], *, intercept: bool) -> AnyPrefi
 
     Of more than 4,096 features they would take too long, too: `hindsight` screens them.
     """
-    fit = d <= ALL and fits(gram_bytes(d, copies=len(ends) + 6))
+    fit = d <= MAX_FEATURES_UNSCREENED and fits(gram_bytes(d, copies=len(ends) + 6))
     return (PrefixObserver if fit else LabelObserver)(d, ends, intercept=intercept)
 
 

@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing else: no network, no scripts, light and dark."""
+"""Page of a run: one HTML file without network or scripts, light and dark."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import importlib.resources
 import math
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keyhole.analysis.diagnosis.page import NO_PROMISE
-from keyhole.analysis.diagnosis.page import WORDS as VERDICTS
+from keyhole.analysis.diagnosis.page import VERDICT_WORDS as VERDICTS
 from keyhole.problem import DataError, Floats
 from keyhole.problem.atomic_file import whole_file
 from keyhole.problem.display import counted
 from keyhole.problem.optional_imports import extra
 from keyhole.report import plots
-from keyhole.report.advice_table import losses, sentences
-from keyhole.report.figures import (
+from keyhole.report.conclusions import findings, headline
+from keyhole.report.number_format import (
     Fact,
     amount,
     brief,
@@ -30,14 +30,23 @@ from keyhole.report.figures import (
     number,
     share,
 )
-from keyhole.report.finding_list import findings
-from keyhole.report.headline import headline
-from keyhole.report.interval_plots import interval_pictures
-from keyhole.report.money_tables import money_facts, money_page, price_of
-from keyhole.report.prediction_plots import prediction_pictures
-from keyhole.report.reliability import WORDS, probability_facts, reliability
+from keyhole.report.page_tables import (
+    MAX_TABLE_ROWS,
+    losses,
+    money_facts,
+    money_page,
+    price_of,
+    sentences,
+)
+from keyhole.report.prediction_plots import (
+    RELIABILITY_CAPTION,
+    interval_pictures,
+    prediction_pictures,
+    probability_facts,
+    reliability,
+)
 from keyhole.report.run import Run
-from keyhole.report.scores import Score, scores
+from keyhole.report.score_table import Score, scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,43 +59,10 @@ COLOURS = {
     plots.PURPLE: "var(--purple)",
     plots.ORANGE: "var(--orange)",
 }
-ROWS = 100  # of the table of weights
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the table of scores."""
-
-    who: str
-    reads: str
-    money: str
-    mean: str
-    error: str
-    recent: str
-    total: str
-    loss: str
-    r2: str
-    ours: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A row of the table of weights."""
-
-    name: str
-    weight: str
-    played: str
-    best: str
-    spread: str
-    bought: str
-    price: str
-    error: str
-    share: str
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A figure with what is to be seen in it."""
+class Picture(NamedTuple):
+    """A figure as HTML, with what is to be seen in it."""
 
     heading: str
     words: str
@@ -129,13 +105,13 @@ def page(run: Run) -> str:
         findings=findings(run),
         verdicts=VERDICTS,
         no_promise=NO_PROMISE,
-        pictures=[_marked(p, markup()) for p in _pictures(run)],
+        pictures=_pictures(run),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
         advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
         intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
         variance=brief(run.best.variance),
-        weights=[_weight(run, j) for j in used[:ROWS]],
-        weights_left=max(len(used) - ROWS, 0),
+        weights=[_weight(run, j) for j in used[:MAX_TABLE_ROWS]],
+        weights_left=max(len(used) - MAX_TABLE_ROWS, 0),
         settings=_settings(run),
         money=money_page(run),
         priced=run.problem.prices is not None and not run.columns,
@@ -144,10 +120,13 @@ def page(run: Run) -> str:
 
 
 def rendered(package: str, template: str, **values: Any) -> str:
-    """A template of a package with these values, in the style of reports; text is escaped."""
+    """A template of a package with these values; it extends `base.html`, and text is escaped."""
     jinja = extra("jinja2", "report")
     environment = jinja.Environment(
-        autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True
+        loader=jinja.FunctionLoader(lambda name: _file("keyhole.report", name)),  # base.html
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
     )
     style = markup()(_file("keyhole.report", "page.css"))
     text: str = environment.from_string(_file(package, template)).render(style=style, **values)
@@ -241,22 +220,23 @@ def _paid(run: Run, each: float | None) -> str:
     return number(each) if run.columns else mean_amount(each, run.problem.prices)
 
 
-def _row(run: Run, score: Score) -> Row:
+def _row(run: Run, score: Score) -> dict[str, object]:
+    """A row of the table of scores."""
     money = run.spending
     worth = None if money is None else money.worth
     paid = score.cost
-    return Row(
-        score.who,
-        number(score.reads),
-        _paid(run, paid),
-        brief_span(score.mean),
-        brief(score.error),
-        "" if math.isnan(score.last_tenth) else brief(score.last_tenth),
-        "" if worth is None or paid is None else number(worth * score.mean.high + paid),
-        brief_span(score.loss),
-        share(score.r2),
-        score.ours,
-    )
+    return {
+        "who": score.who,
+        "reads": number(score.reads),
+        "money": _paid(run, paid),
+        "mean": brief_span(score.mean),
+        "error": brief(score.error),
+        "recent": "" if math.isnan(score.last_tenth) else brief(score.last_tenth),
+        "total": "" if worth is None or paid is None else number(worth * score.mean.high + paid),
+        "loss": brief_span(score.loss),
+        "r2": share(score.r2),
+        "ours": score.ours,
+    }
 
 
 def _pictures(run: Run) -> list[Picture]:
@@ -269,8 +249,13 @@ def _pictures(run: Run) -> list[Picture]:
         *_features(run),
         *_curve(run),
     )
+    return inlined(drawn)
+
+
+def inlined(drawn: Iterable[tuple[str, str, Figure]]) -> list[Picture]:
+    """Pictures of a page from heading, words and figure of each; matplotlib escapes their text."""
     return [
-        Picture(heading, words, inline(plots.svg(figure, f"p{i}"), f"p{i}", heading))
+        Picture(heading, words, markup()(inline(plots.svg(figure, f"p{i}"), f"p{i}", heading)))
         for i, (heading, words, figure) in enumerate(drawn, start=1)
     ]
 
@@ -332,7 +317,7 @@ def _features(run: Run) -> list[tuple[str, str, Figure]]:
 def _reliable(run: Run) -> list[tuple[str, str, Figure]]:
     """What came of probabilities, where predictions are some."""
     scores = run.probabilities
-    return [] if scores is None else [("Reliability", WORDS, reliability(scores))]
+    return [] if scores is None else [("Reliability", RELIABILITY_CAPTION, reliability(scores))]
 
 
 def _curve(run: Run) -> list[tuple[str, str, Figure]]:
@@ -378,11 +363,6 @@ def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     return found
 
 
-def _marked(picture: Picture, markup: type[str]) -> Picture:
-    """The same, with an SVG that the template takes as it is: matplotlib has escaped its text."""
-    return Picture(picture.heading, picture.words, markup(picture.svg))
-
-
 def _used(run: Run) -> list[int]:
     """The features with a weight, here or in hindsight, the largest effect first."""
     models = np.abs([_sparse(run), run.weights, run.best.weights])
@@ -398,24 +378,25 @@ def _sparse(run: Run) -> Floats:
     return weights
 
 
-def _weight(run: Run, j: int) -> Weight:
+def _weight(run: Run, j: int) -> dict[str, str]:
+    """A row of the table of weights."""
     sparse = {int(feature): i for i, feature in enumerate(run.sparse.features)}
     errors, shares, i = run.sparse.errors, run.shares, sparse.get(j)
 
     def shown(weight: float) -> str:
         return number(weight) if weight else ""
 
-    return Weight(
-        name=run.problem.label(j),
-        weight="" if i is None else number(float(run.sparse.weights[i])),
-        played=shown(float(run.weights[j])),
-        best=shown(float(run.best.weights[j])),
-        spread=number(float(run.spread[j])),
-        bought=f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
-        price=price_of(run, j),
-        error="" if errors is None or i is None else doubt(float(errors[i])),
-        share="" if shares is None else f"{shares[j]:.0%}",
-    )
+    return {
+        "name": run.problem.label(j),
+        "weight": "" if i is None else number(float(run.sparse.weights[i])),
+        "played": shown(float(run.weights[j])),
+        "best": shown(float(run.best.weights[j])),
+        "spread": number(float(run.spread[j])),
+        "bought": f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
+        "price": price_of(run, j),
+        "error": "" if errors is None or i is None else doubt(float(errors[i])),
+        "share": "" if shares is None else f"{shares[j]:.0%}",
+    }
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:

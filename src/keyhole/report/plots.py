@@ -1,4 +1,4 @@
-"""Pictures of a run, and of curves, as matplotlib Figures: for notebooks and as SVGs of the page.
+"""Plots of a run, and of curves, as matplotlib Figures: for notebooks and as SVGs of the page.
 
 Colours are told apart by colour-blind readers too, and nothing is said by colour alone.
 """
@@ -15,8 +15,8 @@ from keyhole.analysis.advice import BudgetCurve, MoneyCurve
 from keyhole.analysis.frontier import Frontier
 from keyhole.problem import Floats, Indices, ProblemError
 from keyhole.problem.optional_imports import extra
-from keyhole.report.figures import brief, plain_name
-from keyhole.report.money_tables import price_of
+from keyhole.report.number_format import brief, plain_name
+from keyhole.report.page_tables import price_of
 from keyhole.report.run import FULL, LAST, MEAN, Run
 from keyhole.report.spending import Spending
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 INK = "#1f2328"  # text, axes, grid: the page puts its own colour of text in its place
 BLUE, GREEN, PURPLE, ORANGE = "#0072b2", "#009e73", "#cc79a7", "#d55e00"
-STYLES: dict[str, tuple[str, Any]] = {
+BASELINE_STYLES: dict[str, tuple[str, Any]] = {
     MEAN: (ORANGE, ":"),
     LAST: (INK, (0, (4, 1.5, 1, 1.5, 1, 1.5))),
     FULL: (PURPLE, "-."),
 }
-MOST = 30  # features in one picture
+MAX_FEATURES_SHOWN = 30  # features in one picture
 STYLE = {
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -58,7 +58,7 @@ def cumulative_loss(run: Run) -> Figure:
     with style():
         figure, axes = new_figure(3.4)
         for other in run.baselines:
-            colour, dashes = STYLES[other.name]
+            colour, dashes = BASELINE_STYLES[other.name]
             label = f"{other.name}, reads {other.reads:.3g}"
             lost = later(other.loss, other.first_loss)
             _curve(axes, run.ends, lost, color=colour, ls=dashes, label=label)
@@ -99,7 +99,7 @@ def later(loss: Floats, first_loss: float) -> Floats:
     return rest
 
 
-def reads(run: Run, most: int = MOST) -> Figure:
+def reads(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
     """Which features were bought when: a row per feature, those bought most at the top."""
     rows = bought_most(run, most)
     width = int(run.ends[0])
@@ -129,7 +129,7 @@ def reads(run: Run, most: int = MOST) -> Figure:
         return figure
 
 
-def supports(run: Run, most: int = MOST) -> Figure:
+def supports(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
     """The life lines of the model: when each feature had a weight, and of which sign."""
     lives = (run.models != 0).sum(axis=1)
     ever = np.flatnonzero(lives)
@@ -172,7 +172,7 @@ def supports(run: Run, most: int = MOST) -> Figure:
         return figure
 
 
-def weights(run: Run, most: int = MOST) -> Figure:
+def weights(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
     """What one standard deviation of each feature adds to the prediction, by three models.
 
     The sparse model that is handed out, what is played at the end where that is another, and the
@@ -296,10 +296,7 @@ def frontier(
         axes.set_xlim(-0.01 * last, last)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"{what} per example")
-        axes.set_ylabel(f"squared loss, {found.rounds:,} rounds")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, f"squared loss, {found.rounds:,} rounds", 2)
 
 
 def flat_from(found: Frontier) -> int:
@@ -321,10 +318,9 @@ def spending(run: Run) -> Figure:
         axes.axhline(run.problem.budget, color=INK, ls=":", lw=1.4, label="the limit")
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(0, 1.06 * max(run.problem.budget, float(each.max())))
-        axes.set_ylabel("columns per example" if run.columns else "money per example")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(
+            figure, axes, "columns per example" if run.columns else "money per example", 2
+        )
 
 
 def purse(run: Run) -> Figure:
@@ -340,10 +336,7 @@ def purse(run: Run) -> Figure:
         axes.plot(np.append(0, run.ends), left, color=BLUE, lw=2.2, label="left in the purse")
         axes.set_xlim(0, max(last, int(run.ends[-1])))
         axes.set_ylim(0, 1.04 * money.purse)
-        axes.set_ylabel("money")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, "money", 2)
 
 
 def svg(figure: Figure, name: str) -> str:
@@ -357,7 +350,7 @@ def svg(figure: Figure, name: str) -> str:
     return target.getvalue()
 
 
-def bought_most(run: Run, most: int = MOST) -> Indices:
+def bought_most(run: Run, most: int = MAX_FEATURES_SHOWN) -> Indices:
     """The features bought most often, most often first."""
     order: Indices = np.argsort(-run.ledger.reads, kind="stable")[:most]
     return order
@@ -404,6 +397,14 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
     axes.yaxis.set_major_formatter(lambda value, _: tick(value))
     axes.set_xlabel("rounds")
     return figure, axes
+
+
+def finished(figure: Figure, axes: Axes, ylabel: str, columns: int = 1) -> Figure:
+    """The figure with a label, a grid, and a legend of so many columns above the axes."""
+    axes.set_ylabel(ylabel)
+    axes.grid(True)
+    figure.legend(loc="outside upper left", ncols=columns)
+    return figure
 
 
 def tick(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of predictions: predicted and actual, errors over time, residuals over time."""
+"""Plots of predictions: errors, residuals, intervals, and the reliability of probabilities."""
 
 from __future__ import annotations
 
@@ -6,13 +6,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.problem import Floats
-from keyhole.report.plots import BLUE, GREEN, INK, ORANGE, STYLES, new_figure, shown, style
-from keyhole.report.prediction_trace import ACTUAL, HIGH, LOW, PREDICTED, ROUND
+from keyhole.game.probability_scores import ProbabilityScores
+from keyhole.problem import Floats, ProblemError
+from keyhole.problem.optional_imports import extra
+from keyhole.report.number_format import Fact, number
+from keyhole.report.plots import (
+    BASELINE_STYLES,
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    STYLE,
+    finished,
+    new_figure,
+    shown,
+    style,
+)
 from keyhole.report.run import Run
+from keyhole.report.traces import ACTUAL, HIGH, LOW, PREDICTED, ROUND, IntervalTrace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+RELIABILITY_CAPTION = (
+    "Rounds in ten groups of about equal size, by the probability that was predicted. On the "
+    "dashed line the share of yes is what was predicted; bars are 95% intervals of that share."
+)
 
 
 def predicted_and_actual(run: Run) -> Figure:
@@ -33,10 +52,7 @@ def predicted_and_actual(run: Run) -> Figure:
             for end in (low, high):
                 axes.plot(y_hat[bounded], end[bounded], ",", color=GREEN)
         axes.set_xlabel(f"predicted {shown(run.target)}")
-        axes.set_ylabel(f"actual {shown(run.target)}")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=3)
-        return figure
+        return finished(figure, axes, f"actual {shown(run.target)}", 3)
 
 
 def error_over_time(run: Run) -> Figure:
@@ -45,7 +61,7 @@ def error_over_time(run: Run) -> Figure:
         figure, axes = new_figure(3.0)
         edges = np.append(0, run.ends)
         for other in run.baselines:
-            colour, dashes = STYLES[other.name]
+            colour, dashes = BASELINE_STYLES[other.name]
             error = _typical(run, other.loss, other.first_loss)
             axes.stairs(error, edges, baseline=None, color=colour, ls=dashes, label=other.name)
         error = _typical(run, run.loss, run.ledger.first_loss)
@@ -53,10 +69,7 @@ def error_over_time(run: Run) -> Figure:
         axes.stairs(error, edges, baseline=None, color=BLUE, lw=2.2, label=label)
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(bottom=0)
-        axes.set_ylabel("typical error")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=4)
-        return figure
+        return finished(figure, axes, "typical error", 4)
 
 
 def residuals_over_time(run: Run) -> Figure:
@@ -81,10 +94,7 @@ def residuals_over_time(run: Run) -> Figure:
         beyond = int((np.abs(residuals) > wide).sum())
         if beyond:
             axes.set_title(f"{beyond:,} of {len(residuals):,} points are beyond", loc="right")
-        axes.set_ylabel("actual − predicted")
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, "actual − predicted", 2)
 
 
 def prediction_pictures(run: Run) -> list[tuple[str, str, Figure]]:
@@ -125,3 +135,105 @@ def _typical(run: Run, loss: Floats, first_loss: float) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         each: Floats = np.sqrt(np.maximum(lost, 0.0) / rounds)
     return each
+
+
+def coverage_over_time(run: Run) -> Figure:
+    """The share of labels within their intervals, stretch by stretch, beside what it should be.
+
+    The band is where nine of ten stretches would be if misses came independently.
+    """
+    trace = _trace(run)
+    with style():
+        figure, axes = new_figure(2.6)
+        edges, rounds = np.append(0, trace.ends), np.diff(trace.ends, prepend=0)
+        meant = trace.coverage
+        spread = 1.645 * np.sqrt(meant * (1.0 - meant) / rounds)
+        low, high = np.maximum(meant - spread, 0.0), np.minimum(meant + spread, 1.0)
+        axes.stairs(high, edges, baseline=low, fill=True, color=INK, alpha=0.1, label="by chance")
+        axes.axhline(meant, color=INK, ls=":", lw=1.4, label=f"{100 * meant:g} %")
+        label = "labels within their intervals"
+        axes.stairs(trace.covered, edges, baseline=None, color=BLUE, lw=2.0, label=label)
+        axes.set_xlim(0, int(trace.ends[-1]))
+        bottom = float(np.nanmin(np.append(trace.covered, low)))
+        axes.set_ylim(max(0.0, bottom - 0.03), 1.01)
+        return finished(figure, axes, "share of rounds", 3)
+
+
+def widths_over_time(run: Run) -> Figure:
+    """How wide the intervals were on average, stretch by stretch."""
+    trace = _trace(run)
+    with style():
+        figure, axes = new_figure(2.4)
+        edges = np.append(0, trace.ends)
+        label = f"mean width of the {100 * trace.coverage:g} % intervals"
+        axes.stairs(trace.width, edges, baseline=None, color=BLUE, lw=2.0, label=label)
+        axes.set_xlim(0, int(trace.ends[-1]))
+        axes.set_ylim(bottom=0)
+        return finished(figure, axes, "width")
+
+
+def interval_pictures(run: Run) -> list[tuple[str, str, Figure]]:
+    """Heading, words and figure of each, for the page; none where there were no intervals."""
+    if run.intervals is None or not run.ledger.bounded:
+        return []
+    share = f"{100 * run.intervals.coverage:g} %"
+    said = f"{run.ledger.covered_share:.2%} of all labels were within their intervals"
+    covered = (
+        f"Every prediction came with an interval meant to contain the label in {share} of rounds; "
+        f"{said}. A stretch far below the line was harder than those before it."
+    )
+    widths = (
+        f"How wide the {share} intervals were. They follow the learner's own errors: narrower as "
+        "it learns, wider when the world changes."
+    )
+    return [
+        ("Do the intervals hold", covered, coverage_over_time(run)),
+        ("How wide the intervals were", widths, widths_over_time(run)),
+    ]
+
+
+def _trace(run: Run) -> IntervalTrace:
+    if run.intervals is None:
+        raise ProblemError("the run has no intervals: record it with coverage=0.9")
+    return run.intervals
+
+
+def reliability(scores: ProbabilityScores) -> Figure:
+    """The share of yes by predicted probability, in ten groups of rounds."""
+    with extra("matplotlib", "report").rc_context(STYLE):
+        figure: Figure = extra("matplotlib.figure", "report").Figure(
+            (8.6, 4.4), layout="constrained"
+        )
+        axes = figure.add_subplot()
+        groups = scores.reliability()
+        predicted = np.array([g.predicted for g in groups])
+        came = np.array([g.yes for g in groups])
+        bars = np.array([[g.yes - g.low for g in groups], [g.high - g.yes for g in groups]])
+        axes.plot([0, 1], [0, 1], color=INK, ls="--", lw=1.2, label="as predicted")
+        axes.errorbar(
+            predicted,
+            came,
+            yerr=np.maximum(bars, 0.0),
+            color=BLUE,
+            marker="o",
+            ms=5,
+            lw=1.8,
+            elinewidth=1.2,
+            capsize=2.5,
+            label="what came",
+        )
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlabel("predicted probability of yes")
+        return finished(figure, axes, "share of yes", 2)
+
+
+def probability_facts(scores: ProbabilityScores) -> list[Fact]:
+    """The large numbers of a run whose predictions are probabilities."""
+    auc = scores.auc
+    shown = "not known" if auc.width == 1.0 else f"{(auc.low + auc.high) / 2:.3f}"
+    return [
+        Fact("log loss", number(scores.log_loss), f"share of yes {number(scores.base_log_loss)}"),
+        Fact("Brier score", number(scores.brier), f"share of yes {number(scores.base_brier)}"),
+        Fact("AUC", shown, "a yes before a no; by chance 0.5"),
+    ]

@@ -1,23 +1,26 @@
-"""Recording a run: a learner plays, and all that the report asks about is seen in the same pass."""
+"""Recorder of a run: a learner plays, and all that the report shows is collected in one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.analysis.advice import BudgetCurve
-from keyhole.analysis.diagnosis import ColumnObserver, Diagnosis, StreamSums, diagnose_sums
 from keyhole.analysis.hindsight import Hindsight, Prefix, best_of_each, hindsight
-from keyhole.analysis.hindsight_screen import ALL, screening_bytes, usually_kept
+from keyhole.analysis.hindsight_screening import (
+    MAX_FEATURES_UNSCREENED,
+    screening_bytes,
+    usually_kept,
+)
 from keyhole.analysis.regret import RegretCurve
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.ledger import Ledger
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
-from keyhole.learners.baselines import FullInformation
+from keyhole.learners.baselines import FullInformation, LastValue, RunningMean, Zero
 from keyhole.learners.blocks.auto.advice import Advice
-from keyhole.learners.nothing_read import LastValue, RunningMean, Zero
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import (
     BlockStream,
@@ -36,20 +39,88 @@ from keyhole.problem.display import counted
 from keyhole.problem.memory import fits
 from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.report.interval_trace import IntervalTrace
-from keyhole.report.observers import LabelObserver, Rival, full_rival, prefix_observer
-from keyhole.report.options import About, Scope
-from keyhole.report.prediction_trace import PredictionTrace
-from keyhole.report.recent_loss import RecentLoss
+from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
 from keyhole.report.spending import Spending, WithinBudget, spending, within_budget
-from keyhole.report.trace import Trace, bin_ends
+from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace, bin_ends
+
+if TYPE_CHECKING:
+    from keyhole.analysis.advice import BudgetCurve
+    from keyhole.analysis.diagnosis import Diagnosis, StreamSums
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
 # At how many ends of bins regret is worked out: each is a search, and those of wide data are slow.
 FEWEST_ENDS, MOST_ENDS = 6, 24
 
 Stage = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a report says about a run that cannot be seen in it.
+
+    Parameters
+    ----------
+    name, settings, seed
+        Of the learner, so that the run can be repeated; the name is that of its class by default.
+    title, target
+        What to call the stream and its label.
+    command
+        What to type, or to run, to have the same again.
+    curve
+        What so many features explain, if sizes were chosen from that.
+    history
+        How many rows the learner studied before (`learner.study`).
+    columns
+        Whether prices count the columns of a file, 1 for each, and are no money.
+    """
+
+    name: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    seed: int | None = None
+    title: str = "a stream"
+    target: str = "y"
+    command: str = ""
+    curve: BudgetCurve | None = None
+    history: int = 0
+    columns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is worked out beside the game, and how thoroughly.
+
+    Parameters
+    ----------
+    k
+        Sparsity of the models in hindsight; None for the problem's.
+    centred
+        Whether models in hindsight may add an intercept.
+    bins
+        Most bins of time; between half as many and that many are used.
+    seconds
+        Limit of each search: for the best models along the way, for that of the end, for that
+        beside the past, with prices for the frontier and for what is worth it, and a little less
+        for the diagnosis.
+    full
+        Whether full information plays too. It is left out, with a note, where d^2 times rounds is
+        beyond 2e10.
+    diagnosed
+        Whether to diagnose the stream.
+    audit
+        The share of blocks that are audited, as in `keyhole.play`.
+    coverage
+        What intervals around the predictions should cover; None: there are none.
+    """
+
+    k: int | None = None
+    centred: bool = True
+    bins: int = 96
+    seconds: float = 10.0
+    full: bool = True
+    diagnosed: bool = True
+    audit: float = 0.0
+    coverage: float | None = None
 
 
 def record(
@@ -151,7 +222,7 @@ class Recorder:
         self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
         # A diagnosis needs all pairs of features, as hindsight does.
         pairs = scope.diagnosed and not isinstance(self._prefixes, LabelObserver)
-        self._sums: ColumnObserver = StreamSums(d) if pairs else ColumnObserver(d)
+        self._sums: ColumnSpread | StreamSums = _pair_sums(d) if pairs else ColumnSpread(d)
         self._screened = False
 
     def record(
@@ -171,7 +242,7 @@ class Recorder:
             names = self._stream.names
             money = spending(self._learner, self._trace.spent, whole, names, self._scope.seconds)
         diagnosis = None
-        if isinstance(self._sums, StreamSums):
+        if not isinstance(self._sums, ColumnSpread):
             say("diagnosis")
             diagnosis = self._diagnose(self._sums, ledger)
         return self._run(ledger, models[-1], curve, with_past, money, diagnosis)
@@ -201,7 +272,11 @@ class Recorder:
         """Whether all rounds can be searched by screening, where features have too many pairs."""
         d = self._stream.d
         whole = self._learner.problem.prices is None and rounds == self._stream.rounds
-        return whole and d > ALL and fits(screening_bytes(d, usually_kept(d, self._k)))
+        return (
+            whole
+            and d > MAX_FEATURES_UNSCREENED
+            and fits(screening_bytes(d, usually_kept(d, self._k)))
+        )
 
     def _best_models(
         self, say: Stage
@@ -262,6 +337,8 @@ class Recorder:
         problem = p.replace(names=names)
         if p.prices is not None:
             problem = Problem(p.d, p.k, max(p.k, round(ledger.mean_reads)), names)
+        from keyhole.analysis.diagnosis import diagnose_sums
+
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
 
     def _run(
@@ -375,6 +452,12 @@ class Recorder:
             f"Full information was not played: {d:,} features in "
             f"{self._stream.rounds or rounds:,} rounds would take too {takes}."
         )
+
+
+def _pair_sums(d: int) -> StreamSums:
+    from keyhole.analysis.diagnosis import StreamSums
+
+    return StreamSums(d)
 
 
 def _mean_cost(ledger: Ledger) -> float:

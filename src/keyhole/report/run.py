@@ -1,4 +1,4 @@
-"""One run, with everything a report shows: what was played, what it cost, what could have been."""
+"""Run: all that a report shows about one game: what was played, what it cost, the best possible."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.analysis.advice import BudgetCurve
-from keyhole.analysis.diagnosis import Diagnosis
 from keyhole.analysis.hindsight import Hindsight
 from keyhole.analysis.regret import RegretCurve
 from keyhole.errors import printable
@@ -21,10 +20,12 @@ from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.problem.display import Cell, html_table
 from keyhole.problem.sparse_model import SparseModel
-from keyhole.report.interval_trace import IntervalTrace
-from keyhole.report.prediction_trace import PredictionTrace
-from keyhole.report.recent_loss import Recent
 from keyhole.report.spending import Spending
+from keyhole.report.traces import IntervalTrace, PredictionTrace, Recent
+
+if TYPE_CHECKING:
+    from keyhole.analysis.advice import BudgetCurve
+    from keyhole.analysis.diagnosis import Diagnosis
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy")

@@ -1,17 +1,20 @@
-"""Money in a run: what was spent when, the frontier in hindsight, the rate, the purse."""
+"""Spending in a run: money over time, the frontier in hindsight, --worth and --purse."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from keyhole.analysis.frontier import Frontier, Sweep
 from keyhole.analysis.hindsight import Hindsight, Prefix
-from keyhole.analysis.hindsight_cost import Deal
+from keyhole.analysis.price_limits import CostLimit
 from keyhole.game.ledger import Ledger
 from keyhole.problem import Floats, Indices, Interval, Learner, Problem
 from keyhole.problem.prices import Prices
 
-FIRST = 4  # the search at the limit itself may take one part in so many of the time
+if TYPE_CHECKING:
+    from keyhole.analysis.frontier import Frontier
+
+LIMIT_SEARCH_PART = 4  # the search at the limit itself may take one part in so many of the time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +101,7 @@ class WithinBudget:
 
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best model of k features within the limit; the search begins with `start`."""
-        return self.prefix.best_for(Deal(self.prices, k, self.limit, None), seconds, start)
+        return self.prefix.best_for(CostLimit(self.prices, k, self.limit, None), seconds, start)
 
 
 def within_budget(prefix: Prefix, learner: Learner) -> Prefix | WithinBudget:
@@ -125,11 +128,13 @@ def spending(
     worth, purse = _number(learner, "worth"), _number(learner, "purse")
     frontier = best = None
     if whole is not None:
-        sweep = Sweep(whole, prices, None, seconds)
-        sweep.search(_limit(learner, prices), FIRST)
+        from keyhole.analysis.frontier import FrontierSearch
+
+        sweep = FrontierSearch(whole, prices, None, seconds)
+        sweep.search(_limit(learner, prices), LIMIT_SEARCH_PART)
         frontier = sweep.frontier(None, sweep.everywhere(), names)
         if worth is not None:
-            best = whole.best_for(Deal(prices, None, None, worth), seconds)
+            best = whole.best_for(CostLimit(prices, None, None, worth), seconds)
     horizon = getattr(learner, "horizon", None) if purse is not None else None
     allowed = prices.money(_limit(learner, prices))
     return Spending(spent, frontier, allowed, worth, best, purse, horizon)

@@ -14,9 +14,8 @@ from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.problem import Floats, Learner, StateError, nearest
 from keyhole.problem.atomic_file import whole_file
-from keyhole.problem.snapshot import State, StatefulLearner, has_state
-from keyhole.saving.archive import decode_in_place, encode, write_state
-from keyhole.saving.sums_file import sums_from_bytes, write_sums
+from keyhole.problem.state import State, StatefulLearner, has_state
+from keyhole.saving.archive import decode_in_place, encode, sums_from_bytes, write_state, write_sums
 from keyhole.version import __version__
 
 L = TypeVar("L", bound=StatefulLearner)

@@ -1,4 +1,4 @@
-"""A learner's state as the bytes of a file, and back.
+"""States and sums as the bytes of an .npz archive with a checksum, and back.
 
 A file is an .npz, which is a zip archive: `header.json` and one .npy for every larger array.
 Nothing is pickled and nothing of a file is executed. The archive's comment ends in a SHA-256 of all
@@ -12,22 +12,29 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Problem, StateError
 from keyhole.problem.prices import Prices
-from keyhole.problem.serialize import Tree
-from keyhole.problem.snapshot import State
-from keyhole.saving.seal import UNSEALED, Put, Sealing, refuse_unsealed
+from keyhole.problem.state import State, Tree
+from keyhole.saving.checksum import (
+    CHECKSUM_PLACEHOLDER,
+    ChecksummedWriter,
+    WritePiece,
+    verify_checksum,
+)
+from keyhole.version import __version__
 
-FORMAT = 2  # of the files written here; all up to this one can be read
-HEADER = 1 << 16  # bytes that the header of an array has at most
-SMALL = 64  # arrays of at most this many numbers are in the header
+LEARNER_FORMAT = 2  # of the files written here; all up to this one can be read
+SUMS_FORMAT = 1
+MAX_ARRAY_HEADER = 1 << 16  # bytes that the header of an array has at most
+MAX_INLINE_SIZE = 64  # arrays of at most this many numbers are in the header
 
 _NUMBERS = frozenset(("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
@@ -39,12 +46,12 @@ def encode(state: State, version: str) -> bytes:
     return b"".join(pieces)
 
 
-def write_state(state: State, version: str, put: Put) -> None:
+def write_state(state: State, version: str, put: WritePiece) -> None:
     """The same, piece by piece: nothing is copied."""
     arrays: dict[str, NDArray[Any]] = {}
     problem = state.problem
     header = {
-        "format": FORMAT,
+        "format": LEARNER_FORMAT,
         "keyhole": version,
         "learner": state.learner,
         "problem": {
@@ -58,18 +65,18 @@ def write_state(state: State, version: str, put: Put) -> None:
         "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
         "parts": {k: _plain(v, k, arrays) for k, v in state.parts.items()},
     }
-    write_sealed(header, arrays, put)
+    write_archive(header, arrays, put)
 
 
-def write_sealed(header: dict[str, Any], arrays: dict[str, NDArray[Any]], put: Put) -> None:
+def write_archive(header: dict[str, Any], arrays: dict[str, NDArray[Any]], put: WritePiece) -> None:
     """A header and arrays as the bytes of a file, with the checksum of all of them."""
-    with Sealing(put) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with ChecksummedWriter(put) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         # ZipInfo without a time: the same state gives the same bytes.
         archive.writestr(zipfile.ZipInfo("header.json"), _header(header))
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
                 _write_array(member, array)
-        archive.comment = UNSEALED
+        archive.comment = CHECKSUM_PLACEHOLDER
 
 
 def _write_array(member: IO[bytes], array: NDArray[Any]) -> None:
@@ -99,13 +106,13 @@ def decode(data: bytes) -> State:
 
 def decode_in_place(data: bytes) -> State:
     """The same, but larger arrays are where the data have them: to be read, and not for long."""
-    return opened(data, _state)
+    return read_archive(data, _state)
 
 
 def _state(header: dict[str, Any], members: dict[str, memoryview]) -> State:
     if "sums" in header:
         raise StateError("it holds sums, not a learner: kh.load(path, kh.DataSums)")
-    _refuse_format(header)
+    _refuse_format(header, LEARNER_FORMAT)
     return State(
         _text(header["learner"]),
         _problem(**header["problem"]),
@@ -118,12 +125,14 @@ def _state(header: dict[str, Any], members: dict[str, memoryview]) -> State:
 T = TypeVar("T")
 
 
-def opened(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryview]], T]) -> T:
+def read_archive(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryview]], T]) -> T:
     """What is made of the header and the members of a sealed file, or a StateError."""
-    refuse_unsealed(data)
+    verify_checksum(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {info.filename: _held(data, info) for info in _stored(archive, len(data))}
+            members = {
+                info.filename: _member_bytes(data, info) for info in _stored(archive, len(data))
+            }
         return make(json.loads(bytes(members["header.json"])), members)
     except StateError:
         raise
@@ -141,13 +150,13 @@ def _problem(prices: dict[str, Any] | None = None, **sizes: Any) -> Problem:
     return Problem(**sizes, prices=Prices(items=items, units=units, needs=needs, **prices))
 
 
-def _refuse_format(header: dict[str, Any]) -> None:
+def _refuse_format(header: dict[str, Any], newest: int) -> None:
     version = header["format"]
     if type(version) is not int or version < 1:
         raise StateError(f"its format is {version!r}, not a number")
-    if version > FORMAT:
+    if version > newest:
         raise StateError(
-            f"its format {version} is newer than this keyhole, which reads up to {FORMAT}: "
+            f"its format {version} is newer than this keyhole, which reads up to {newest}: "
             f"it was written by keyhole {header.get('keyhole')}, upgrade to that"
         )
 
@@ -166,7 +175,7 @@ def _stored(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
     return infos
 
 
-def _held(data: bytes, info: zipfile.ZipInfo) -> memoryview:
+def _member_bytes(data: bytes, info: zipfile.ZipInfo) -> memoryview:
     """The bytes of a stored member where they are: the checksum of all bytes vouches for them."""
     start = info.header_offset
     name, extra = struct.unpack("<HH", data[start + 26 : start + 30])
@@ -193,7 +202,7 @@ def _plain(tree: Tree, where: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if not isinstance(tree, np.ndarray):
         return tree
     dtype = tree.dtype.newbyteorder("<").str
-    if tree.size > SMALL or not tree.flags.c_contiguous:
+    if tree.size > MAX_INLINE_SIZE or not tree.flags.c_contiguous:
         arrays[f"{where}.npy"] = tree.astype(dtype, copy=False)
         return {"is": "array", "at": f"{where}.npy"}
     values = [v if math.isfinite(v) else repr(v) for v in tree.ravel().tolist()]
@@ -212,13 +221,13 @@ def _tree(plain: Any, members: dict[str, memoryview]) -> Tree:
         return member(members[plain["at"]])
     if plain.get("is") == "array":
         values = np.array(plain["of"], dtype=_number_type(plain["dtype"]))
-        return _native(values.reshape(plain["shape"]))
+        return _native_order(values.reshape(plain["shape"]))
     return {key: _tree(value, members) for key, value in plain.items()}
 
 
 def member(data: memoryview) -> NDArray[Any]:
     """The array of an .npy member, where the data are: it can only be read."""
-    file = io.BytesIO(data[:HEADER])
+    file = io.BytesIO(data[:MAX_ARRAY_HEADER])
     version = np.lib.format.read_magic(file)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -230,7 +239,7 @@ def member(data: memoryview) -> NDArray[Any]:
     if math.prod(shape) * kind.itemsize != len(held):
         raise StateError(f"an array of shape {shape} is said to have {len(held)} bytes")
     flat = np.frombuffer(held, dtype=kind)
-    return _native(flat.reshape(shape, order="F" if fortran else "C"))
+    return _native_order(flat.reshape(shape, order="F" if fortran else "C"))
 
 
 def _number_type(name: object) -> np.dtype[Any]:
@@ -240,5 +249,50 @@ def _number_type(name: object) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def _native(array: NDArray[Any]) -> NDArray[Any]:
+def _native_order(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def write_sums(sums: DataSums, put: WritePiece) -> None:
+    """Everything there is to say of some sums, as the bytes of a file piece by piece."""
+    about = {
+        "names": None if sums.names is None else list(sums.names),
+        "target": sums.target,
+        "left_out": sums.left_out,
+        "parts": list(sums.parts),
+    }
+    _write(sums.arrays(), about, put)
+
+
+def sums_from_bytes(data: bytes) -> DataSums:
+    """The sums that `write_sums` was given, or a StateError."""
+    arrays, about = arrays_from_bytes(data)
+    return DataSums.from_arrays(arrays, **about)
+
+
+def arrays_to_bytes(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> bytes:
+    """Named arrays of numbers, and what is to be said of them."""
+    pieces = list[memoryview]()
+    _write(arrays, about, pieces.append)
+    return b"".join(pieces)
+
+
+def _write(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any], put: WritePiece) -> None:
+    header = {"format": SUMS_FORMAT, "keyhole": __version__, "sums": dict(about)}
+    members = {f"{name}.npy": np.asarray(array, order="C") for name, array in arrays.items()}
+    write_archive(header, members, put)
+
+
+def arrays_from_bytes(data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """What `arrays_to_bytes` was given, or a StateError."""
+    return read_archive(data, _parts)
+
+
+def _parts(
+    header: dict[str, Any], members: dict[str, memoryview]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    if "sums" not in header:
+        raise StateError(f"it holds a {header.get('learner')}, not sums: kh.load(path)")
+    _refuse_format(header, SUMS_FORMAT)
+    names = [name for name in members if name.endswith(".npy")]
+    return {name[:-4]: np.array(member(members[name])) for name in names}, header["sums"]

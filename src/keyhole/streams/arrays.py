@@ -1,8 +1,9 @@
-"""Streams over arrays and over generators, and four ways to make new streams from old ones."""
+"""Streams over arrays and generators; take, shuffle, chain, repeat and collect."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,48 @@ from keyhole.problem import (
     refuse_unless_stream,
     whole_number,
 )
-from keyhole.streams.shown import shown_stream, stream_table
+from keyhole.problem.display import Cell, few, html_table
 
 Block = tuple[NDArray[np.floating], Floats]
+
+
+class Shaped(Protocol):
+    """What is known of a stream before it is read."""
+
+    @property
+    def d(self) -> int:
+        """Features of a row."""
+
+    @property
+    def rounds(self) -> int | None:
+        """Rows, None if that is not known."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features, or None."""
+
+
+def shown_stream(stream: Shaped) -> str:
+    """What it is and how large.
+
+    >>> import keyhole as kh
+    >>> kh.streams.clinic()[0]
+    <GeneratedStream: 4,000 rows of 42 features, age_years, bmi, waist_cm and 39 more>
+    """
+    names = "" if stream.names is None else f", {few(stream.names, 3)}"
+    return f"<{type(stream).__name__}: {_rows_shown(stream)} of {stream.d:,} features{names}>"
+
+
+def stream_table(stream: Shaped) -> str:
+    """Rows, features, and their names."""
+    rows: list[tuple[str, Cell]] = [("rows", _rows_shown(stream)), ("features", stream.d)]
+    if stream.names is not None:
+        rows.append(("names", few(stream.names)))
+    return html_table(type(stream).__name__, rows)
+
+
+def _rows_shown(stream: Shaped) -> str:
+    return "rows" if stream.rounds is None else f"{stream.rounds:,} rows"
 
 
 def block_rows(d: int) -> int:

@@ -9,21 +9,32 @@ import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
-from keyhole.streams.answers import Answers, Positive
-from keyhole.streams.arrays import Block, block_rows, rows_of
-from keyhole.streams.codes import WORDS, find_codes
-from keyhole.streams.columns import Column, numbers
-from keyhole.streams.csv_text import Withdrawn
-from keyhole.streams.opening import Opened, open_table
-from keyhole.streams.origin import Origin
-from keyhole.streams.request import Assumption, Request, told
-from keyhole.streams.resolve import Spread, readings, resolve
-from keyhole.streams.shown import shown_stream, stream_table
+from keyhole.streams.arrays import Block, block_rows, rows_of, shown_stream, stream_table
+from keyhole.streams.cell_formats import MISSING_WORDS, find_codes
+from keyhole.streams.columns import Answers, Column, Positive, Spread, numbers, readings, resolve
+from keyhole.streams.csv_table import WrongNumberFormat
+from keyhole.streams.open_table import OpenedTable, open_table
+from keyhole.streams.read_options import Assumption, Request, assumptions_line
+from keyhole.streams.schema import (
+    ColumnRole,
+    TableSchema,
+    TargetOptions,
+    TextInNumbersError,
+    scan_schema,
+)
+from keyhole.streams.source_file import SourceFile
 from keyhole.streams.sparse_files import pair_columns, sparse_stream
-from keyhole.streams.survey import OddCell, Role, Survey, Wanted, survey
 from keyhole.streams.tables import Batch, Table, wanted_rows
 
-SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")  # exact in float32
+FLOAT32_TYPES = (
+    "float",
+    "halffloat",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "bool",
+)  # exact in float32
 
 
 class ReadStream(BlockStream, Protocol):
@@ -96,7 +107,7 @@ class FileStream:
         columns: Sequence[Column],
         names: Sequence[str],
         target: str | None,
-        found: Survey,
+        found: TableSchema,
         assumed: Sequence[Assumption] = (),
         most: int | None = None,
     ) -> None:
@@ -119,7 +130,7 @@ class FileStream:
         self._table = table
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
-        single = kinds <= set(SINGLE) and bool(kinds & {"float", "halffloat"})
+        single = kinds <= set(FLOAT32_TYPES) and bool(kinds & {"float", "halffloat"})
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self._largest = np.finfo(np.float32).max if single else np.float64(LARGEST)
 
@@ -358,7 +369,7 @@ def read(
     [nan  0.  1.] 31.0
     [54. nan nan] 22.0
     """
-    return read_request(
+    return read_with(
         source,
         Request(
             target,
@@ -387,31 +398,31 @@ def read(
     )
 
 
-def read_request(source: object, request: Request) -> ReadStream:
+def read_with(source: object, request: Request) -> ReadStream:
     """The same as `read`, with its arguments in a record."""
-    limit = whole_number(request.words.name("most_levels"), request.most_levels, 1)
+    limit = whole_number(request.syntax.name("most_levels"), request.most_levels, 1)
     _check_features(request.features)
     opened = open_table(source, request)
     try:
         return _stream(opened, request, limit)
     except DataError as error:
-        line = told(opened.assumed, request.words)
+        line = assumptions_line(opened.assumed, request.syntax)
         if not line:
             raise
         raise DataError(f"{error} ({line})") from None
 
 
-def _stream(opened: Opened, request: Request, limit: int) -> ReadStream:
+def _stream(opened: OpenedTable, request: Request, limit: int) -> ReadStream:
     table, features = opened.table, request.features
     _check_names(table, _named(request))
     pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
-        return sparse_stream(opened, pairs, request)
+        return sparse_stream(table, pairs, request)
     roles, spread = roles_of(table, request)
-    found, words = _surveyed(opened, roles, limit if features is None else None, request)
+    found, codes = _scanned_schema(opened, roles, limit if features is None else None, request)
     if spread is None:
         spread = found.levels
-    assumed = [*opened.still_assumed(), *words]
+    assumed = [*opened.still_assumed(), *codes]
     columns, names = columns_of(table, spread, request)
     stream = FileStream(table, columns, names, request.target, found, assumed, request.rounds)
     return stream.without_codes(request.progress) if request.codes else stream
@@ -422,7 +433,7 @@ def _named(request: Request) -> tuple[str, ...]:
     return (*label, *request.ignore, *request.categorical)
 
 
-def roles_of(table: Table, request: Request) -> tuple[dict[str, Role], Spread | None]:
+def roles_of(table: Table, request: Request) -> tuple[dict[str, ColumnRole], Spread | None]:
     """What the columns of a table are for, and the levels of each if the features are known."""
     target, ignore, categorical = request.target, request.ignore, request.categorical
     label = () if target is None else (target,)
@@ -430,15 +441,20 @@ def roles_of(table: Table, request: Request) -> tuple[dict[str, Role], Spread | 
     spread: Spread | None = None
     if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
-        roles = {name: Role.LEVELS if name in categorical else Role.FREE for name in used}
+        roles = {
+            name: ColumnRole.LEVELS if name in categorical else ColumnRole.FREE for name in used
+        }
     else:
         spread = _resolve(table, request.features, ignore)
-        roles = {n: Role.NUMBERS if levels is None else Role.LEVELS for n, levels in spread.items()}
+        roles = {
+            n: ColumnRole.NUMBERS if levels is None else ColumnRole.LEVELS
+            for n, levels in spread.items()
+        }
     if not roles:
         raise DataError(f"{table.title} has no column left to be a feature")
     if target in {*roles, *ignore, *categorical}:
         raise DataError(f"{target!r} is the target: it cannot be anything else as well")
-    return roles | dict.fromkeys(label, Role.TARGET), spread
+    return roles | dict.fromkeys(label, ColumnRole.TARGET), spread
 
 
 def columns_of(
@@ -447,32 +463,30 @@ def columns_of(
     """How columns of these levels become features, and what those are called."""
     names = request.features
     if names is None:
-        names = [name for item in spread.items() for name in _labels(*item)]
-    return _columns(table, spread, names, request.known), names
+        names = [name for item in spread.items() for name in _feature_names(*item)]
+    return _checked_columns(table, spread, names, request.known), names
 
 
-def _surveyed(
-    opened: Opened, roles: dict[str, Role], most_levels: int | None, request: Request
-) -> tuple[Survey, list[Assumption]]:
+def _scanned_schema(
+    opened: OpenedTable, roles: dict[str, ColumnRole], most_levels: int | None, request: Request
+) -> tuple[TableSchema, list[Assumption]]:
     """What a first pass finds: once more where it shows that something was assumed too soon."""
-    words: list[Assumption] = []
-    given = request.positive
-    known = given if isinstance(given, Answers) else None
-    wanted = Wanted(None if isinstance(given, Answers) else given, request.yes_no, known)
+    codes: list[Assumption] = []
+    wanted = TargetOptions.of(request)
     while True:
         try:
-            look = survey(
+            schema = scan_schema(
                 opened.table, roles, most_levels, request.rounds, wanted, request.progress
             )
-            return look, words
-        except Withdrawn:
+            return schema, codes
+        except WrongNumberFormat:
             continue
-        except OddCell as odd:
+        except TextInNumbersError as odd:
             text = odd.text.strip()
-            again = any(word.what == _no_value(text) for word in words)
-            if again or not request.codes or text not in WORDS or not opened.texts:
+            again = any(code.what == _no_value(text) for code in codes)
+            if again or not request.codes or text not in MISSING_WORDS or not opened.texts:
                 raise DataError(str(odd)) from None
-            words.append(Assumption(_no_value(text), "missing"))
+            codes.append(Assumption(_no_value(text), "missing"))
             for table in opened.texts:
                 table.also_missing(odd.text)
 
@@ -489,10 +503,10 @@ def _check_features(features: Sequence[str] | None) -> None:
         raise DataError(f"features must be a list of names, got {shortened(features)}")
 
 
-def _origins(table: object) -> list[Origin]:
+def _origins(table: object) -> list[SourceFile]:
     """The files that a table is read from."""
     origin, inner = getattr(table, "_origin", None), getattr(table, "_table", None)
-    if isinstance(origin, Origin):
+    if isinstance(origin, SourceFile):
         return [origin]
     parts = getattr(table, "tables", [] if inner is None else [inner])
     return [one for part in parts for one in _origins(part)]
@@ -514,7 +528,7 @@ def _check_names(table: Table, asked: Sequence[str]) -> None:
     if "" in first and "" not in asked:
         raise DataError(
             f"{table.title}: column {first['']} has no name; name it, or leave it out: "
-            f"{table.words.say('ignore', '')}"
+            f"{table.syntax.write('ignore', '')}"
         )
     for name in asked:
         if name not in first:
@@ -529,12 +543,12 @@ def _hint(name: str, names: Sequence[str]) -> str:
     return f": it has {some}{', ...' if len(names) > 8 else ''}"
 
 
-def _labels(name: str, levels: Sequence[str] | None) -> list[str]:
+def _feature_names(name: str, levels: Sequence[str] | None) -> list[str]:
     """What the features of a column are called."""
     return [name] if levels is None else [f"{name}={level}" for level in levels]
 
 
-def _columns(
+def _checked_columns(
     table: Table, spread: Spread, features: Sequence[str], known: Sequence[str] = ()
 ) -> list[Column]:
     place = {name: i for i, name in enumerate(features)}
@@ -545,7 +559,7 @@ def _columns(
         Column(
             name,
             levels,
-            np.array([place[n] for n in _labels(name, levels)], dtype=np.int64),
+            np.array([place[n] for n in _feature_names(name, levels)], dtype=np.int64),
             frozenset(n[len(name) + 1 :] for n in known if n.startswith(f"{name}=")),
         )
         for name, levels in spread.items()

@@ -1,8 +1,8 @@
 """Data sets in shards: files, and groups of rows of Parquet files, that can be read elsewhere.
 
-Three steps, of which the first and the last can be taken by other processes: `look` goes through a
-file once, `plan` puts together what was found in all of them, `Shard.stream` reads a part. What
-travels between processes is small: addresses, levels of text columns, counts.
+Three steps, of which the first and the last can be taken by other processes: `scan_file` goes
+through a file once, `plan_shards` puts together what was found in all of them, `ShardPlan.stream`
+reads a part. What travels between processes is small: addresses, levels of text columns, counts.
 """
 
 from __future__ import annotations
@@ -15,41 +15,51 @@ from typing import Any
 
 from keyhole.problem import DataError, StateError
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.answers import Answers
-from keyhole.streams.columns import Column
-from keyhole.streams.csv_text import Withdrawn
+from keyhole.streams.cell_formats import NumberFormat
+from keyhole.streams.columns import Answers, Column
+from keyhole.streams.csv_table import WrongNumberFormat
 from keyhole.streams.files import FileStream, columns_of, roles_of
-from keyhole.streams.opening import Opened, first_value, open_place, places_of
-from keyhole.streams.origin import Origin
-from keyhole.streams.partitions import Place
-from keyhole.streams.request import Request
-from keyhole.streams.several import refuse_other_columns
-from keyhole.streams.survey import Sightings, Survey, Wanted, restored, sight
-from keyhole.streams.units import Rewrite
+from keyhole.streams.open_table import (
+    OpenedTable,
+    PartitionFile,
+    first_value,
+    open_partition,
+    refuse_other_columns,
+    source_files,
+)
+from keyhole.streams.read_options import Request
+from keyhole.streams.schema import (
+    ColumnScans,
+    TableSchema,
+    TargetOptions,
+    restored_scans,
+    scan_columns,
+)
+from keyhole.streams.source_file import SourceFile
 
-CELLS = 1 << 26  # of a shard: rows times columns; a second or more of work
+SHARD_CELLS = 1 << 26  # of a shard: rows times columns; a second or more of work
 
 
 @dataclass(frozen=True)
-class Look:
+class FileScan:
     """What a first pass over a file found: everything that the other files need to know of it."""
 
-    place: Place
+    place: PartitionFile
     version: str
     names: tuple[str, ...]
-    sightings: Sightings
+    scans: ColumnScans
     group_rows: tuple[int, ...] = ()  # of a Parquet file
-    rewrites: dict[str, Rewrite] = field(default_factory=dict)  # of a text file
+    number_formats: dict[str, NumberFormat] = field(default_factory=dict)  # of a text file
 
     @property
     def rows(self) -> int:
         """How many rows the file has."""
-        return self.sightings.rows
+        return self.scans.rows
 
 
-def found_places(source: object, request: Request) -> list[Place]:
+def data_files(source: object, request: Request) -> list[PartitionFile]:
     """The files of a data set, in their order."""
-    found = places_of(source)
+    found = source_files(source)
     if found is None:
         raise DataError(f"source must be a path or an address, got a {type(source).__name__}")
     if request.order_by is not None:
@@ -57,31 +67,31 @@ def found_places(source: object, request: Request) -> list[Place]:
     return found
 
 
-def version_of(place: Place) -> str:
+def version_of(place: PartitionFile) -> str:
     """What tells this version of a file from others."""
-    return Origin(place.path).version
+    return SourceFile(place.path).version
 
 
-def look(place: Place, request: Request) -> Look:
+def scan_file(place: PartitionFile, request: Request) -> FileScan:
     """Go through a file once: what its columns hold, levels of text, how many rows there are."""
-    opened = open_place(place, request)
+    opened = open_partition(place, request)
     table = opened.table
     roles, _ = roles_of(table, request)
     most = request.most_levels if request.features is None else None
     while True:
         try:
-            sightings = sight(table, roles, most)
+            scans = scan_columns(table, roles, most)
             break
-        except Withdrawn:  # a column is not what its first cells look like: once more
+        except WrongNumberFormat:  # a column is not what its first cells look like: once more
             continue
     parquet = opened.parquet
-    return Look(
+    return FileScan(
         place,
         version_of(place),
         table.names,
-        sightings,
+        scans,
         () if parquet is None else tuple(parquet.group_rows),
-        {name: rewrite for text in opened.texts for name, rewrite in text.rewrites.items()},
+        {name: one for text in opened.texts for name, one in text.number_formats.items()},
     )
 
 
@@ -89,11 +99,11 @@ def look(place: Place, request: Request) -> Look:
 class Shard:
     """A part of a data set: a file, or some row groups of one."""
 
-    place: Place
+    place: PartitionFile
     version: str
     rows: int
     groups: tuple[int, int] | None = None  # the first, and the one after the last
-    rewrites: dict[str, Rewrite] = field(default_factory=dict)
+    number_formats: dict[str, NumberFormat] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -104,7 +114,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ShardPlan:
     """How all shards of a data set are read alike: features, levels, types, meaning of the target.
 
     `left_out` is how many rows have no target.
@@ -124,7 +134,7 @@ class Plan:
         how = {
             name: getattr(request, name)
             for name in request.__dataclass_fields__
-            if name not in ("words", "positive", "yes_no", "known", "order_by", "most_levels")
+            if name not in ("syntax", "positive", "yes_no", "known", "order_by", "most_levels")
         }
         said = {
             "address": shard.place.address,
@@ -141,23 +151,23 @@ class Plan:
 
     def stream(self, shard: Shard, features: slice | None = None) -> FileStream:
         """The rows of a shard; of all features, or of some of them that follow one another."""
-        opened = open_place(shard.place, self.request)
+        opened = open_partition(shard.place, self.request)
         table = opened.table
         if version_of(shard.place) != shard.version:
             raise DataError(f"{table.title} was changed while it was in use: start again")
         for text in opened.texts:
-            text.rewrites = dict(shard.rewrites)
+            text.number_formats = dict(shard.number_formats)
         if opened.parquet is not None and shard.groups is not None:
             opened.parquet.row_groups = range(*shard.groups)
         columns, names = columns_of(table, self.spread, replace(self.request, features=self.names))
         if features is not None:
             columns, names = _some(columns, names, features)
-        found = Survey(self.spread, self._types(opened), shard.rows, 0, self.answers)
+        found = TableSchema(self.spread, self._types(opened), shard.rows, 0, self.answers)
         stream = FileStream(table, columns, names, self.request.target, found)
         stream.order = "F"
         return stream
 
-    def _types(self, opened: Opened) -> dict[str, Any]:
+    def _types(self, opened: OpenedTable) -> dict[str, Any]:
         if opened.table.types:
             return dict(opened.table.types)
         arrow = extra("pyarrow", "files")
@@ -165,34 +175,32 @@ class Plan:
         return {name: kinds[kind] for name, kind in self.text_types.items()}
 
 
-def plan(looks: Sequence[Look], request: Request) -> Plan:
+def plan_shards(scans: Sequence[FileScan], request: Request) -> ShardPlan:
     """What was found in all files of a data set, in their order, put together.
 
-    `looks` are used up: what was seen in the others is added to the first.
+    `scans` are used up: what was seen in the others is added to the first.
     """
-    first = looks[0]
-    for other in looks[1:]:
+    first = scans[0]
+    for other in scans[1:]:
         refuse_other_columns(first.place.path, first.names, other.place.path, other.names)
-    whole = first.sightings
-    if len(looks) > 1:
-        whole.call_it(f"{len(looks)} files")
-    rows = [one.rows for one in looks]
-    for other in looks[1:]:
-        whole.include(other.sightings)
-    given = request.positive
-    known = given if isinstance(given, Answers) else None
-    found = whole.settled(
-        Wanted(None if isinstance(given, Answers) else given, request.yes_no, known)
-    )
-    opened = open_place(first.place, request)
+    whole = first.scans
+    if len(scans) > 1:
+        whole.call_it(f"{len(scans)} files")
+    rows = [one.rows for one in scans]
+    for other in scans[1:]:
+        whole.include(other.scans)
+    found = whole.settled(TargetOptions.of(request))
+    opened = open_partition(first.place, request)
     _, spread = roles_of(opened.table, request)
     levels = dict(found.levels if spread is None else spread)
     _, names = columns_of(opened.table, levels, request)
     text_types = {} if opened.table.types else {n: str(t) for n, t in found.types.items()}
     shards = [
-        shard for one, n in zip(looks, rows, strict=True) for shard in cut(one, n, len(first.names))
+        shard
+        for one, n in zip(scans, rows, strict=True)
+        for shard in cut_shards(one, n, len(first.names))
     ]
-    return Plan(
+    return ShardPlan(
         request,
         tuple(names),
         levels,
@@ -203,18 +211,18 @@ def plan(looks: Sequence[Look], request: Request) -> Plan:
     )
 
 
-def cut(found: Look, rows: int, columns: int) -> list[Shard]:
+def cut_shards(found: FileScan, rows: int, columns: int) -> list[Shard]:
     """The shards of a file: of Parquet, as many row groups each as make a second of work.
 
     The rule knows nothing of how many workers there are: results must not depend on that.
     """
     place, version = found.place, found.version
-    if len(found.group_rows) < 2 or rows * columns <= CELLS:
-        return [Shard(place, version, rows, None, found.rewrites)]
+    if len(found.group_rows) < 2 or rows * columns <= SHARD_CELLS:
+        return [Shard(place, version, rows, None, found.number_formats)]
     shards, start, size = list[Shard](), 0, 0
     for i, group in enumerate(found.group_rows):
         size += group
-        if size * columns >= CELLS or i + 1 == len(found.group_rows):
+        if size * columns >= SHARD_CELLS or i + 1 == len(found.group_rows):
             shards.append(Shard(place, version, size, (start, i + 1)))
             start, size = i + 1, 0
     return shards
@@ -241,29 +249,29 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def look_as_json(found: Look) -> dict[str, Any]:
-    """A look as plain values, to be kept in a file."""
-    seen = {name: sighting.as_json() for name, sighting in found.sightings.seen.items()}
-    rewrites = {n: [r.unit, r.thousands, r.decimal] for n, r in found.rewrites.items()}
+def scan_as_json(found: FileScan) -> dict[str, Any]:
+    """A scan as plain values, to be kept in a file."""
+    seen = {name: scan.as_json() for name, scan in found.scans.seen.items()}
+    number_formats = {n: [r.unit, r.thousands, r.decimal] for n, r in found.number_formats.items()}
     return {
         "version": found.version,
         "names": list(found.names),
         "rows": found.rows,
         "seen": seen,
         "group_rows": list(found.group_rows),
-        "rewrites": rewrites,
+        "rewrites": number_formats,
     }
 
 
-def look_from_json(place: Place, request: Request, kept: dict[str, Any]) -> Look:
-    """The look that was kept, for a file that has not changed since."""
+def scan_from_json(place: PartitionFile, request: Request, kept: dict[str, Any]) -> FileScan:
+    """The scan that was kept, for a file that has not changed since."""
     try:
-        opened = open_place(place, request)
+        opened = open_partition(place, request)
         roles, _ = roles_of(opened.table, request)
         most = request.most_levels if request.features is None else None
-        sightings = restored(opened.table, roles, most, kept["rows"], kept["seen"])
-        rewrites = {name: Rewrite(*said) for name, said in kept["rewrites"].items()}
+        scans = restored_scans(opened.table, roles, most, kept["rows"], kept["seen"])
+        number_formats = {name: NumberFormat(*said) for name, said in kept["rewrites"].items()}
         names, groups = tuple(kept["names"]), tuple(kept["group_rows"])
-        return Look(place, kept["version"], names, sightings, groups, rewrites)
+        return FileScan(place, kept["version"], names, scans, groups, number_formats)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"what was kept of {place.path} cannot be used: {error}") from None

@@ -1,4 +1,4 @@
-"""Streams of sparse rows: what is not written down is 0, or not known."""
+"""Sparse streams: rows of (index, value) pairs; any other feature is 0, or not known."""
 
 from __future__ import annotations
 
@@ -11,17 +11,148 @@ from numpy.typing import ArrayLike, NDArray
 from keyhole.problem import (
     DataError,
     Floats,
+    Indices,
     ProblemError,
     feature_names,
     real_numbers,
     whole_number,
 )
 from keyhole.streams.arrays import Block, labels_of, rows_of
-from keyhole.streams.sparse_rows import SparseRows
 
-ABSENT = {"zero": 0.0, "unknown": np.nan}
-NUMBERS = 2**22  # in a block that is written out: 32 MB
-ROWS = 4096  # in a block that is not
+FILL_VALUES = {"zero": 0.0, "unknown": np.nan}
+MAX_DENSE_NUMBERS = 2**22  # in a block that is written out: 32 MB
+SPARSE_BLOCK_ROWS = 4096  # in a block that is not
+
+
+class SparseRow:
+    """One sparse row. Selling m of its features takes m searches among its pairs.
+
+    Parameters
+    ----------
+    indices, values
+        The pairs; indices ascend.
+    d
+        Features of the row.
+    fill
+        The value of all others: 0, or NaN where they are not known.
+
+    Examples
+    --------
+    >>> x = SparseRow(np.array([1, 40], np.int32), np.array([0.5, 2.0]), 100_000)
+    >>> x.values_at(np.array([0, 1, 40, 99_999]))
+    array([0. , 0.5, 2. , 0. ])
+    """
+
+    __slots__ = ("_fill", "_indices", "_values", "shape")
+
+    def __init__(
+        self,
+        indices: NDArray[np.integer],
+        values: NDArray[np.floating],
+        d: int,
+        fill: float = 0.0,
+    ) -> None:
+        self._indices, self._values, self._fill = indices, values, fill
+        self.shape = (d,)
+
+    def values_at(self, features: Indices) -> Floats:
+        """The values of these features."""
+        found = np.full(len(features), self._fill)
+        many = len(self._indices)
+        if many:
+            # In the type of the indices: of two types, searchsorted copies all pairs.
+            wanted = features.astype(self._indices.dtype)
+            at = np.minimum(np.searchsorted(self._indices, wanted), many - 1)
+            here = self._indices[at] == wanted
+            found[here] = self._values[at[here]]
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        row = np.full(self.shape, self._fill, dtype=dtype or np.float64)
+        row[self._indices] = self._values
+        return row
+
+
+class SparseRows:
+    """Consecutive sparse rows: pairs from bounds[i] up to bounds[i + 1] are those of row i.
+
+    Slices are views. Anything else that is done with them as with an array writes them out.
+
+    Examples
+    --------
+    >>> pairs = np.array([1, 0, 2], np.int32), np.array([5.0, 6.0, 7.0])
+    >>> rows = SparseRows(np.array([0, 1, 3]), *pairs, d=3)
+    >>> np.asarray(rows)
+    array([[0., 5., 0.],
+           [6., 0., 7.]])
+    >>> rows[1:].row(0).values_at(np.array([2]))
+    array([7.])
+    """
+
+    __slots__ = ("_bounds", "_indices", "_values", "d", "fill")
+
+    def __init__(
+        self,
+        bounds: NDArray[np.integer],
+        indices: NDArray[np.integer],
+        values: NDArray[np.floating],
+        d: int,
+        fill: float = 0.0,
+    ) -> None:
+        self._bounds, self._indices, self._values = bounds, indices, values
+        self.d, self.fill = d, fill
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self._bounds) - 1, self.d
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the values."""
+        return self._values.dtype
+
+    @property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.floating]]:
+        """Row by row, the pairs: bounds that begin with 0, indices, values."""
+        start, stop = self._bounds[0], self._bounds[-1]
+        bounds = (self._bounds - start).astype(np.int64, copy=False)
+        return bounds, self._indices[start:stop], self._values[start:stop]
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def __getitem__(self, rows: Any) -> Any:
+        """A slice of rows as a view; as of an array, written out, whatever else is asked for."""
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            start, stop, _ = rows.indices(len(self))
+            bounds = self._bounds[start : max(start, stop) + 1]
+            return SparseRows(bounds, self._indices, self._values, self.d, self.fill)
+        return np.asarray(self)[rows]
+
+    def row(self, i: int) -> SparseRow:
+        """Row i."""
+        part = slice(self._bounds[i], self._bounds[i + 1])
+        return SparseRow(self._indices[part], self._values[part], self.d, self.fill)
+
+    def write_into(self, board: NDArray[np.floating]) -> None:
+        """Write the pairs into an array that holds `fill` everywhere."""
+        rows, indices, values = self._places()
+        board[rows, indices] = values
+
+    def wipe(self, board: NDArray[np.floating]) -> None:
+        """Put `fill` back where pairs were written."""
+        rows, indices, _ = self._places()
+        board[rows, indices] = self.fill
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        full = np.full(self.shape, self.fill, dtype=dtype or self.dtype)
+        self.write_into(full)
+        return full
+
+    def _places(self) -> tuple[Indices, NDArray[np.integer], NDArray[np.floating]]:
+        bounds, indices, values = self.pairs
+        return np.repeat(np.arange(len(self)), np.diff(bounds)), indices, values
 
 
 class SparseStream:
@@ -72,7 +203,7 @@ class SparseStream:
         *,
         absent: str = "zero",
     ) -> None:
-        self._rows = _from_scipy(X, fill_of(absent))
+        self._rows = _from_scipy(X, fill_value(absent))
         self.absent = absent
         self.y = labels_of(self._rows.shape, y)
         self.d = self._rows.d
@@ -85,28 +216,28 @@ class SparseStream:
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y), written out: few at a time where d is large."""
-        size = written_out(self.d) if rows is None else rows
+        size = dense_rows(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
         """The rows as they are, with their labels; views, not copies."""
-        size = ROWS if rows is None else whole_number("rows", rows, 1)
+        size = SPARSE_BLOCK_ROWS if rows is None else whole_number("rows", rows, 1)
         for start in range(0, len(self.y), size):
             yield self._rows[start : start + size], self.y[start : start + size]
 
 
-def written_out(d: int) -> int:
+def dense_rows(d: int) -> int:
     """How many rows of d features are written out at a time."""
-    return max(1, min(ROWS, NUMBERS // d))
+    return max(1, min(SPARSE_BLOCK_ROWS, MAX_DENSE_NUMBERS // d))
 
 
-def fill_of(absent: str) -> float:
+def fill_value(absent: str) -> float:
     """The value of what a row has no pair for, or a ProblemError."""
-    if absent not in ABSENT:
+    if absent not in FILL_VALUES:
         raise ProblemError(
             f'absent must be "zero" (known to be 0) or "unknown" (not known), got {absent!r}'
         )
-    return ABSENT[absent]
+    return FILL_VALUES[absent]
 
 
 def _from_scipy(X: Any, fill: float) -> SparseRows:

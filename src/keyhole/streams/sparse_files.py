@@ -1,4 +1,10 @@
-"""Tables of indices and values as sparse streams: svmlight files, lists in Parquet or frames."""
+"""Sparse rows in files: svmlight (libsvm) text, lists of indices and values in Parquet or frames.
+
+    1.5 3:0.2 17:1 # a comment
+    -1 qid:4 1:0.5
+
+Of svmlight, Arrow reads a block of lines at once; Python names the line that went wrong. The pairs,
+16 bytes each, are kept: text is not taken apart once more in every pass."""
 
 from __future__ import annotations
 
@@ -9,35 +15,223 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.errors import LARGEST
+from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, Indices, whole_number
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.answers import Answers
 from keyhole.streams.arrays import Block, rows_of
-from keyhole.streams.columns import numbers
-from keyhole.streams.opening import Opened
-from keyhole.streams.request import Assumption, Request
-from keyhole.streams.several import SeveralTables
-from keyhole.streams.sparse import ROWS, fill_of, written_out
-from keyhole.streams.sparse_rows import SparseRows
-from keyhole.streams.survey import Role, Wanted, survey
-from keyhole.streams.svmlight import INDICES, LABEL, VALUES, SvmlightTable
-from keyhole.streams.tables import Batch, Table, wanted_rows
+from keyhole.streams.columns import Answers, numbers
+from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, Request
+from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
+from keyhole.streams.source_file import SourceFile, readable
+from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, dense_rows, fill_value
+from keyhole.streams.tables import Batch, RowsLeft, Table, wanted_rows
 
-LAST = 2**31 - 2  # the largest index: they are kept in 32 bits
+LABEL, INDICES, VALUES = "label", "indices", "values"
+SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
+NEVER_SVMLIGHT = (".csv", ".tsv")  # never taken for svmlight, whatever they look like
+NUMBER_PATTERN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+SVMLIGHT_LINE = re.compile(
+    rf"{NUMBER_PATTERN}(?:\s+qid:\d+)?(?:\s+\d+:(?:{NUMBER_PATTERN}|nan))*\s*(?:#.*)?"
+)
+SNIFFED_LINES = 20  # lines that must look like it
+SVMLIGHT_BLOCK_BYTES = 4 << 20  # bytes read at a time
+
+
+def is_svmlight(origin: SourceFile, head: bytes) -> bool:
+    """Whether a file is named like one, or its first lines look like one and its name allows it."""
+    suffixes = [suffix.lower() for suffix in origin.path.suffixes[-2:]]
+    if any(suffix in SVMLIGHT_SUFFIXES for suffix in suffixes):
+        return True
+    if any(suffix in NEVER_SVMLIGHT for suffix in suffixes):
+        return False
+    return looks_like_svmlight(head.decode("utf-8", errors="replace"))
+
+
+def looks_like_svmlight(head: str) -> bool:
+    """Whether the first lines of a text are labels and pairs; the last may be cut off.
+
+    >>> looks_like_svmlight("# words\\n1 3:1 9:0.5\\n-1 qid:2 4:1\\n0 1:")
+    True
+    >>> looks_like_svmlight("departure arrival\\n12:30 14:10\\n")
+    False
+    """
+    lines = head.split("\n")
+    whole = [line.strip() for line in (lines[:-1] or lines)]
+    told = [line for line in whole if line and not line.startswith("#")][:SNIFFED_LINES]
+    return any(":" in line for line in told) and all(SVMLIGHT_LINE.fullmatch(line) for line in told)
+
+
+class SvmlightTable:
+    """A svmlight file as a table that Arrow batches are read from.
+
+    Parameters
+    ----------
+    origin
+        The file.
+    syntax
+        How options are written in messages.
+    most
+        Lines with labels beyond this number are not looked at.
+    """
+
+    decimal = "."
+    names = (LABEL, INDICES, VALUES)
+
+    def __init__(
+        self, origin: SourceFile, syntax: OptionSyntax = PYTHON_SYNTAX, most: int | None = None
+    ) -> None:
+        self.title, self.syntax = origin.title, syntax
+        arrow = extra("pyarrow", "files")
+        self.types: Mapping[str, Any] = {
+            LABEL: arrow.float64(),
+            INDICES: arrow.list_(arrow.int64()),
+            VALUES: arrow.list_(arrow.float64()),
+        }
+        self._parts: list[tuple[Any, Any]] = []  # record batches; the line of each of their rows
+        rows = 0
+        for first, lines in self._lines(origin):
+            rest = None if most is None else most - rows
+            batch, numbers = self._parsed(first, lines, rest)
+            self._parts.append((batch, numbers))
+            rows += batch.num_rows
+            if most is not None and rows >= most:
+                break
+        if not rows:
+            raise DataError(f"{self.title} has no line with a label")
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        left: RowsLeft | None = None,
+    ) -> Iterator[Batch]:
+        """All rows of some columns, at most `rows` at a time."""
+        for batch, lines in self._parts:
+            for start in range(0, batch.num_rows, rows):
+                place = _Lines(lines[start : start + rows])
+                yield Batch(batch.slice(start, rows).select(list(columns)), place)
+
+    def _lines(self, origin: SourceFile) -> Iterator[tuple[int, list[str]]]:
+        """Blocks of whole lines, each with the number of its first."""
+        first, rest = 1, b""
+        with origin.open() as handle, readable(origin.title, origin.packing):
+            while data := handle.read(SVMLIGHT_BLOCK_BYTES):
+                whole, cut, rest = (rest + data).rpartition(b"\n")
+                if cut:
+                    lines = _text(whole).split("\n")
+                    yield first, lines
+                    first += len(lines)
+        if rest:
+            yield first, [_text(rest)]
+
+    def _parsed(self, first: int, lines: list[str], most: int | None) -> tuple[Any, Any]:
+        """A record batch of lines, and the number of the line of each row."""
+        arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
+        texts = arrow.array(lines, arrow.string())
+        if any("#" in line for line in lines):
+            texts = compute.replace_substring_regex(texts, "#.*", "")
+        texts = compute.utf8_trim_whitespace(texts)
+        full = np.flatnonzero(compute.binary_length(texts).to_numpy(zero_copy_only=False))[:most]
+        numbers = full + first
+        words = compute.utf8_split_whitespace(texts.take(arrow.array(full)))
+        try:
+            return self._batch(words), numbers
+        except (arrow.ArrowInvalid, _NotPairs):
+            for number, line in zip(numbers.tolist(), words.to_pylist(), strict=True):
+                self._refuse_line(number, line)
+            raise DataError(
+                f"{self.title}, lines {first} to {first + len(lines) - 1}: these are not labels "
+                "and index:value pairs"
+            ) from None
+
+    def _batch(self, words: Any) -> Any:
+        """Rows of words as numbers; ArrowInvalid or _NotPairs if some are no numbers."""
+        arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
+        flat, bounds = words.flatten(), words.offsets.to_numpy().astype(np.int64)
+        bounds = bounds - (bounds[0] if len(bounds) else 0)
+        is_label = np.zeros(len(flat), dtype=bool)
+        is_label[bounds[:-1]] = True
+        kept = ~is_label & ~compute.starts_with(flat, "qid:").to_numpy(zero_copy_only=False)
+        labels = _numbers(flat.filter(arrow.array(is_label)))
+        pairs = compute.split_pattern(flat.filter(arrow.array(kept)), ":")
+        halves = compute.list_value_length(pairs).to_numpy(zero_copy_only=False)
+        if (halves != 2).any():
+            raise _NotPairs
+        both = pairs.flatten()
+        even = np.arange(0, len(both), 2)
+        indices = both.take(arrow.array(even)).cast(arrow.int64())
+        values = _numbers(both.take(arrow.array(even + 1)))
+        counts = np.concatenate([[0], np.cumsum(kept)])[bounds]
+        ends = arrow.array(counts.astype(np.int32))
+        lists = [arrow.ListArray.from_arrays(ends, part) for part in (indices, values)]
+        return arrow.RecordBatch.from_arrays([labels, *lists], names=list(self.names))
+
+    def _refuse_line(self, number: int, words: list[str]) -> None:
+        """DataError if this is the line that went wrong."""
+        label, *pairs = words
+        if not _is_number(label):
+            more = ": one label per line, not several" if "," in label else ""
+            raise DataError(
+                f"{self.title}, line {number:,}: the label must be a number, got "
+                f"{shortened(label)}{more}"
+            )
+        for pair in pairs:
+            index, _, value = pair.partition(":")
+            if not pair.startswith("qid:") and not (
+                re.fullmatch(r"-?\d{1,18}", index) and _is_number(value)
+            ):
+                raise DataError(
+                    f"{self.title}, line {number:,}: expected index:value, got {shortened(pair)}"
+                )
+
+
+class _NotPairs(Exception):
+    """Some words of a block are no pairs."""
+
+
+class _Lines:
+    """Where row i of a batch is."""
+
+    def __init__(self, numbers: Any) -> None:
+        self._numbers = numbers
+
+    def __call__(self, i: int) -> str:
+        return f"line {int(self._numbers[i]):,}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+def _numbers(words: Any) -> Any:
+    """Words as numbers: Arrow knows no leading plus."""
+    compute = extra("pyarrow.compute", "files")
+    plain = compute.replace_substring_regex(words, r"^\+(\d|\.)", r"\1")
+    return plain.cast(extra("pyarrow", "files").float64())
+
+
+def _is_number(word: str) -> bool:
+    return (
+        re.fullmatch(rf"{NUMBER_PATTERN}|[+-]?(?:nan|inf|infinity)", word, re.IGNORECASE)
+        is not None
+    )
+
+
+MAX_INDEX = 2**31 - 2  # the largest index: they are kept in 32 bits
 
 
 Lists = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.floating]]  # bounds and pairs
 
 
-class Pairs(NamedTuple):
+class PairColumns(NamedTuple):
     """The columns of a table that hold the pairs."""
 
     indices: str
     values: str
 
 
-def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> Pairs | None:
+def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> PairColumns | None:
     """The two columns of lists that rows are made of, None if this is no table of pairs.
 
     They are `indices` and `values`, or the only list of whole numbers and the only other list.
@@ -54,21 +248,21 @@ def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> P
         return None
     whole = [name for name, kind in inner.items() if types.is_integer(kind)]
     if {INDICES, VALUES} <= inner.keys():
-        found = Pairs(INDICES, VALUES)
+        found = PairColumns(INDICES, VALUES)
     elif len(inner) == 2 and len(whole) == 1:
-        found = Pairs(whole[0], next(name for name in inner if name != whole[0]))
+        found = PairColumns(whole[0], next(name for name in inner if name != whole[0]))
     else:
         raise DataError(
             f"{table.title}: which of {', '.join(inner)} are the indices and values of sparse "
             f"rows? Call them {INDICES!r} and {VALUES!r}, or leave the others out "
-            f"({table.words.say('ignore', next(iter(inner)))})"
+            f"({table.syntax.write('ignore', next(iter(inner)))})"
         )
     for name in table.names:
         if name not in {*found, *ignore, target} and not (target is None and name == LABEL):
             raise DataError(
                 f"{table.title}: column {name!r} is not part of the sparse rows "
                 f"({found.indices}, {found.values}): leave it out "
-                f"({table.words.say('ignore', name)}), or give it an index of its own"
+                f"({table.syntax.write('ignore', name)}), or give it an index of its own"
             )
     return found
 
@@ -93,20 +287,17 @@ class SparseFileStream:
 
     names: tuple[str, ...] | None = None
 
-    def __init__(self, table: Table, pairs: Pairs, request: Request) -> None:
+    def __init__(self, table: Table, pairs: PairColumns, request: Request) -> None:
         self.target, self.absent = request.target, request.absent
-        self._fill = fill_of(request.absent)
+        self._fill = fill_value(request.absent)
         self._table, self._pairs, self._most = table, pairs, request.rounds
         self.answers: Answers | None = None
         self.left_out = 0
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
         if self.target is not None:
-            given = request.positive
-            known = given if isinstance(given, Answers) else None
-            wanted = Wanted(None if isinstance(given, Answers) else given, request.yes_no, known)
-            roles = {self.target: Role.TARGET}
-            found = survey(table, roles, None, request.rounds, wanted)
+            roles, wanted = {self.target: ColumnRole.TARGET}, TargetOptions.of(request)
+            found = scan_schema(table, roles, None, request.rounds, wanted)
             self.answers, self.left_out = found.answers, found.without_target
         rows, lowest, highest = self._extent()
         self.rounds: int | None = rows
@@ -128,12 +319,12 @@ class SparseFileStream:
 
     def blocks(self, rows: int | None = None) -> Iterator[Block]:
         """The rows as (X, y), written out: few at a time where d is large."""
-        size = written_out(self.d) if rows is None else rows
+        size = dense_rows(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
         """The rows as they are, each block read when it is asked for."""
-        size = ROWS if rows is None else whole_number("rows", rows, 1)
+        size = SPARSE_BLOCK_ROWS if rows is None else whole_number("rows", rows, 1)
         for batch in self._batches():
             bounds, indices, values = self._checked(batch)
             if self._chosen is not None:
@@ -155,7 +346,7 @@ class SparseFileStream:
 
         limit = None if self._most is None else left
         columns = [*self._pairs, *([] if self.target is None else [self.target])]
-        for batch in self._table.batches(columns, self._table.types, ROWS, limit):
+        for batch in self._table.batches(columns, self._table.types, SPARSE_BLOCK_ROWS, limit):
             for part in wanted_rows(batch, limit):
                 yield part
                 played += len(part.rows) if self.target is None else self._labelled(part)
@@ -178,17 +369,19 @@ class SparseFileStream:
 
     def _extent(self) -> tuple[int, int, int]:
         """How many rows there are, and the lowest and the highest index as written."""
-        rows, lowest, highest = 0, LAST, -1
+        rows, lowest, highest = 0, MAX_INDEX, -1
         for batch in self._batches():
             _, indices = _flat(batch.rows.column(self._pairs.indices))
             rows += len(batch.rows) if self.target is None else self._labelled(batch)
             if len(indices):
                 lowest = min(lowest, int(indices.min()))
                 highest = max(highest, int(indices.max()))
-            for at in np.flatnonzero((indices < 0) | (indices > LAST))[:1].tolist():
+            for at in np.flatnonzero((indices < 0) | (indices > MAX_INDEX))[:1].tolist():
                 bounds, _ = _flat(batch.rows.column(self._pairs.indices))
                 row = int(np.searchsorted(bounds, at, side="right")) - 1
-                self._refuse(batch, row, f"index {int(indices[at])} is not between 0 and {LAST:,}")
+                self._refuse(
+                    batch, row, f"index {int(indices[at])} is not between 0 and {MAX_INDEX:,}"
+                )
         return rows, lowest, highest
 
     def _first(self, request: Request, lowest: int) -> tuple[bool, tuple[Assumption, ...]]:
@@ -198,7 +391,7 @@ class SparseFileStream:
             if not asked and lowest == 0:
                 raise DataError(
                     f"{self._table.title} has the index 0: its indices do not begin with 1; leave "
-                    f"out {request.words.say('zero_based', False)}"
+                    f"out {request.syntax.write('zero_based', False)}"
                 )
             return asked, ()
         if lowest == 0 or not _is_svmlight(self._table):
@@ -206,7 +399,7 @@ class SparseFileStream:
         return False, (Assumption("indices that begin with 1", "zero_based"),)
 
     def _features(self, request: Request, seen: int) -> int:
-        name = request.words.name("n_features")
+        name = request.syntax.name("n_features")
         if request.n_features is None:
             if seen < 1:
                 raise DataError(
@@ -250,7 +443,7 @@ class SparseFileStream:
 
 
 def _is_svmlight(table: Table) -> bool:
-    parts = table.tables if isinstance(table, SeveralTables) else [table]
+    parts = getattr(table, "tables", [table])  # of several files
     return all(isinstance(part, SvmlightTable) for part in parts)
 
 
@@ -312,7 +505,7 @@ def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         yield int(run[0]), int(run[-1]) + 1
 
 
-def sparse_stream(opened: Opened, pairs: Pairs, request: Request) -> SparseFileStream:
+def sparse_stream(table: Table, pairs: PairColumns, request: Request) -> SparseFileStream:
     """The stream of a table of pairs; a ProblemError for what cannot be asked of one."""
     said: Mapping[str, object] = {
         "categorical": request.categorical,
@@ -321,7 +514,7 @@ def sparse_stream(opened: Opened, pairs: Pairs, request: Request) -> SparseFileS
     for option, value in said.items():
         if value:
             raise DataError(
-                f"{opened.table.title} has sparse rows, whose features are numbers: leave out "
-                f"{request.words.name(option)}"
+                f"{table.title} has sparse rows, whose features are numbers: leave out "
+                f"{request.syntax.name(option)}"
             )
-    return SparseFileStream(opened.table, pairs, request)
+    return SparseFileStream(table, pairs, request)

@@ -1,4 +1,4 @@
-"""Workbooks of Excel and OpenDocument: one sheet, put by as CSV and read like any other."""
+"""Spreadsheets of Excel and OpenDocument: one sheet, copied to CSV and read like any other."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from typing import IO
 
 from keyhole.problem import DataError, nearest
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.origin import Origin, readable
-from keyhole.streams.packing import ZIP
-from keyhole.streams.request import Assumption
+from keyhole.streams.read_options import Assumption
+from keyhole.streams.source_file import ZIP, SourceFile, first_line, readable
 
-CELL = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
-MOST_CELLS = 20_000_000  # of one sheet
-LARGEST = 1 << 30  # bytes that a workbook may unpack to: all of it is held in memory once
+CELL_REFERENCE = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
+MAX_CELLS = 20_000_000  # of one sheet
+MAX_WORKBOOK_BYTES = (
+    1 << 30
+)  # bytes that a workbook may unpack to: all of it is held in memory once
 
 
-def sheet_of(origin: Origin, sheet: str | None) -> tuple[Origin, list[Assumption]]:
+def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[Assumption]]:
     """A sheet as a file of text, and what was assumed about it; lines are the sheet's rows."""
     rows, title, assumed = _rows(origin, sheet)
     descriptor, name = tempfile.mkstemp(prefix="keyhole-", suffix=".csv")
@@ -37,7 +38,7 @@ def sheet_of(origin: Origin, sheet: str | None) -> tuple[Origin, list[Assumption
                     writer.writerow(row)
                 else:
                     file.write("\n")
-        made = Origin(name) if any(map(any, rows)) else None
+        made = SourceFile(name) if any(map(any, rows)) else None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -49,7 +50,7 @@ def sheet_of(origin: Origin, sheet: str | None) -> tuple[Origin, list[Assumption
     return made, assumed
 
 
-def _rows(origin: Origin, sheet: str | None) -> tuple[list[list[str]], str, list[Assumption]]:
+def _rows(origin: SourceFile, sheet: str | None) -> tuple[list[list[str]], str, list[Assumption]]:
     calamine = extra("python_calamine", "excel")
     if origin.magic == ZIP:
         with readable(origin.title, origin.packing):
@@ -75,23 +76,24 @@ def _rows(origin: Origin, sheet: str | None) -> tuple[list[list[str]], str, list
         # What calamine says about a damaged workbook; a panic of it is no Exception.
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{origin.title} is a damaged or locked spreadsheet: {line}") from None
+        raise DataError(
+            f"{origin.title} is a damaged or locked spreadsheet: {first_line(error)}"
+        ) from None
     title = f"{origin.title}, sheet {chosen}" if len(names) > 1 else origin.title
     return _text(cells, above), title, assumed
 
 
-def _refuse_huge(origin: Origin) -> None:
+def _refuse_huge(origin: SourceFile) -> None:
     """DataError for a workbook that would not fit in memory: two cells far apart are enough."""
     with zipfile.ZipFile(origin.path) as archive:
         entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > LARGEST:
+        if sum(entry.file_size for entry in entries) > MAX_WORKBOOK_BYTES:
             raise DataError(f"{origin.title} unpacks to more than 1 GiB: save the sheet as CSV")
         for entry in entries:
             if entry.filename.startswith("xl/worksheets/") and entry.filename.endswith(".xml"):
                 with archive.open(entry) as sheet:
                     rows, columns = _extent(sheet)
-                if rows * columns > MOST_CELLS:
+                if rows * columns > MAX_CELLS:
                     raise DataError(
                         f"{origin.title} has a sheet of {rows:,} rows and {columns:,} columns: "
                         "save the part that you need as CSV"
@@ -103,7 +105,7 @@ def _extent(sheet: IO[bytes]) -> tuple[int, int]:
     rows, columns, rest = 0, 0, b""
     while data := sheet.read(1 << 20):
         data = rest + data
-        for letters, row in set(CELL.findall(data)):
+        for letters, row in set(CELL_REFERENCE.findall(data)):
             rows = max(rows, int(row))
             columns = max(columns, functools.reduce(lambda n, c: 26 * n + c - 64, letters, 0))
         rest = data[-32:]

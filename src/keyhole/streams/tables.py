@@ -1,4 +1,4 @@
-"""Tables that come in Arrow batches: Parquet, Arrow IPC, dataframes; CSV is in csv_text.py."""
+"""Tables that come in Arrow batches: Parquet, Arrow IPC, dataframes; CSV is in csv_table.py."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, Protocol
 
 from keyhole.problem import DataError
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.origin import ARROW_STREAM, Origin, readable
-from keyhole.streams.words import PYTHON, Words
+from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
+from keyhole.streams.source_file import ARROW_STREAM, SourceFile, readable
 
 # Less than this is read without threads: Arrow's, if the process ends while they are starting
 # (an error in the first rows), abort it on the way out.
-MANY_BYTES = 1 << 20
+MIN_THREADED_BYTES = 1 << 20
 
 
-Left = Callable[[], int]  # how many rows are wanted still
+RowsLeft = Callable[[], int]  # how many rows are wanted still
 
 
 class Batch(NamedTuple):
@@ -34,8 +34,8 @@ class Table(Protocol):
         """What to call the table in front of a person."""
 
     @property
-    def words(self) -> Words:
-        """How options are called in front of that person."""
+    def syntax(self) -> OptionSyntax:
+        """How options are written in messages."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Table(Protocol):
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
-        left: Left | None = None,
+        left: RowsLeft | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns; `rows` at a time unless the table has blocks of its own.
 
@@ -70,8 +70,8 @@ class ParquetTable:
 
     decimal = "."
 
-    def __init__(self, origin: Origin, words: Words = PYTHON) -> None:
-        self.title, self.words = origin.title, words
+    def __init__(self, origin: SourceFile, syntax: OptionSyntax = PYTHON_SYNTAX) -> None:
+        self.title, self.syntax = origin.title, syntax
         self._origin = origin
         self.row_groups: Sequence[int] | None = None  # those that are read; None: all
         with readable(self.title), self._open() as file:
@@ -94,11 +94,11 @@ class ParquetTable:
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
-        left: Left | None = None,
+        left: RowsLeft | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
-            many, groups = self._origin.size >= MANY_BYTES, self.row_groups
+            many, groups = self._origin.size >= MIN_THREADED_BYTES, self.row_groups
             found = file.iter_batches(
                 batch_size=rows, row_groups=groups, columns=list(columns), use_threads=many
             )
@@ -113,8 +113,8 @@ class ArrowTable:
 
     decimal = "."
 
-    def __init__(self, origin: Origin, words: Words = PYTHON) -> None:
-        self.title, self.words = origin.title, words
+    def __init__(self, origin: SourceFile, syntax: OptionSyntax = PYTHON_SYNTAX) -> None:
+        self.title, self.syntax = origin.title, syntax
         self._origin = origin
         with readable(self.title), self._map() as source:
             schema = self._open(source).schema
@@ -135,7 +135,7 @@ class ArrowTable:
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
-        left: Left | None = None,
+        left: RowsLeft | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, at most `rows` at a time."""
         with readable(self.title), self._map() as source:
@@ -161,8 +161,8 @@ class FrameTable:
     title = "the dataframe"
     decimal = "."
 
-    def __init__(self, frame: object, words: Words = PYTHON) -> None:
-        self.words = words
+    def __init__(self, frame: object, syntax: OptionSyntax = PYTHON_SYNTAX) -> None:
+        self.syntax = syntax
         narwhals = extra("narwhals", "files")
         try:
             known = narwhals.from_native(frame, pass_through=True)
@@ -188,7 +188,7 @@ class FrameTable:
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
-        left: Left | None = None,
+        left: RowsLeft | None = None,
     ) -> Iterator[Batch]:
         """All rows of some columns, at most `rows` at a time."""
         yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))
@@ -206,7 +206,7 @@ def _row(before: int, i: int) -> str:
     return f"row {before + i:,}"
 
 
-def wanted_rows(batch: Batch, left: Left | None) -> Iterator[Batch]:
+def wanted_rows(batch: Batch, left: RowsLeft | None) -> Iterator[Batch]:
     """A batch, or as many of its rows at a time as are wanted still."""
     if left is None:
         yield batch

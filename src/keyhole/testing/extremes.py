@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from keyhole.errors import LARGEST
 from keyhole.game import play, rounds
-from keyhole.problem import Floats, Learner, Problem, plays_blocks
+from keyhole.problem import Floats, Learner, plays_blocks
 from keyhole.streams.arrays import ArrayStream
-from keyhole.testing.learners import make
-from keyhole.testing.require import require
-from keyhole.testing.tools import RowsOnly
+from keyhole.testing.helpers import LearnerMaker, RowsOnly, make, require
 
-LearnerMaker = Callable[[Problem], Learner]
 SHAPE = (8, 2, 5)  # d, k, budget
 ROUNDS = 30
-LARGEST = 1e150  # what is larger is refused before a learner sees it
 
 
 def _plain() -> tuple[Floats, Floats]:

@@ -12,29 +12,22 @@ from keyhole.game import sell
 from keyhole.problem import (
     Floats,
     KeyholeError,
-    Learner,
     Observation,
-    Problem,
     ProblemError,
     Ticket,
     plays_blocks,
 )
 from keyhole.problem.prediction_interval import PredictionInterval
-from keyhole.problem.snapshot import has_state
+from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.testing.require import require
-from keyhole.testing.tools import size_of
+from keyhole.testing.helpers import LearnerMaker, make, require, size_of
 
-LearnerMaker = Callable[[Problem], Learner]
 COVERAGES = (0.5, 0.9)
 
 
 def _makes_intervals(factory: LearnerMaker) -> Any:
     """A learner, None if it issues no intervals."""
-    try:
-        learner = factory(Problem(9, 2, 6))
-    except ProblemError:
-        learner = factory(Problem(9, 2, 9))
+    learner = make(factory, (9, 2, 6))
     return learner if hasattr(learner, "interval") else None
 
 

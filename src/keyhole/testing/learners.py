@@ -11,30 +11,33 @@ from typing import Any
 import numpy as np
 
 from keyhole.game import play, rounds, sell
-from keyhole.game.poison import poisoned
+from keyhole.game.audit import poisoned
 from keyhole.problem import (
     DataError,
     Floats,
     KeyholeError,
     Learner,
     Observation,
-    Problem,
-    ProblemError,
     Ticket,
     TicketError,
 )
-from keyhole.problem.snapshot import has_state
 from keyhole.problem.sparse_model import sparse_model
+from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams.arrays import ArrayStream
-from keyhole.testing.require import require
-from keyhole.testing.tools import RowsOnly, plays_its_own_blocks, size_of
+from keyhole.testing.helpers import (
+    USUAL,
+    LearnerMaker,
+    RowsOnly,
+    make,
+    plays_its_own_blocks,
+    require,
+    size_of,
+)
 
-LearnerMaker = Callable[[Problem], Learner]
 Transcript = list[tuple[tuple[int, ...], float]]
 
 Shapes = Sequence[tuple[int, int, int]]
-USUAL = (12, 3, 6)  # d, k, budget
 SHAPES: Shapes = [  # with the corners: d = 1, budget = d, budget = k, k = d
     (1, 1, 1),
     (3, 1, 3),
@@ -43,15 +46,6 @@ SHAPES: Shapes = [  # with the corners: d = 1, budget = d, budget = k, k = d
     USUAL,
     (30, 2, 9),
 ]
-
-
-def make(factory: LearnerMaker, shape: tuple[int, int, int] = USUAL) -> Learner:
-    """A learner for a problem of that shape; with budget = d if it refuses the other."""
-    d, k, budget = shape
-    try:
-        return factory(Problem(d, k, budget))
-    except ProblemError:
-        return factory(Problem(d, k, d))
 
 
 def _data(d: int, n: int, seed: int = 0) -> tuple[Floats, Floats]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from keyhole.game import play
-from keyhole.learners.nothing_read import RunningMean
-from keyhole.problem import Floats, Learner, Problem, ProblemError, whole_number
+from keyhole.learners.baselines import RunningMean
+from keyhole.problem import Floats, Learner, whole_number
 from keyhole.streams.arrays import ArrayStream
-from keyhole.testing.require import require
+from keyhole.testing.helpers import LearnerMaker, make, require
 
 SHAPE = (12, 2, 6)  # d, k, budget
 SUPPORT, WEIGHTS, NOISE = [4, 9], [1.0, -0.8], 0.2
@@ -28,17 +26,13 @@ def easy_stream(rounds: int, seed: int = 0) -> ArrayStream:
     return ArrayStream(X, X[:, SUPPORT] @ WEIGHTS + NOISE * rng.standard_normal(rounds))
 
 
-def learns_an_easy_stream(factory: Callable[[Problem], Learner], learns_by: int) -> None:
+def learns_an_easy_stream(factory: LearnerMaker, learns_by: int) -> None:
     """In rounds learns_by / 2 + 1 to learns_by of `easy_stream`: half the running mean's loss.
 
     `learns_by` is at least 32. A learner that reads everything gets budget = d.
     """
     n = whole_number("learns_by", learns_by, 32)
-    d, k, budget = SHAPE
-    try:
-        learner = factory(Problem(d, k, budget))
-    except ProblemError:
-        learner = factory(Problem(d, k, d))
+    learner = make(factory, SHAPE)
     stream = easy_stream(n)
     late = slice(n // 2, n)
     lost = _late_loss(learner, stream, late)

@@ -23,7 +23,7 @@ from keyhole.errors import (
 )
 from keyhole.learners.registry import LEARNERS
 from keyhole.problem import Learner, Problem
-from keyhole.testing.require import require
+from keyhole.testing.helpers import require
 
 # A store is above this room: what it must have is what the checks use.
 StoreMaker = Callable[[], Any]

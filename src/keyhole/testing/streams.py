@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from keyhole.problem import Floats, Stream, has_blocks
-from keyhole.testing.require import require
+from keyhole.testing.helpers import require
 
 StreamMaker = Callable[[], Stream]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Learner, Problem
-from keyhole.testing.learners import LearnerMaker
+from keyhole.testing.helpers import LearnerMaker
 
 YES = (0.2, 5.0)  # a label of the suite between these two is a yes
 

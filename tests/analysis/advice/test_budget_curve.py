@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.analysis.advice.cross_fit import Path, _unsettled
-from keyhole.analysis.advice.dealing import STRETCHES, Deal
+from keyhole.analysis.advice.estimate import STRETCHES, BlockedKFold, ModelPath, _unsettled
 from keyhole.problem import Floats
 from keyhole.streams import ArrayStream, GeneratedStream
 
@@ -61,7 +60,7 @@ def test_by_definition(absent: float, far: float) -> None:
     X[np.random.default_rng(2).random(X.shape) < absent] = np.nan
     X[50, 0] *= far
     curve = kh.budget_curve(ArrayStream(X, y))
-    deal = Deal.of(130, 4)
+    deal = BlockedKFold.of(130, 4)
     assert (deal.folds, deal.length) == (20, 3)
     fitted = [slow(X, y, 20, 3, k) for k in range(5)]
     lost = np.stack([found[0] for found in fitted], axis=1)
@@ -145,7 +144,7 @@ def test_neighbours_stay_together() -> None:
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 50)), rng.normal(size=60)
     curve = kh.budget_curve(ArrayStream(np.repeat(X, 5, axis=0), np.repeat(y, 5)), most=20)
-    assert Deal.of(300, 50).length == 5
+    assert BlockedKFold.of(300, 50).length == 5
     assert curve.explained[20] < 0
     apart = kh.budget_curve(ArrayStream(np.tile(X, (5, 1)), np.tile(y, 5)), most=20)
     assert apart.explained[20] > 0.5
@@ -153,13 +152,13 @@ def test_neighbours_stay_together() -> None:
 
 def test_stretches_are_dealt_out_in_turn() -> None:
     X, y = rows(47, 3, seed=0)
-    deal = Deal(folds=3, length=5)
+    deal = BlockedKFold(folds=3, length=5)
     pieces = list(deal.pieces(GeneratedStream(3, None, lambda: [(X[:7], y[:7]), (X[7:], y[7:])])))
     assert [(s, len(labels)) for s, _, labels in pieces][:4] == [(0, 5), (1, 2), (1, 3), (2, 5)]
     np.testing.assert_array_equal(np.concatenate([p[1] for p in pieces]), X)
     assert sum(len(p[2]) for p in pieces if p[0] == 9) == 2
     for n, d, folds in ((10_000, 400, 20), (10_000, 401, 10), (10_000, 1001, 5)):
-        deal = Deal.of(n, d)
+        deal = BlockedKFold.of(n, d)
         assert deal.folds == folds
         assert -(-n // deal.length) <= STRETCHES * folds
 
@@ -226,7 +225,7 @@ def test_what_is_refused() -> None:
 def test_models_that_differ_are_unsettled_by_the_jackknife() -> None:
     """Two models of one weight, 1 and 3: C = ((-1)^2 + 1^2) / 2 = 1, V = 2; 2 tr((VC)^2) = 8."""
     one, other = (
-        Path((np.array([0]),), np.array([[w]]), np.zeros(1), 0.0, (0.0, 1.0), np.zeros(1))
+        ModelPath((np.array([0]),), np.array([[w]]), np.zeros(1), 0.0, (0.0, 1.0), np.zeros(1))
         for w in (1.0, 3.0)
     )
     assert _unsettled([one, other], np.array([[2.0]])).tolist() == [8.0]

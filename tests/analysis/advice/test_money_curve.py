@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.analysis.advice.choosing import POINTS, round_amounts, round_up, turns, with_room
-from keyhole.analysis.advice.dealing import Deal
+from keyhole.analysis.advice.curves import budget_for, round_up
+from keyhole.analysis.advice.estimate import BlockedKFold
+from keyhole.analysis.advice.feature_selection import MAX_LIMITS, largest_steps, round_amounts
 from keyhole.analysis.hindsight import summed
-from keyhole.learners.blocks.exact.paths import priced_path
+from keyhole.learners.blocks.exact.subset_paths import priced_path
 from keyhole.problem import Floats
 from keyhole.problem.prices import price_list
 from keyhole.report import plots
@@ -39,7 +40,7 @@ def shop(panels: bool = False) -> kh.Problem:
 
 def slow(X: Floats, y: Floats, problem: kh.Problem, limits: list[float]) -> Floats:
     """Out-of-fold squared errors by enumeration of all affordable sets; the first column: none."""
-    deal = Deal.of(len(y), 5)
+    deal = BlockedKFold.of(len(y), 5)
     fold = np.arange(len(y)) // deal.length % deal.folds
     lost = np.empty((len(y), len(limits) + 1))
     sets = [S for k in range(6) for S in itertools.combinations(range(5), k)]
@@ -140,15 +141,15 @@ def test_amounts_begin_at_the_cheapest_feature_or_a_thousandth() -> None:
 
 def test_money_that_is_put_aside_comes_on_top() -> None:
     prices = price_list(2, None, [100, 900], None)
-    assert [with_room(prices, units, 8) for units in (0, 7, 8, 100)] == [0, 8, 10, 120]
-    assert with_room(prices, 900, 8) == 1000  # all there is
+    assert [budget_for(prices, units, 8) for units in (0, 7, 8, 100)] == [0, 8, 10, 120]
+    assert budget_for(prices, 900, 8) == 1000  # all there is
 
 
 def test_a_long_list_of_limits_keeps_the_largest_steps_and_the_last() -> None:
     costs = list(range(60))
     left = np.concatenate([np.linspace(40, 39.9, 30), np.arange(30.0, 0.0, -1.0)])
-    places = turns(costs, left)
-    assert len(places) == POINTS + 1
+    places = largest_steps(costs, left)
+    assert len(places) == MAX_LIMITS + 1
     assert (places[0], places[-1]) == (0, 59)
     assert all(place >= 30 for place in places[1:])
 

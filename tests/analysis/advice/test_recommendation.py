@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.analysis.advice.curve import shown
-from keyhole.analysis.advice.recommend import NET, enough, kept, knee, percent, reads_for
+from keyhole.analysis.advice.curves import (
+    SAFETY_NET_BUDGET,
+    kept,
+    knee,
+    percent,
+    reads_for,
+    shown,
+    smallest_enough,
+)
 
 
 def curve(explained: list[float], behind: float = 0.001, d: int = 20) -> kh.BudgetCurve:
@@ -37,8 +44,12 @@ def test_the_smallest_within_an_error_or_three_percent() -> None:
 
 
 def test_the_edges_of_the_rules() -> None:
-    assert enough(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.0, 0.0])) == 0  # two errors exactly
-    assert enough(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 0.0])) == 1  # one error exactly
+    assert (
+        smallest_enough(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.0, 0.0])) == 0
+    )  # two errors exactly
+    assert (
+        smallest_enough(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 0.0])) == 1
+    )  # one error exactly
     assert knee(np.array([0.0, 0.5, 1.0]), 2) == 0  # a straight line bends nowhere
     assert percent(0.25, 0.005).startswith("25% ")
     assert shown(50, (7,)) == [*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 50]
@@ -85,8 +96,8 @@ def test_the_budget_keeps_as_many_as_the_model_has() -> None:
             assert sizes.pool >= k
             # The least that does, but for the safety net.
             fewer = [b for b in range(k, budget) if kept(b, d) >= k]
-            assert all(b < NET for b in fewer)
-            assert budget >= min(NET, d)
+            assert all(b < SAFETY_NET_BUDGET for b in fewer)
+            assert budget >= min(SAFETY_NET_BUDGET, d)
 
 
 def test_as_text_and_json() -> None:

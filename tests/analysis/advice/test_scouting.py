@@ -3,7 +3,7 @@
 import numpy as np
 
 import keyhole as kh
-from keyhole.analysis.advice.scouting import Scout
+from keyhole.analysis.advice.estimate import Scout
 from keyhole.streams import ArrayStream
 
 

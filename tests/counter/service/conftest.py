@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import keyhole as kh
-from keyhole.counter.service.keys import KeyRing
+from keyhole.counter.service.access_control import ApiKeys
 from tests.helpers.serving import Service, serving
 from tests.helpers.stores import quick_folder
 
@@ -29,6 +29,6 @@ def service(store: kh.Store) -> Iterator[Service]:
 
 
 @pytest.fixture
-def ring(store: kh.Store) -> KeyRing:
+def keys(store: kh.Store) -> ApiKeys:
     """The keys of the store; the service on it closes them."""
-    return KeyRing(store.url)
+    return ApiKeys(store.url)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from keyhole.counter.service import models
-from keyhole.counter.service.refusals import STATUS, status_of
-from keyhole.counter.service.settings import Settings
+from keyhole.counter.service import schemas
+from keyhole.counter.service.errors import STATUS, status_of
+from keyhole.counter.service.settings import ServiceSettings
 from tests.counter.service.conftest import PROBLEM
 from tests.helpers.serving import Service, serving
 from tests.helpers.stores import quick_folder
@@ -31,7 +31,7 @@ def asked(service: Service, **body: object) -> dict[str, object]:
     reply = service.post(f"{CLINIC}/tickets", body)
     assert reply.status == 201, reply.content
     [ticket] = reply.json["tickets"]
-    models.TicketReply.model_validate(ticket)
+    schemas.TicketReply.model_validate(ticket)
     return dict(ticket)
 
 
@@ -62,7 +62,7 @@ def test_many_at_once_and_page_by_page(service: Service, store: kh.Store) -> Non
         page = service.get(
             f"{CLINIC}/tickets?limit=2&after={after}" if after else f"{CLINIC}/tickets?limit=2"
         )
-        models.TicketsReply.model_validate(page.json)
+        schemas.TicketsReply.model_validate(page.json)
         found += [ticket["id"] for ticket in page.json["tickets"]]
         after = page.json["next"]
         if after is None:
@@ -80,16 +80,16 @@ def test_what_is_said_about_a_learner(service: Service, store: kh.Store) -> None
     id = str(asked(service)["id"])
     service.post(f"/api/v1/tickets/{id}/label", {"label": 3.0, "values": [1.0, 2.0]})
     info = service.get(CLINIC)
-    models.LearnerReply.model_validate(info.json)
+    schemas.LearnerReply.model_validate(info.json)
     assert (info.json["rounds"], info.json["told"], info.json["loss"]) == (1, 1, 9.0)
     model = service.get(f"{CLINIC}/model?whole=true")
-    models.ModelReply.model_validate(model.json)
+    schemas.ModelReply.model_validate(model.json)
     assert model.json["all_weights"] == store.learner("clinic").weights.tolist()
     assert model.json["all_intercept"] == store.learner("clinic").intercept
-    models.ExplanationReply.model_validate(service.get(f"{CLINIC}/explanation").json)
-    models.ProblemReply.model_validate(service.get(f"{CLINIC}/problem").json)
+    schemas.ExplanationReply.model_validate(service.get(f"{CLINIC}/explanation").json)
+    schemas.ProblemReply.model_validate(service.get(f"{CLINIC}/problem").json)
     events = service.get(f"{CLINIC}/events?after=1&limit=2").json
-    models.EventsReply.model_validate(events)
+    schemas.EventsReply.model_validate(events)
     assert [(e["seq"], e["kind"]) for e in events["events"]] == [(2, "asked"), (3, "seen")]
     assert service.get(f"{CLINIC}/events?after={events['next']}").json["next"] is None
     assert service.get(f"{CLINIC}/rounds/1").json["id"] == id
@@ -276,7 +276,7 @@ def test_the_table_of_errors_knows_all_errors_of_keyhole() -> None:
 
 
 def test_large_slow_and_misdirected_requests(store: kh.Store) -> None:
-    settings = Settings(port=0, body_bytes=1000, body_seconds=0.2)
+    settings = ServiceSettings(port=0, body_bytes=1000, body_seconds=0.2)
     with serving(store, settings) as service:
         large = service.post(f"{CLINIC}/tickets", {"who": "x" * 2000})
         assert (large.status, large.kind) == (413, "TooLargeError")
@@ -298,10 +298,10 @@ def test_large_slow_and_misdirected_requests(store: kh.Store) -> None:
 
 
 def test_not_ready_before_all_are_loaded(store: kh.Store) -> None:
-    from keyhole.counter.service.app import Loading
+    from keyhole.counter.service.middleware import LearnerLoader
 
     said: list[str] = []
-    loading = Loading(store, said.append)
+    loading = LearnerLoader(store, said.append)
     assert not loading.ready()
     loading._all()
     assert loading.ready()
@@ -313,7 +313,7 @@ def test_not_ready_before_all_are_loaded(store: kh.Store) -> None:
 def test_a_learner_that_is_damaged_does_not_keep_the_others_back(
     store: kh.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from keyhole.counter.service.app import Loading
+    from keyhole.counter.service.middleware import LearnerLoader
 
     store.create("broken", kh.Problem(2, 1, 1), learner="fixed")
     load = store.load
@@ -325,7 +325,7 @@ def test_a_learner_that_is_damaged_does_not_keep_the_others_back(
 
     monkeypatch.setattr(store, "load", fails)
     said: list[str] = []
-    loading = Loading(store, said.append)
+    loading = LearnerLoader(store, said.append)
     loading._all()
     assert loading.ready()
     assert "broken is not served: event 7 was changed" in said

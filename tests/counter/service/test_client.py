@@ -12,9 +12,9 @@ import pytest
 
 import keyhole as kh
 from keyhole.counter.client import Client
-from keyhole.counter.service.keys import KeyRing
-from keyhole.problem.as_json import problem_from_dict, problem_to_dict
-from keyhole.testing.learners import LearnerMaker
+from keyhole.counter.service.access_control import ApiKeys
+from keyhole.problem.problem import problem_from_dict, problem_to_dict
+from keyhole.testing.helpers import LearnerMaker
 from tests.helpers.serving import Service, serving
 from tests.helpers.stores import quick_folder
 
@@ -129,10 +129,10 @@ def test_errors_are_those_of_keyhole(
 
 
 def test_a_key_comes_from_the_environment(
-    store: kh.Store, ring: KeyRing, monkeypatch: pytest.MonkeyPatch
+    store: kh.Store, keys: ApiKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret, _ = ring.create(["read", "ask", "tell"], ["clinic"])
-    with serving(store, keys=ring) as service:
+    secret, _ = keys.create(["read", "ask", "tell"], ["clinic"])
+    with serving(store, keys=keys) as service:
         with pytest.raises(kh.ServiceError, match="a key is needed"):
             kh.connect(service.url, "clinic")
         monkeypatch.setenv("KEYHOLE_KEY", secret)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.counter.service import report_of_log
-from keyhole.counter.service.report_of_log import run_of_log
-from keyhole.counter.service.report_page import Reports, page
+from keyhole.counter.service import report
+from keyhole.counter.service.report import Reports, page, run_of_log
 from keyhole.report.run import MEAN
 from tests.conftest import BLANK, HOSTILE
 from tests.helpers.serving import Service
@@ -93,8 +92,8 @@ def test_over_http_and_kept_until_something_happens(
 def test_a_long_log_is_not_played_again(store: kh.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     played(store, 30)
     whole = run_of_log(store, "clinic")
-    monkeypatch.setattr(report_of_log, "REPLAYED", 50)
-    monkeypatch.setattr("keyhole.counter.service.report_page.REPLAYED", 50)
+    monkeypatch.setattr(report, "MAX_REPLAYED_EVENTS", 50)
+    monkeypatch.setattr("keyhole.counter.service.report.MAX_REPLAYED_EVENTS", 50)
     short = run_of_log(store, "clinic")
     assert np.array_equal(short.loss, whole.loss)
     assert np.array_equal(short.weights, whole.weights)

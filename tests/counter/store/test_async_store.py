@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from keyhole.counter.store import verbs
-from keyhole.counter.store.async_store import AsyncStore
+from keyhole.counter.store import requests
+from keyhole.counter.store.writer import AsyncStore
 
 PROBLEM = kh.Problem(d=6, k=2, budget=3)
 
@@ -24,9 +24,9 @@ def test_what_comes_together_is_committed_together(store: kh.Store) -> None:
         writing = AsyncStore(store)
 
         async def round(y: float) -> None:
-            [ticket] = await writing.answer(verbs.ask("a"))
-            await writing.answer(verbs.fill(ticket.id, [1.0, 2.0, y]))
-            [told] = await writing.answer(verbs.tell(ticket.id, y))
+            [ticket] = await writing.answer(requests.ask("a"))
+            await writing.answer(requests.fill(ticket.id, [1.0, 2.0, y]))
+            [told] = await writing.answer(requests.tell(ticket.id, y))
             assert told == store.ticket(ticket.id)
 
         await asyncio.gather(*(round(float(number)) for number in range(40)))
@@ -34,8 +34,8 @@ def test_what_comes_together_is_committed_together(store: kh.Store) -> None:
 
     before = store.commits
     asyncio.run(play())
-    groups, requests = (b - a for a, b in zip(before, store.commits, strict=True))
-    assert requests == 120
+    groups, many = (b - a for a, b in zip(before, store.commits, strict=True))
+    assert many == 120
     assert groups < 120
     assert store.info("a").told == 40
     store.verify()
@@ -45,23 +45,23 @@ def test_what_comes_together_is_committed_together(store: kh.Store) -> None:
 def test_errors_repetitions_and_those_who_leave(store: kh.Store) -> None:
     async def play() -> None:
         writing = AsyncStore(store)
-        first = await writing.answer(verbs.ask("a", key="k"))
-        assert await writing.answer(verbs.ask("a", key="k")) == first
+        first = await writing.answer(requests.ask("a", key="k"))
+        assert await writing.answer(requests.ask("a", key="k")) == first
         with pytest.raises(kh.UnknownLearnerError):
-            await writing.answer(verbs.ask("b"))
+            await writing.answer(requests.ask("b"))
         with pytest.raises(kh.UnknownTicketError):
-            await writing.answer(verbs.drop("0123-4567-89AM"))
-        leaving = asyncio.ensure_future(writing.answer(verbs.ask("a", 2)))
+            await writing.answer(requests.drop("0123-4567-89AM"))
+        leaving = asyncio.ensure_future(writing.answer(requests.ask("a", 2)))
         await asyncio.sleep(0)
         leaving.cancel()  # it was sent: it is done
-        await writing.answer(verbs.ask("a"))
+        await writing.answer(requests.ask("a"))
         assert store.info("a").rounds == 4
-        waiting = asyncio.ensure_future(writing.answer(verbs.ask("a", 3)))
+        waiting = asyncio.ensure_future(writing.answer(requests.ask("a", 3)))
         await asyncio.sleep(0)
         await asyncio.to_thread(writing.close)  # what was taken is finished
         assert len(await waiting) == 3
         with pytest.raises(kh.StoreError, match="closed"):
-            await writing.answer(verbs.ask("a"))
+            await writing.answer(requests.ask("a"))
 
     asyncio.run(play())
     assert store.info("a").rounds == 7
@@ -73,7 +73,7 @@ def test_a_store_that_fails_fails_everybody_who_waits(
 ) -> None:
     async def play() -> list[object]:
         writing = AsyncStore(store)
-        asked = [writing.answer(verbs.ask("a")) for _ in range(5)]
+        asked = [writing.answer(requests.ask("a")) for _ in range(5)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         writing.close()
         return list(found)

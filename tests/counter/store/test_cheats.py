@@ -61,14 +61,14 @@ class NeverLooksAgain(kh.Store):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        plain, kept = self._writer._level, dict[int, Any]()
+        plain, kept = self._writer._up_to_date, dict[int, Any]()
 
         def level(connection: Any, row: Any) -> Any:
             if row.id not in kept:
                 kept[row.id] = plain(connection, row)
             return kept[row.id]
 
-        self._writer._level = level  # type: ignore[method-assign]
+        self._writer._up_to_date = level  # type: ignore[method-assign]
 
 
 class DropsInSilence(kh.Store):

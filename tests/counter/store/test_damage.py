@@ -23,7 +23,7 @@ def path(folder: Path) -> Path:
             play(store)
         store.snapshot()
         play(store)
-        store._writer._awake.clear()  # so that none is taken at the end
+        store._writer._loaded.clear()  # so that none is taken at the end
     return path
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import keyhole as kh
-from keyhole.counter.store import verbs
-from keyhole.counter.store.memory import Awake
-from keyhole.counter.store.sqlite import SQLiteConnection
+from keyhole.counter.store import requests
+from keyhole.counter.store.database import SQLiteConnection
+from keyhole.counter.store.requests import LoadedLearner
 from keyhole.counter.store.writer import Writer
 
 PROBLEM = kh.Problem(d=6, k=2, budget=3)
@@ -105,7 +105,7 @@ def test_the_twin_that_keeps_its_memory_is_caught(
 ) -> None:
     """A writer that goes on with a learner that is ahead of the log."""
     trouble = Trouble(monkeypatch)
-    monkeypatch.setattr(Writer, "_forget", lambda writer: None)
+    monkeypatch.setattr(Writer, "_reset", lambda writer: None)
     trouble.when["COMMIT"] = False
     with pytest.raises(kh.StoreError):
         store.ask("a")
@@ -140,12 +140,12 @@ def test_a_request_that_fails_half_way_takes_no_other_with_it(store: kh.Store) -
     store.drop(tickets[2].id)
     one, two, dropped = (ticket.id for ticket in tickets)
     labels = {one: 1.0}, {two: 9.0, dropped: 1.0}, {two: 2.0}  # the 9 has to be undone
-    requests = [verbs.tell_many("a", each, "", None) for each in labels]
+    group = [requests.tell_many("a", each, "", None) for each in labels]
     groups = store.commits[0]
-    for request in requests:
+    for request in group:
         store._writer.queue(request)
     store._writer.work()
-    assert [type(request.error) for request in requests] == [
+    assert [type(request.error) for request in group] == [
         type(None),
         kh.ConflictError,
         type(None),
@@ -158,7 +158,7 @@ def test_a_request_that_fails_half_way_takes_no_other_with_it(store: kh.Store) -
 def test_threads_share_commits(store: kh.Store) -> None:
     """What waits while somebody writes is committed together."""
     writer = store._writer
-    groups, requests = writer.groups, writer.requests
+    groups, requests = writer.transactions, writer.requests
     threads = [Thread(target=store.ask, args=("ab"[number % 2],)) for number in range(20)]
     with writer._lock:
         for number, thread in enumerate(threads, start=1):
@@ -167,7 +167,7 @@ def test_threads_share_commits(store: kh.Store) -> None:
                 pass
     for thread in threads:
         thread.join()
-    assert (writer.groups - groups, writer.requests - requests) == (1, 20)
+    assert (writer.transactions - groups, writer.requests - requests) == (1, 20)
     is_sound(store)
 
 
@@ -201,13 +201,13 @@ def test_a_snapshot_that_cannot_be_kept_fails_nobody(
 ) -> None:
     """Neither the request after which it was due, nor closing."""
     trouble = Trouble(monkeypatch)
-    monkeypatch.setattr(Awake, "snapshot_due", lambda awake, now: True)
+    monkeypatch.setattr(LoadedLearner, "snapshot_due", lambda loaded, now: True)
     trouble.when["INSERT INTO kh_snapshot"] = False
     store.ask("a")
     assert trouble.when == {}
     with kh.Store(store.url) as again:
         again.ask("b")
-        again._writer._awake[2].snapshot_seq = 0
+        again._writer._loaded[2].snapshot_seq = 0
         trouble.when["INSERT INTO kh_snapshot"] = False
     assert trouble.when == {}
     is_sound(store)
@@ -251,7 +251,7 @@ def test_interrupted_while_it_writes(store: kh.Store, monkeypatch: pytest.Monkey
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("keyhole.counter.store.log.update_learner", interrupt)
+    monkeypatch.setattr("keyhole.counter.store.tables.update_learner", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.ask("a")
     assert store.info("a").rounds == 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.counter.store import Event, events
+from keyhole.counter.store import Event, replay, requests
 from keyhole.errors import StoreDamagedError
 from keyhole.problem import Floats
 
@@ -60,14 +60,14 @@ def test_an_interval_of_the_log_that_was_changed_is_noticed() -> None:
     twin = kh.LEARNERS["mean"](PROBLEM, seed=0)
     for label in (1.0, 2.0, 3.0):
         twin.tell(twin.ask().fill([]), label)
-    ticket = events.asked(learner, {})
-    asked = events.order(ticket, [], {}, None)
-    body = events.seen(learner, ticket.fill([]), 0.9)
-    replay = events.Replay(twin, None)
-    replay.play(Event(2, "asked", "T", "", 0.0, asked, ""))
+    ticket = requests.ask_learner(learner, {})
+    asked = requests.asked_body(ticket, [], {}, None)
+    body = requests.seen_body(learner, ticket.fill([]), 0.9)
+    replayed = replay.Replay(twin, None)
+    replayed.play(Event(2, "asked", "T", "", 0.0, asked, ""))
     narrow = json.dumps({**body, "low": 0.5})
     with pytest.raises(StoreDamagedError, match="the low of T is now"):
-        replay.play(Event(3, "seen", "T", "", 0.0, narrow, ""))
+        replayed.play(Event(3, "seen", "T", "", 0.0, narrow, ""))
 
 
 def test_no_interval_where_none_is_asked_for_or_made(tmp_path: Path) -> None:
@@ -107,12 +107,12 @@ def test_an_interval_that_was_changed_is_noticed(tmp_path: Path) -> None:
     for one in (learner, twin):
         for label in (1.0, 2.0, 3.0):
             one.tell(one.ask().fill([]), label)
-    ticket = events.asked(learner, {})
-    body = events.seen(learner, ticket.fill([]), 0.9)
-    more = events.interval(learner, ticket.fill([]), 0.5)
-    replay = events.Replay(twin, None)
-    replay.play(Event(2, "asked", "T", "", 0.0, events.order(ticket, [], {}, None), ""))
-    replay.play(Event(3, "seen", "T", "", 0.0, json.dumps(body), ""))
+    ticket = requests.ask_learner(learner, {})
+    body = requests.seen_body(learner, ticket.fill([]), 0.9)
+    more = requests.interval_body(learner, ticket.fill([]), 0.5)
+    replayed = replay.Replay(twin, None)
+    replayed.play(Event(2, "asked", "T", "", 0.0, requests.asked_body(ticket, [], {}, None), ""))
+    replayed.play(Event(3, "seen", "T", "", 0.0, json.dumps(body), ""))
     narrow = json.dumps({**more, "ticket": "T", "low": 0.5})
     with pytest.raises(StoreDamagedError, match="the low of T is now"):
-        replay.play(Event(4, "interval", None, "", 0.0, narrow, ""))
+        replayed.play(Event(4, "interval", None, "", 0.0, narrow, ""))

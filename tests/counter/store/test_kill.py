@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.counter.store import Event, events
+from keyhole.counter.store import Event, requests
 
 WORKER = Path(__file__).with_name("worker.py")
 PROBLEM = kh.Problem(d=6, k=2, budget=3)
@@ -51,10 +51,10 @@ def in_memory(history: list[Event], kind: str) -> kh.Learner:
             tickets[event.ticket] = learner.ask()
             assert tickets[event.ticket] == kh.Ticket.from_json(event.body)
         elif event.kind == "seen":
-            values = events.observation(tickets[event.ticket], json.loads(event.body)).values
+            values = requests.observation_of(tickets[event.ticket], json.loads(event.body)).values
             seen[event.ticket] = tickets[event.ticket].fill(values)
         elif event.kind == "told":
-            learner.tell(seen[event.ticket], events.label(event.body))
+            learner.tell(seen[event.ticket], json.loads(event.body)["y"])
         else:
             learner.drop(tickets[event.ticket])
     return learner

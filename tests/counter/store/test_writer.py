@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from keyhole.counter.store import verbs, writer
-from keyhole.counter.store.memory import Awake
+from keyhole.counter.store import requests, writer
+from keyhole.counter.store.requests import LoadedLearner
 
 PROBLEM = kh.Problem(d=4, k=2, budget=2)
 
@@ -24,11 +24,11 @@ def store(folder: Path) -> Iterator[kh.Store]:
 def test_a_transaction_has_no_more_requests_than_it_may(
     store: kh.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "MOST", 3)
-    requests = [verbs.ask("ab"[i % 2], 1, "", None, None, None) for i in range(6)]
+    monkeypatch.setattr(writer, "MAX_REQUESTS_PER_COMMIT", 3)
+    group = [requests.ask("ab"[i % 2], 1, "", None, None, None) for i in range(6)]
     with kh.Store(store.url) as new:
         assert (new.commits, new.recent_commits, new.last_commit_seconds) == ((0, 0), [], 0.0)
-        for request in requests:
+        for request in group:
             new._writer.queue(request)
         new.ask("a")  # whoever comes next does what is waiting
         assert not new._writer.waiting
@@ -61,7 +61,7 @@ def test_closing_takes_the_snapshots_that_are_due(
     store: kh.Store, due: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Large ones after a few events are not; who calls `snapshot` gets one all the same."""
-    monkeypatch.setattr(Awake, "snapshot_due_at_close", lambda awake: due)
+    monkeypatch.setattr(LoadedLearner, "snapshot_due_at_close", lambda loaded: due)
     with kh.Store(store.url) as other:
         other.ask("a")
     assert store.snapshots()["a"].tail == (0 if due else 1)
@@ -73,12 +73,12 @@ def test_a_learner_that_cannot_follow_the_log_is_not_kept(store: kh.Store) -> No
     store.ask("a")
     with kh.Store(store.url) as other:
         other.ask("a")
-        other._writer._awake.clear()  # no snapshot at the end: the log is all there is
+        other._writer._loaded.clear()  # no snapshot at the end: the log is all there is
     edit(store, "UPDATE kh_event SET who = 'me' WHERE learner = 1 AND seq = 3")
     for use in (store.ask, store.ask, store.learner):
         with pytest.raises(kh.StoreDamagedError, match="event 3 was changed"):
             use("a")
-        assert store._writer._awake == {}
+        assert store._writer._loaded == {}
     edit(store, "UPDATE kh_event SET who = '' WHERE learner = 1 AND seq = 3")
     assert store.ask("a")[0].round == 3
     store.verify()
@@ -86,13 +86,13 @@ def test_a_learner_that_cannot_follow_the_log_is_not_kept(store: kh.Store) -> No
 
 def test_a_mistake_of_a_caller_costs_nobody_their_memory(store: kh.Store) -> None:
     store.ask("a")
-    awake = store._writer._awake[1]
+    loaded = store._writer._loaded[1]
     for call in (store.learner, store.delete):
         with pytest.raises(kh.UnknownLearnerError):
             call("nobody")
     with pytest.raises(kh.ConflictError):
         store.create("a", PROBLEM, "fixed")
-    assert store._writer._awake[1] is awake
+    assert store._writer._loaded[1] is loaded
 
 
 def test_what_is_closed_or_deleted_is_let_go_of(store: kh.Store) -> None:
@@ -100,9 +100,9 @@ def test_what_is_closed_or_deleted_is_let_go_of(store: kh.Store) -> None:
     store.fill(told.id, [1.0, 2.0])
     store.tell(told.id, 3.0)
     store.drop(dropped.id)
-    assert [*store._writer._awake[1].held] == [waiting.id]
+    assert [*store._writer._loaded[1].tickets] == [waiting.id]
     store.delete("a", force=True)
-    assert store._writer._awake == {}
+    assert store._writer._loaded == {}
 
 
 def test_verify_looks_at_the_file_as_well(folder: Path) -> None:

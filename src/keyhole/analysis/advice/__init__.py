@@ -1,7 +1,8 @@
-"""What to spend: what so many features, or so much money, explain, and how much to buy."""
+"""What to spend: what so many features, or so much money, explain, and how much to buy.
 
-from keyhole.analysis.advice.curve import BudgetCurve
-from keyhole.analysis.advice.estimate import budget_curve
-from keyhole.analysis.advice.money_curve import MoneyCurve
+The public names are listed in `__init__.pyi`; each is loaded when it is first used.
+"""
 
-__all__ = ["BudgetCurve", "MoneyCurve", "budget_curve"]
+from keyhole._lazy import load_names_on_first_use
+
+__all__ = load_names_on_first_use(__name__, __file__)

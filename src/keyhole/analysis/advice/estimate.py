@@ -1,32 +1,259 @@
-"""budget_curve: what so many features explain, tested on rows that models were not fitted on."""
+"""Estimate a budget curve by cross-fitting: what features explain of rows never fitted on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keyhole.analysis.advice.choosing import ByMoney, BySize
-from keyhole.analysis.advice.cross_fit import FEWEST_ROWS, CrossFit, Stage, cross_fit
-from keyhole.analysis.advice.curve import BudgetCurve, by_use
-from keyhole.analysis.advice.dealing import Deal
-from keyhole.analysis.advice.money_curve import MoneyCurve
-from keyhole.analysis.advice.scouting import Scout
-from keyhole.analysis.hindsight_cost import prices_of, units_of
-from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.analysis.advice.curves import BudgetCurve, MoneyCurve, by_use
+from keyhole.analysis.advice.feature_selection import FeatureSelector, SelectByMoney, SelectBySize
+from keyhole.analysis.price_limits import prices_of, units_of
+from keyhole.learners.blocks.draw.sampling import uniforms
+from keyhole.learners.blocks.sums.data_sums import DataSums, Gram, LeastSquares, gram_bytes
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Indices,
     Problem,
     ProblemError,
+    real_number,
+    refuse_labels,
     refuse_unless_stream,
+    rows_and_labels,
     whole_number,
 )
+from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, Prices
+from keyhole.streams.arrays import GeneratedStream
 
-MOST = 24  # features of a model, unless told otherwise
+STRETCHES = 3  # per fold: enough in all to see how they differ, long enough to hold neighbours
+# Sums of all pairs of features are kept for every fold: the more features, the fewer folds.
+FEWER_FOLDS = ((400, 20), (1000, 10))
+FEWEST_FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedKFold:
+    """Row t is in stretch t // length, and stretch s in fold s % folds.
+
+    Neighbours in time are alike: were they dealt out one by one, a model would be tested on rows
+    that it has all but seen. The rule is fixed; nothing is drawn.
+    """
+
+    folds: int
+    length: int
+
+    @classmethod
+    def of(cls, rows: int, d: int) -> BlockedKFold:
+        """How so many rows of d features are dealt.
+
+        >>> BlockedKFold.of(rows=6000, d=30), BlockedKFold.of(rows=60, d=2000)
+        (BlockedKFold(folds=20, length=100), BlockedKFold(folds=5, length=4))
+        """
+        folds = next((folds for most, folds in FEWER_FOLDS if d <= most), FEWEST_FOLDS)
+        return cls(folds, max(1, -(-rows // (STRETCHES * folds))))
+
+    def pieces(self, stream: BlockStream) -> Iterator[tuple[int, NDArray[np.floating], Floats]]:
+        """The rows of a stream in their order: the stretch they are in, X, y; checked."""
+        t = 0
+        for rows, labels in stream.blocks():
+            X, y = rows_and_labels(rows, labels, stream.d)
+            refuse_labels(y)
+            start = 0
+            while start < len(y):
+                stop = min(len(y), start + self.length - t % self.length)
+                yield t // self.length, X[start:stop], y[start:stop]
+                t += stop - start
+                start = stop
+
+
+StatusCallback = Callable[[str], None]
+FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelPath:
+    """Least squares models of some features each: weights (a column each) about the means."""
+
+    features: tuple[Indices, ...]
+    weights: Floats
+    mean_x: Floats
+    mean_y: float
+    span: tuple[float, float]
+    left: Floats  # the loss of each on the rows that it was fitted on
+
+    @classmethod
+    def fit(
+        cls, squares: LeastSquares, features: Sequence[Indices], span: tuple[float, float]
+    ) -> ModelPath:
+        """The models of these sums; `span` are the smallest and the largest label behind them."""
+        G, c = squares.G, squares.c
+        weights = np.zeros((len(c), len(features)))
+        left = np.empty(len(features))
+        for k, S in enumerate(features):
+            unit = np.sqrt(np.diag(G)[S])
+            w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
+            weights[S, k] = w / unit
+            left[k] = max(squares.yy - float(w @ (c[S] / unit)), 0.0)
+        return cls(tuple(features), weights, squares.mean_x, squares.mean_y, span, left)
+
+    def losses(self, X: Floats, y: Floats) -> Floats:
+        """Squared errors: rows by models. An absent value counts as the mean that was seen.
+
+        Predictions are cut off at the labels that were seen, as those of learners are: one value
+        far out would otherwise be all that a curve shows.
+        """
+        used = np.flatnonzero(self.weights.any(axis=1))
+        Z = X[:, used] - self.mean_x[used]
+        Z[np.isnan(Z)] = 0.0
+        errors: Floats = y[:, None] - np.clip(self.mean_y + Z @ self.weights[used], *self.span)
+        return errors * errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """What models lost on rows that they were neither chosen nor fitted on; the first is empty.
+
+    `lost` are sums over stretches of consecutive rows: stretches by models. `whole` are the models
+    of all rows. `unsettled` is, for each size, the variance of the mean loss that comes from not
+    having found the best model (see `_unsettled`); `spread` are the standard deviations of the
+    features.
+    """
+
+    rows: int
+    lost: Floats
+    whole: ModelPath
+    unsettled: Floats
+    spread: Floats
+
+
+def cross_fit(
+    stream: BlockStream, split: BlockedKFold, selector: FeatureSelector, stage: StatusCallback
+) -> CrossFit:
+    """Two passes: sums for each fold, then the losses of each fold by the models of the others."""
+    stage("reading")
+    folds = _sums(stream, split)
+    whole = _added(folds)
+    squares = whole.centred()
+    selector.begin(squares, whole.n)
+    paths = []
+    for i in range(split.folds):
+        stage(f"models without part {i + 1} of {split.folds}")
+        others = [fold for j, fold in enumerate(folds) if j != i]
+        rest = _added(others)
+        sums = rest.centred()
+        paths.append(ModelPath.fit(sums, selector.features(sums, rest.n), _span(others)))
+    best = ModelPath.fit(squares, selector.features(squares, whole.n), _span(folds))
+    stage("testing them")
+    stretches = -(-whole.n // split.length)
+    lost = np.zeros((stretches, len(best.features)))
+    for stretch, X, y in split.pieces(stream):
+        lost[stretch] += paths[stretch % split.folds].losses(np.asarray(X, np.float64), y).sum(0)
+    covariance = squares.G / whole.n
+    spread = np.sqrt(np.diag(covariance))
+    return CrossFit(whole.n, lost, best, _unsettled(paths, covariance), spread)
+
+
+class _Fold:
+    """The sums of a fold, and the range of its labels."""
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+        self.lowest, self.highest = math.inf, -math.inf
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        self.gram.add(X, y)
+        self.lowest = min(self.lowest, float(y.min()))
+        self.highest = max(self.highest, float(y.max()))
+
+
+def _sums(stream: BlockStream, split: BlockedKFold) -> list[_Fold]:
+    """The sums of each fold."""
+    d = stream.d
+    refuse_beyond_memory(
+        f"a table of all pairs of {d:,} features for each of {split.folds} folds",
+        gram_bytes(d, copies=3 * (split.folds + 2)),
+        "use fewer features",
+    )
+    folds: list[_Fold] = []
+    for stretch, X, y in split.pieces(stream):
+        if not folds:
+            folds = [_Fold(Gram(d))]
+            folds[0].add(X, y)  # its mean is the origin of all
+            folds += [_Fold(folds[0].gram.beside()) for _ in range(split.folds - 1)]
+        else:
+            folds[stretch % split.folds].add(X, y)
+    rows = sum(fold.gram.n for fold in folds)
+    if rows < FEWEST_ROWS:
+        raise DataError(f"a curve needs at least {FEWEST_ROWS} rows, there are {rows}")
+    return folds
+
+
+def _added(folds: Sequence[_Fold]) -> Gram:
+    total = folds[0].gram.beside()
+    for fold in folds:
+        total.include(fold.gram)
+    return total
+
+
+def _span(folds: Sequence[_Fold]) -> tuple[float, float]:
+    return min(fold.lowest for fold in folds), max(fold.highest for fold in folds)
+
+
+def _unsettled(paths: Sequence[ModelPath], covariance: Floats) -> Floats:
+    """How much the loss of a fitted model varies because another sample gives another model.
+
+    Weights w with covariance C about their mean lose (w - mean)'V(w - mean) more than that mean, V
+    the covariance of the features: for Gaussian weights a number of variance 2 tr((VC)^2). C is the
+    jackknife's, from the models without one fold each, so it counts other features too.
+    """
+    J, found = len(paths), []
+    for k in range(paths[0].weights.shape[1]):
+        used = np.unique(np.concatenate([path.features[k] for path in paths]))
+        W = np.array([path.weights[used, k] for path in paths])
+        D = W - W.mean(axis=0)
+        M = (J - 1) / J * (D @ covariance[np.ix_(used, used)] @ D.T)
+        found.append(2.0 * float((M * M).sum()))
+    return np.array(found)
+
+
+SCOUT_PURPOSE = 0x5C07  # separates these draws from those of learners with the same seed
+
+
+class Scout(GeneratedStream):
+    """The rows that a draw keyed by (seed, round) picks, each with chance `share`.
+
+    `passed` counts the rows of the last pass that was finished, looked at or not.
+    """
+
+    def __init__(self, stream: BlockStream, share: float, seed: int) -> None:
+        share = real_number("scout", share, 0.0, 1.0)
+        self.passed = 0
+
+        def chunks() -> Iterator[tuple[NDArray[np.floating], Floats]]:
+            t = 0
+            for X, y in stream.blocks():
+                picked = np.array(
+                    [
+                        uniforms(seed, t + i, 1, purpose=SCOUT_PURPOSE)[0] < share
+                        for i in range(1, len(y) + 1)
+                    ]
+                )
+                t += len(y)
+                if picked.any():
+                    yield X[picked], y[picked]
+            self.passed = t
+
+        super().__init__(stream.d, None, chunks, stream.names)
+
+
+MAX_MODEL_SIZE = 24  # features of a model, unless told otherwise
 
 
 @overload
@@ -38,7 +265,7 @@ def budget_curve(
     most: int | None = ...,
     scout: float | None = ...,
     seed: int = ...,
-    stage: Stage | None = ...,
+    stage: StatusCallback | None = ...,
 ) -> MoneyCurve: ...
 @overload
 def budget_curve(
@@ -49,7 +276,7 @@ def budget_curve(
     most: int | None = ...,
     scout: float | None = ...,
     seed: int = ...,
-    stage: Stage | None = ...,
+    stage: StatusCallback | None = ...,
 ) -> BudgetCurve: ...
 def budget_curve(
     stream: BlockStream,
@@ -59,7 +286,7 @@ def budget_curve(
     most: int | None = None,
     scout: float | None = None,
     seed: int = 0,
-    stage: Stage | None = None,
+    stage: StatusCallback | None = None,
 ) -> BudgetCurve:
     """What k features explain of the label, for k = 0, 1, 2, ..., with errors, and what to choose.
 
@@ -139,11 +366,11 @@ def budget_curve(
         rows = sum(len(y) for _, y in source.blocks())
     passed = source.passed if isinstance(source, Scout) else rows
     _refuse_few(rows, scout)
-    deal, largest = Deal.of(rows, stream.d), _most(most, rows, stream.d)
+    split, largest = BlockedKFold.of(rows, stream.d), _most(most, rows, stream.d)
     names = stream.names or tuple(f"feature {j}" for j in range(stream.d))
-    by_size = BySize(largest)
-    by_money = None if money is None else ByMoney(money, largest, limits)
-    fitted = cross_fit(source, deal, by_money or by_size, say)
+    by_size = SelectBySize(largest)
+    by_money = None if money is None else SelectByMoney(money, largest, limits)
+    fitted = cross_fit(source, split, by_money or by_size, say)
     seen = passed if scout is not None else fitted.rows
     explained, error, in_sample, behind, chosen = _shares(fitted)
     if by_money is None:
@@ -205,7 +432,7 @@ def _refuse_few(rows: int, scout: float | None) -> None:
 def _most(most: int | None, rows: int, d: int) -> int:
     """The largest k."""
     if most is None:
-        return min(MOST, d, rows // 5)
+        return min(MAX_MODEL_SIZE, d, rows // 5)
     number = whole_number("most", most, 1)
     if number > d:
         raise ProblemError(f"most must be at most the {d} features there are, got {number}")

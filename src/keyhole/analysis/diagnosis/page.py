@@ -11,14 +11,14 @@ from typing import Literal
 from keyhole.problem import Interval, Problem
 from keyhole.problem.display import counted, html_table
 
-WIDTH = 96
+PAGE_WIDTH = 96
 Verdict = Literal["fails", "open", "not refuted"]
 Severity = Literal["serious", "worth mending", "good to know"]
 NO_PROMISE = (
     "A guarantee that does not apply does not mean that the learner fails, only that nobody has "
     "promised it."
 )
-WORDS = {"fails": "does not apply", "open": "cannot be told", "not refuted": "may apply"}
+VERDICT_WORDS = {"fails": "does not apply", "open": "cannot be told", "not refuted": "may apply"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class Diagnosis:
         lines = ["", "WHICH GUARANTEES APPLY", *paragraph(self.measured)]
         for g in self.guarantees:
             lines += paragraph(
-                f"- {g.algorithm} ({g.label}) {WORDS[g.verdict].upper()}. {g.why}", 2
+                f"- {g.algorithm} ({g.label}) {VERDICT_WORDS[g.verdict].upper()}. {g.why}", 2
             )
         lines += paragraph(NO_PROMISE)
         lines += ["", "RECOMMENDED"]
@@ -204,7 +204,7 @@ class Diagnosis:
 
 def paragraph(text: str, indent: int = 0) -> list[str]:
     """Lines of a paragraph, all but the first indented."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False)
+    return textwrap.wrap(text, PAGE_WIDTH, subsequent_indent=" " * indent, break_long_words=False)
 
 
 def listed(names: Sequence[str] | Iterable[str], most: int = 5) -> str:

@@ -61,9 +61,9 @@ KH_STRUCT(kh_space, KH_SPACE)
     F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
     F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
-#define KH_TILL(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
-KH_STRUCT(kh_till, KH_TILL)
-#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_till, till)
+#define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
+KH_STRUCT(kh_spending, KH_SPENDING)
+#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_spending, spending)
 KH_STRUCT(kh_auto, KH_AUTO)
 #define KH_BATCH(F) \
     F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
@@ -106,7 +106,7 @@ i64 kh_unread_at(kh_auto *a, i64 i);
 /* auto_shop.c: one purchase, what it is made with and for which batch, and what is in the basket. */
 typedef struct {
     kh_auto *a;
-    kh_till *till;
+    kh_spending *spending;
     kh_market *shop;
     kh_basket held;
     i64 number, limit;

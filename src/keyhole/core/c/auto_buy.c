@@ -1,17 +1,17 @@
 /* How AutoLearner fills a batch, or buys for one example, where features have prices. */
 #include "auto.h"
 
-static kh_purchase purchase_of(kh_auto *a, kh_till *till, i64 number, i64 limit, kh_room *room)
+static kh_purchase purchase_of(kh_auto *a, kh_spending *spending, i64 number, i64 limit, kh_room *room)
 {
-    kh_market *shop = &till->shop;
-    return (kh_purchase){.a = a, .till = till, .shop = shop, .number = number, .limit = limit, .room = room};
+    kh_market *shop = &spending->shop;
+    return (kh_purchase){.a = a, .spending = spending, .shop = shop, .number = number, .limit = limit, .room = room};
 }
 
-static i64 limit_of(kh_till *till, kh_state *state, i64 round, i64 size)
+static i64 limit_of(kh_spending *spending, kh_state *state, i64 round, i64 size)
 {
-    if (till->horizon <= 0) return till->shop.limit;
-    i64 rounds = round < till->complete ? size : i_max(till->horizon - round, size);
-    return i_min(till->shop.limit, kh_floor(state->purse.at[0], rounds));
+    if (spending->horizon <= 0) return spending->shop.limit;
+    i64 rounds = round < spending->complete ? size : i_max(spending->horizon - round, size);
+    return i_min(spending->shop.limit, kh_floor(state->purse.at[0], rounds));
 }
 
 static void list_marked(kh_space *space, ints *S)
@@ -42,8 +42,8 @@ static void fill(kh_auto *a, kh_batch *batch, i64 lead, kh_room *room)
 KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room)
 {
     kh_set_aside_if_misled(a);
-    i64 lead = kh_note_leader(&a->settings, &a->state), limit = limit_of(&a->till, &a->state, round, size);
-    kh_purchase p = purchase_of(a, &a->till, number, limit, room);
+    i64 lead = kh_note_leader(&a->settings, &a->state), limit = limit_of(&a->spending, &a->state, round, size);
+    kh_purchase p = purchase_of(a, &a->spending, number, limit, room);
     i64 many = i_min(kh_go_shopping(&p, lead, true), a->settings.width); /* more would cost more */
     kh_lay_out(batch, many);
     list_marked(&a->state.space, &batch->S);
@@ -54,9 +54,9 @@ KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, 
     return many;
 }
 
-KH_API i64 kh_buy_once(kh_auto *a, kh_till *till, i64 number, ints *S, kh_room *room)
+KH_API i64 kh_buy_once(kh_auto *a, kh_spending *spending, i64 number, ints *S, kh_room *room)
 {
-    kh_purchase p = purchase_of(a, till, number, till->shop.limit, room);
+    kh_purchase p = purchase_of(a, spending, number, spending->shop.limit, room);
     i64 many = kh_go_shopping(&p, kh_leader(&a->settings, &a->state), false);
     list_marked(&a->state.space, S);
     return many;
@@ -64,11 +64,11 @@ KH_API i64 kh_buy_once(kh_auto *a, kh_till *till, i64 number, ints *S, kh_room *
 
 KH_API i64 kh_affordable(kh_auto *a, ints *S, kh_room *room)
 {
-    i64 mark = room->used, lead = kh_leader(&a->settings, &a->state), limit = a->till.shop.limit;
-    kh_purchase p = purchase_of(a, &a->till, 0, limit, room);
-    f64 rate = a->till.rate > 0.0 ? a->till.rate : a->state.rate.at[0];
+    i64 mark = room->used, lead = kh_leader(&a->settings, &a->state), limit = a->spending.shop.limit;
+    kh_purchase p = purchase_of(a, &a->spending, 0, limit, room);
+    f64 rate = a->spending.rate > 0.0 ? a->spending.rate : a->state.rate.at[0];
     p.held = kh_take_basket(p.shop, room);
-    if (a->till.rate == 0.0) {
+    if (a->spending.rate == 0.0) {
         f64 whole = kh_gain_for(&p, lead, limit, rate);
         if (kh_gain_for(&p, lead, limit, 0.0) > KH_MORE * whole) rate = 0.0;
     }
@@ -89,7 +89,7 @@ KH_API void kh_reopen_bought(kh_auto *a, kh_batch *batch, ints *S, kh_room *room
     none.at[d] = 0;
     for (i64 i = 0; i < S->n; i++) AT(barred, S->at[i]) = false;
     kh_market only = {nothing, none, nothing, ends, nothing, barred, 0}; /* all of S, for nothing */
-    kh_purchase p = purchase_of(a, &a->till, 0, 0, room);
+    kh_purchase p = purchase_of(a, &a->spending, 0, 0, room);
     p.shop = &only;
     p.held = kh_take_basket(&only, room);
     kh_clear_all_marks(space);

@@ -6,7 +6,7 @@ KH_LAYOUT(kh_settings, KH_SETTINGS)
 KH_LAYOUT(kh_net, KH_NET_SUMS)
 KH_LAYOUT(kh_space, KH_SPACE)
 KH_LAYOUT(kh_state, KH_STATE)
-KH_LAYOUT(kh_till, KH_TILL)
+KH_LAYOUT(kh_spending, KH_SPENDING)
 KH_LAYOUT(kh_auto, KH_AUTO)
 
 /* By rank; at the same rank the memory that did best of late comes first. */

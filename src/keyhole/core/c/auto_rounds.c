@@ -193,7 +193,7 @@ static void open_batch(kh_auto *a, kh_batch *batch, i64 *clock, kh_room *room)
     clock[NUMBER]++;
     clock[SIZE] = i_min(s->longest, i_max(s->shortest, clock[ROUND] / s->growth));
     clock[ASKED] = clock[CLOSED] = 0;
-    if (kh_priced(&a->till.shop)) kh_buy(a, batch, clock[NUMBER], clock[ROUND], clock[SIZE], room);
+    if (kh_priced(&a->spending.shop)) kh_buy(a, batch, clock[NUMBER], clock[ROUND], clock[SIZE], room);
     else kh_choose(a, batch, clock[NUMBER], room);
 }
 
@@ -217,7 +217,7 @@ KH_API i64 kh_play_auto(kh_auto *a, kh_batch *batch, ints *clock, floats *X, flo
         rows.n = labels.n = out.n = played;
         kh_learn_auto_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
         note_bought(&batch->S, bought, t, t + played);
-        if (a->till.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->till.shop, &batch->S, room);
+        if (a->spending.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->spending.shop, &batch->S, room);
         at[ROUND] += played, at[ASKED] += played, at[CLOSED] += played;
         t += played;
         if (fault >= 0) break;

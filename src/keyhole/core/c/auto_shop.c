@@ -47,10 +47,10 @@ static bool explores(i64 number, i64 lead)
 }
 
 /* The money that explores, unless that is too dear: enough for a feature, if half the limit is. */
-static i64 usual_share(kh_till *till, i64 limit)
+static i64 usual_share(kh_spending *spending, i64 limit)
 {
     i64 share = kh_floor(limit, ASIDE);
-    return share < till->cheapest && till->cheapest <= kh_floor(limit, HALF) ? till->cheapest : share;
+    return share < spending->cheapest && spending->cheapest <= kh_floor(limit, HALF) ? spending->cheapest : share;
 }
 
 /* Where money is dear: how much of it explores, and the rate at which the leader keeps more. */
@@ -121,9 +121,9 @@ static i64 keep(kh_purchase *p, bool quiet, bool learn)
     i64 mark = p->room->used, memories = state->kept.tau.n, limit = p->limit, spent = 0;
     ints order = take_ints(p->room, memories);
     kh_rank_memories(&p->a->settings, state, &order, p->room);
-    bool fixed = p->till->rate > 0.0, was_short = false;
-    i64 lead = order.at[0], usual = usual_share(p->till, limit), aside = fixed || quiet ? 0 : usual;
-    f64 rate = fixed ? p->till->rate : state->rate.at[0];
+    bool fixed = p->spending->rate > 0.0, was_short = false;
+    i64 lead = order.at[0], usual = usual_share(p->spending, limit), aside = fixed || quiet ? 0 : usual;
+    f64 rate = fixed ? p->spending->rate : state->rate.at[0];
     i64 unspent = kh_select_for(p, lead, limit - aside, rate, &was_short);
     bool dear = rate > FIRST_RATE * AT(space->noise, lead) / (f64)i_max(limit, 1);
     if ((was_short || dear) && !fixed) {
@@ -182,7 +182,7 @@ static i64 explore_panel(kh_purchase *p, floats *score, i64 i, i64 left)
 {
     kh_market *shop = p->shop;
     i64 fee = shop->units.at[i], spent = 0;
-    f64 rate = p->till->rate, surplus = -rate * (f64)fee;
+    f64 rate = p->spending->rate, surplus = -rate * (f64)fee;
     for (i64 h = AT(shop->start, i); h < AT(shop->start, i + 1); h++) {
         i64 j = AT(shop->holder, h);
         surplus += f_max(0.0, AT(*score, j) - rate * (f64)(AT(p->held.more, j) - fee));
@@ -203,7 +203,7 @@ static void explore_if_worth(kh_purchase *p, i64 left)
     kh_space *space = &p->a->state.space;
     kh_market *shop = p->shop;
     i64 mark = p->room->used, d = p->a->settings.d, m = KH_LONGEST_MEMORY;
-    f64 rate = p->till->rate, noise = AT(space->noise, m);
+    f64 rate = p->spending->rate, noise = AT(space->noise, m);
     floats score = take_floats(p->room, d);
     sample(p, m, OPTIMISM, &score);
     for (i64 j = 0; j < d; j++) {
@@ -230,7 +230,7 @@ i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn)
     p->held = kh_take_basket(p->shop, p->room);
     bool quiet = kh_trusts_history(&p->a->state) && p->number % KH_LOOK_OUT != 0;
     i64 left = keep(p, quiet, learn);
-    if (p->till->rate > 0.0) explore_if_worth(p, left);
+    if (p->spending->rate > 0.0) explore_if_worth(p, left);
     else explore(p, p->number % 2 == 0 ? KH_LONGEST_MEMORY : lead, left);
     for (i64 j = 0; j < space->why.n; j++) {
         if (space->why.at[j] == KH_UNREAD && AT(p->held.more, j) == 0 && !AT(p->shop->barred, j))

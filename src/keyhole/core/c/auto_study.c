@@ -42,7 +42,7 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     f64 *before = TAKE(room, f64, losses.n), *judged_before = TAKE(room, f64, judged.n), prediction = 0.0;
     memcpy(before, losses.at, (size_t)losses.n * sizeof(f64));
     memcpy(judged_before, judged.at, (size_t)judged.n * sizeof(f64));
-    if (kh_priced(&a->till.shop)) kh_buy(a, batch, number, a->till.complete, 1, room);
+    if (kh_priced(&a->spending.shop)) kh_buy(a, batch, number, a->spending.complete, 1, room);
     else kh_choose(a, batch, number, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};

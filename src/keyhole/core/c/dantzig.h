@@ -1,11 +1,11 @@
 /* The homotopy engine of the Dantzig program. What the parts do, and why, is said at the top of
-   blocks/dantzig/engine.py and basis.py; dantzig_engine.c is the entry. */
+   blocks/dantzig/homotopy.py and path.py; dantzig_engine.c is the entry. */
 #ifndef KH_DANTZIG_H
 #define KH_DANTZIG_H
 #include "kh.h"
 #include <setjmp.h>
 
-/* Sides, and rows of the arrays of a basis: see blocks/dantzig/basis.py. */
+/* Sides, and rows of the arrays of a basis: see blocks/dantzig/path.py. */
 enum { ROWS, COLUMNS };
 enum { VALUE = 0, RATE = 2, MOVE = 4, BOUND = 6, BOUND_RATE = 8, SIGN = 10, CENTRE = 12 };
 enum { LEFT = 13, PACE = 14, LINES = 15 };

@@ -6,7 +6,7 @@ KH_LAYOUT(kh_dantzig_room, KH_DANTZIG_ROOM)
 #define TOLERANCE 1e-8
 #define ENORMOUS 1e30                     /* a threshold that never binds; infinity would make NaNs */
 enum { SMALL = 48 };                      /* with fewer coordinates a working set does not pay */
-enum { ANYHOW, STRAIGHT, SPARSE, AGAIN }; /* how it is to be solved; see blocks/dantzig/engine.py */
+enum { ANYHOW, STRAIGHT, SPARSE, AGAIN }; /* how it is to be solved; see blocks/dantzig/homotopy.py */
 enum { WEIGHTS = 2 };                     /* row of the signs of a room */
 enum { EXCESS, TOP, OBJECTIVE, WORTH, SCALE, DUALITY_GAP, LARGEST_B }; /* a proof */
 

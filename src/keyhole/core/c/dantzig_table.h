@@ -1,5 +1,5 @@
 /* The Dantzig program seen from a basis with equal rows and columns S: a table of derivatives of what
-   follows (its rows: S, then N) by what is set (its columns: N, then S); see blocks/dantzig/engine.py. */
+   follows (its rows: S, then N) by what is set (its columns: N, then S); see blocks/dantzig/homotopy.py. */
 #ifndef KH_DANTZIG_TABLE_H
 #define KH_DANTZIG_TABLE_H
 #include "dantzig.h"

@@ -7,7 +7,7 @@
 #define KH_LARGEST 1e150
 #define KH_SMALLEST 1e-150
 
-/* Rounds to be played in one call; see blocks/draw/reading.py. */
+/* Rounds to be played in one call; see blocks/draw/block.py. */
 #define KH_BLOCK(F) \
     F(u64, seed) F(i64, first_round) F(floats, X) F(floats, y) F(shorts, bought) F(floats, predictions) \
     F(ints, space)

@@ -4,7 +4,7 @@
 #include "kh.h"
 #include "sums.h"
 
-/* Several VAWs side by side; see blocks/fit/ensemble.py. */
+/* Several VAWs side by side; see blocks/fit/vaw.py. */
 #define KH_ENSEMBLE(F) \
     F(ints, place) F(ints, size) F(floats, P) F(floats, theta) F(floats, Px) F(floats, along) F(floats, s)
 KH_STRUCT(kh_ensemble, KH_ENSEMBLE)
@@ -24,7 +24,7 @@ KH_API void kh_learn_runs(kh_ensemble *runs, f64 y);
 void kh_vaw_forward(floats *P, floats *theta, floats *x, floats *Px, f64 *along, f64 *s);
 void kh_vaw_learn(floats *P, floats *theta, floats *Px, f64 along, f64 s, f64 y);
 
-/* A price list and a basket; see blocks/fit/market.py. Without prices `first` has one entry. */
+/* A price list and a basket; see blocks/fit/purchase.py. Without prices `first` has one entry. */
 #define KH_MARKET(F) \
     F(ints, units) F(ints, first) F(ints, need) F(ints, start) F(ints, holder) F(bools, barred) F(i64, limit)
 KH_STRUCT(kh_market, KH_MARKET)
@@ -52,7 +52,7 @@ void kh_split_prices(kh_market *shop, floats *parts, kh_room *room);
 /* Room: 4 d + 4 items. */
 KH_API i64 kh_best_buy(floats *score, kh_market *shop, ints *out, kh_room *room);
 
-/* Forward selection; see blocks/fit/forward.py and priced_forward.py. */
+/* Forward selection; see blocks/fit/stepwise_selection.py. */
 #define KH_READS 3.99 /* a feature read fewer times than 4 (rounding aside) is never significant */
 #define KH_NEW 0.05   /* one of which less than this share is new, given those chosen, adds nothing */
 #define KH_SELECTION(F) \
@@ -69,7 +69,7 @@ KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, 
                                   kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size,
                                   f64 *noise, i64 *money_left, i64 *was_short, kh_room *room);
 
-/* Random optimism; see blocks/fit/optimism.py. */
+/* Random optimism; see blocks/fit/stepwise_selection.py. */
 #define KH_PURPOSE (1 << 20) /* keeps these draws apart from those of experts (2 i, 2 i + 1) */
 #define KH_NEVER 1e300       /* the score of a feature that was never read, times 1 to 2 */
 /* What kh_sampled_gains writes for feature j with these sums, if it was ever read. */

@@ -4,7 +4,7 @@
 
 KH_LAYOUT(kh_odds, KH_ODDS)
 
-#define BLOCK 16 /* experts of a leaf; this and SHIFT stand in odds.py too */
+#define BLOCK 16 /* EXPERTS_PER_LEAF of odds.py; SHIFT is its SHIFT_STEP */
 #define SHIFT 16.0
 #define STEPS 4.0               /* from one rate to half of it */
 #define LN2 0.6931471805599453

@@ -3,7 +3,7 @@
 #define KH_SUMS_H
 #include "kh.h"
 
-/* Centre and spread of quantities; see blocks/sums/running.py. */
+/* Centre and spread of quantities; see blocks/sums/column_stats.py. */
 #define KH_RUNNING(F) F(floats, reference) F(floats, reads) F(floats, total) F(floats, square)
 KH_STRUCT(kh_running, KH_RUNNING)
 KH_API void kh_add_value(kh_running *seen, i64 j, f64 value); /* running.add */
@@ -34,7 +34,7 @@ void kh_copy_memory(kh_memories *kept, i64 i, i64 m);
 /* Let memory i be of the same rounds with labels larger by `more`: their centre moved. */
 void kh_shift_labels(kh_memories *kept, i64 i, f64 more);
 
-/* Who has a seat; see blocks/sums/seats.py. Features of these strengths stay. */
+/* Who has a seat; see blocks/sums/memories.py. Features of these strengths stay. */
 #define KH_READ_NOW INFINITY
 #define KH_CHOSEN 1e300
 #define KH_KNOWN(F) F(floats, r) F(floats, strength)
@@ -43,7 +43,7 @@ bool kh_all_seated(kh_memories *kept, ints *S);
 /* Room: seats + S->n. */
 KH_API void kh_admit(kh_memories *kept, ints *S, kh_known *known, kh_room *room);
 
-/* The labels told so far; see blocks/sums/past.py. */
+/* The labels told so far; see blocks/sums/past_labels.py. */
 enum { KH_LABELS = 2, KH_HALF_LIVES = 3, KH_INPUTS = KH_LABELS + KH_HALF_LIVES };
 #define KH_PAST(F) F(floats, last) F(floats, faded) F(floats, weight) F(ints, told)
 KH_STRUCT(kh_past, KH_PAST)
@@ -51,7 +51,7 @@ KH_API void kh_past_inputs(kh_past *past, floats *out);
 KH_API void kh_remember_label(kh_past *past, f64 y);
 KH_API void kh_past_rows(kh_past *past, floats *y, floats *out);
 
-/* Sums of products over partially seen rows; see blocks/sums/products.py and rows.py. */
+/* Sums of products over partially seen rows; see blocks/sums/moments.py and rows.py. */
 #define KH_ROWS(F) F(shorts, offsets) F(shorts, features) F(floats, x) F(floats, y)
 KH_STRUCT(kh_rows, KH_ROWS)
 #define KH_GATHERED(F) F(shorts, start) F(shorts, order)
@@ -62,7 +62,7 @@ KH_STRUCT(kh_pair_sums, KH_PAIR_SUMS)
 void kh_add_products(kh_rows *rows, i64 first, i64 last, kh_pair_sums *into, kh_gathered *gathered,
                             kh_room *room);
 
-/* The sums of Moments; see blocks/sums/moments_kernels.py. */
+/* The sums of Moments; see blocks/sums/moments.py. */
 #define KH_MOMENT_SUMS(F) F(i64, d) F(floats, total) F(floats, recent) F(ints, pairs)
 KH_STRUCT(kh_moment_sums, KH_MOMENT_SUMS)
 

@@ -3,7 +3,7 @@
 #define KH_TRACKERS_H
 #include "kh.h"
 
-/* Of each coverage; see blocks/conformal/trackers.py, also for the constants. */
+/* Of each coverage; see blocks/conformal.py, also for the constants. */
 #define KH_TRACKERS(F) \
     F(floats, a) F(floats, start) F(floats, units) F(ints, told) F(floats, q) F(floats, regret) \
     F(floats, spread) F(floats, weight) F(floats, theta)
@@ -13,7 +13,7 @@ KH_API void kh_learn_error(kh_trackers *t, ints *order, floats *notes, f64 error
 KH_API void kh_play_intervals(kh_trackers *t, ints *order, floats *errors, floats *factors, f64 gain,
                               floats *edges, kh_room *room);
 
-/* Of each feature, and last of predictions; see blocks/conformal/sizes.py. */
+/* Of each feature, and last of predictions; see blocks/conformal.py. */
 #define KH_ERROR_SIZES(F) \
     F(floats, reads) F(floats, mean) F(floats, variance) F(floats, centres) F(floats, product) \
     F(floats, square) F(floats, weight) F(floats, labels) F(floats, usual)

@@ -1,1 +1,1 @@
-"""Learners over HTTP: the store behind a door that knows who may do what."""
+"""Learners over HTTP: a store, and who may do what with it."""

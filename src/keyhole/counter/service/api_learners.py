@@ -15,11 +15,18 @@ import numpy as np
 from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from keyhole.counter.service import models
-from keyhole.counter.service.guard import Who, known
-from keyhole.counter.service.replies import REFUSALS, Calling, LearnerName, json_reply
-from keyhole.counter.service.routes import API, LEARNER
-from keyhole.counter.store import LearnerInfo, Store, making
+from keyhole.counter.service import schemas
+from keyhole.counter.service.access_control import ANY_ROLE, Principal, authenticated_as
+from keyhole.counter.service.routes import (
+    API,
+    ERROR_RESPONSES,
+    LEARNER,
+    Calling,
+    LearnerName,
+    json_reply,
+)
+from keyhole.counter.store import LearnerInfo, Store
+from keyhole.counter.store.learner import make_new
 from keyhole.errors import (
     ConflictError,
     DataError,
@@ -29,29 +36,29 @@ from keyhole.errors import (
     shortened,
 )
 from keyhole.problem import Learner, Problem
-from keyhole.problem.as_json import problem_to_dict
+from keyhole.problem.problem import problem_to_dict
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.saving.api import to_bytes
 from keyhole.streams.arrays import ArrayStream
 
 T = TypeVar("T")
-router = APIRouter(tags=["learners"], responses=REFUSALS)
+router = APIRouter(tags=["learners"], responses=ERROR_RESPONSES)
 
 BINARY = "application/octet-stream"
-FILE: dict[int | str, dict[str, Any]] = {200: {"content": {BINARY: {}}}}
-INFO = {"model": models.LearnerReply}
+FILE_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"content": {BINARY: {}}}}
+LEARNER_RESPONSE = {"model": schemas.LearnerReply}
 
 
-@router.get(f"{API}/learners", responses={200: {"model": models.LearnersReply}})
+@router.get(f"{API}/learners", responses={200: {"model": schemas.LearnersReply}})
 def learners(request: Request, caller: Calling) -> Response:
     """The learners that the caller may see."""
-    who = known(request) or Who()
-    seen = [info for info in caller.store.learners() if who.may(("read", "ask", "tell"), info.name)]
+    who = authenticated_as(request) or Principal()
+    seen = [info for info in caller.store.learners() if who.may(ANY_ROLE, info.name)]
     return json_reply({"learners": [info.as_dict() for info in seen]})
 
 
-@router.post(f"{API}/learners", status_code=201, responses={201: INFO})
-def create(body: models.NewLearner, request: Request, caller: Calling) -> Response:
+@router.post(f"{API}/learners", status_code=201, responses={201: LEARNER_RESPONSE})
+def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Response:
     """Make a learner.
 
     Repeated with an Idempotency-Key, for a learner that was made just so, this gives the learner.
@@ -77,15 +84,15 @@ def create(body: models.NewLearner, request: Request, caller: Calling) -> Respon
         )
 
     try:
-        info = _made(make)
+        info = _refuse_on_error(make)
     except ConflictError:
-        if caller.key is None or not _made_so(caller.store, body, problem, settings):
+        if caller.key is None or not _same_request(caller.store, body, problem, settings):
             raise
         info = caller.store.info(body.name)
     return json_reply(info.as_dict(), 201)
 
 
-@router.post(f"{API}/import", status_code=201, responses={201: INFO})
+@router.post(f"{API}/import", status_code=201, responses={201: LEARNER_RESPONSE})
 def import_learner(
     body: Annotated[bytes, Body(media_type=BINARY)],
     caller: Calling,
@@ -107,13 +114,13 @@ def import_learner(
     return json_reply(info.as_dict(), 201)
 
 
-@router.get(LEARNER, responses={200: INFO})
+@router.get(LEARNER, responses={200: LEARNER_RESPONSE})
 def learner(name: LearnerName, caller: Calling) -> Response:
     """What there is to say about a learner."""
     return json_reply(caller.store.info(name).as_dict())
 
 
-@router.delete(LEARNER, responses={200: INFO})
+@router.delete(LEARNER, responses={200: LEARNER_RESPONSE})
 def delete(
     name: LearnerName,
     caller: Calling,
@@ -126,13 +133,13 @@ def delete(
     return json_reply(caller.store.delete(name, force=force).as_dict())
 
 
-@router.get(f"{LEARNER}/problem", responses={200: {"model": models.ProblemReply}})
+@router.get(f"{LEARNER}/problem", responses={200: {"model": schemas.ProblemReply}})
 def problem(name: LearnerName, caller: Calling) -> Response:
     """Its problem, with prices to the last cent."""
     return json_reply(problem_to_dict(caller.store.learner(name).problem))
 
 
-@router.get(f"{LEARNER}/model", responses={200: {"model": models.ModelReply}})
+@router.get(f"{LEARNER}/model", responses={200: {"model": schemas.ModelReply}})
 def model(
     name: LearnerName,
     caller: Calling,
@@ -141,7 +148,7 @@ def model(
     """The current model, in the units of the features."""
     found: Learner = caller.store.learner(name)
     if whole or not hasattr(found, "model"):
-        found = _as_it_is(caller.store, name)
+        found = _copy_in_memory(caller.store, name)
     sparse = sparse_model(found)
     rows = zip(sparse.names, sparse.features.tolist(), sparse.weights.tolist(), strict=True)
     reply: dict[str, Any] = {
@@ -156,7 +163,7 @@ def model(
     return json_reply(reply)
 
 
-@router.get(f"{LEARNER}/explanation", responses={200: {"model": models.ExplanationReply}})
+@router.get(f"{LEARNER}/explanation", responses={200: {"model": schemas.ExplanationReply}})
 def explanation(name: LearnerName, caller: Calling) -> Response:
     """What is bought now and why, and what the learner advises, where it can say."""
     found = caller.store.learner(name)
@@ -174,19 +181,19 @@ def report(name: LearnerName, request: Request) -> Response:
     From the log, so without what needs values that were not bought: no hindsight, no regret. A long
     log takes seconds.
     """
-    from keyhole.counter.service.report_page import HEADERS, reports_of
+    from keyhole.counter.service.report import REPORT_HEADERS, reports_of
 
     text = reports_of(request.app).page(name)
-    return HTMLResponse(text.encode("utf-8", "replace"), headers=HEADERS)
+    return HTMLResponse(text.encode("utf-8", "replace"), headers=REPORT_HEADERS)
 
 
-@router.get(f"{LEARNER}/state", response_class=Response, responses=FILE)
+@router.get(f"{LEARNER}/state", response_class=Response, responses=FILE_RESPONSE)
 def state(name: LearnerName, caller: Calling) -> Response:
     """The learner as `kh.save` writes it; `kh.load` makes one in memory that goes its own way."""
-    return _file(to_bytes(_as_it_is(caller.store, name)), f"{name}.npz")
+    return _file(to_bytes(_copy_in_memory(caller.store, name)), f"{name}.npz")
 
 
-@router.get(f"{LEARNER}/export", response_class=Response, responses=FILE)
+@router.get(f"{LEARNER}/export", response_class=Response, responses=FILE_RESPONSE)
 def export(name: LearnerName, caller: Calling) -> Response:
     """The learner with its log and its tickets, for `import` or `keyhole import`."""
     with tempfile.TemporaryDirectory() as folder:
@@ -195,7 +202,7 @@ def export(name: LearnerName, caller: Calling) -> Response:
         return _file(path.read_bytes(), f"{name}.khl")
 
 
-@router.get(f"{LEARNER}/events", responses={200: {"model": models.EventsReply}})
+@router.get(f"{LEARNER}/events", responses={200: {"model": schemas.EventsReply}})
 def events(
     name: LearnerName,
     caller: Calling,
@@ -208,7 +215,7 @@ def events(
     return json_reply({"events": [event.as_dict() for event in found], "next": more})
 
 
-def _as_it_is(store: Store, name: str) -> Learner:
+def _copy_in_memory(store: Store, name: str) -> Learner:
     """A copy in memory, so that everything that is said is of the same moment."""
     return cast(Learner, copy.deepcopy(store.learner(name)))
 
@@ -219,7 +226,7 @@ def _file(data: bytes, name: str) -> Response:
     return Response(data, media_type=BINARY, headers=headers)
 
 
-def _problem(body: models.NewLearner, most: int) -> Problem:
+def _problem(body: schemas.NewLearner, most: int) -> Problem:
     named = None if isinstance(body.features, int) else tuple(body.features)
     d = body.features if isinstance(body.features, int) else len(body.features)
     if d > most:
@@ -234,10 +241,10 @@ def _problem(body: models.NewLearner, most: int) -> Problem:
     budget: Any = body.budget
     if isinstance(budget, float) and budget.is_integer():
         budget = int(budget)
-    return _made(lambda: Problem(d, body.k, budget, named, **cast(Any, given)))
+    return _refuse_on_error(lambda: Problem(d, body.k, budget, named, **cast(Any, given)))
 
 
-def _history(body: models.NewLearner) -> ArrayStream | None:
+def _history(body: schemas.NewLearner) -> ArrayStream | None:
     if body.history is None:
         return None
     rows, labels = body.history.rows, body.history.labels
@@ -249,7 +256,7 @@ def _history(body: models.NewLearner) -> ArrayStream | None:
     return ArrayStream(X, np.array(labels, dtype=np.float64), names)
 
 
-def _made(make: Callable[[], T]) -> T:
+def _refuse_on_error(make: Callable[[], T]) -> T:
     """What is made from a request; whatever its settings lead to is the request's fault."""
     try:
         return make()
@@ -260,13 +267,13 @@ def _made(make: Callable[[], T]) -> T:
         raise ProblemError(f"no learner can be made from this: {shortened(what)}") from None
 
 
-def _made_so(
-    store: Store, body: models.NewLearner, problem: Problem, settings: dict[str, Any]
+def _same_request(
+    store: Store, body: schemas.NewLearner, problem: Problem, settings: dict[str, Any]
 ) -> bool:
     """Whether the learner of this name was made by the same request, as far as can be seen."""
     half_life = None if body.history is None else body.history.half_life
     again = problem, body.learner, body.seed, settings, _history(body), half_life
-    made = _made(lambda: making.make(*again))
+    made = _refuse_on_error(lambda: make_new(*again))
     first = json.loads(store.history(body.name, limit=1)[0].body)
     same_state: bool = first["sha256"] == hashlib.sha256(to_bytes(made.learner)).hexdigest()
     return same_state and bool(first["units"] == (body.units or {}))

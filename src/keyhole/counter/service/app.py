@@ -1,12 +1,10 @@
-"""The application: a store behind the door, with its API and, if they are there, its pages."""
+"""The application: a store over HTTP, with its API and, if they are there, its pages."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import logging
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any, cast
 
@@ -17,82 +15,37 @@ from fastapi.params import Depends
 from starlette.exceptions import HTTPException
 
 from keyhole.counter.service import api_learners, api_tickets
-from keyhole.counter.service.door import Door
-from keyhole.counter.service.guard import Guard
-from keyhole.counter.service.keys import KeyRing
-from keyhole.counter.service.limits import OpenTickets
-from keyhole.counter.service.metrics import CONTENT_TYPE, Metrics
-from keyhole.counter.service.quick import Quick
-from keyhole.counter.service.refusals import UNEXPECTED, NoKeyError, invalid, refused, written
-from keyhole.counter.service.replies import json_reply
-from keyhole.counter.service.routes import authorise
-from keyhole.counter.service.sessions import COOKIE, SECONDS
-from keyhole.counter.service.settings import Settings
+from keyhole.counter.service.access_control import (
+    COOKIE,
+    SESSION_SECONDS,
+    AccessControl,
+    ApiKeys,
+    OpenTickets,
+)
+from keyhole.counter.service.errors import UNEXPECTED_STATUS, NoKeyError
+from keyhole.counter.service.metrics import CONTENT_TYPE, prometheus_text
+from keyhole.counter.service.middleware import (
+    LOG,
+    AdmissionMiddleware,
+    LearnerLoader,
+    RequestCounts,
+    Say,
+)
+from keyhole.counter.service.routes import authorize_request, invalid, json_reply, refused, written
+from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
-from keyhole.counter.store.async_store import AsyncStore
+from keyhole.counter.store.writer import AsyncStore
 from keyhole.errors import KeyholeError
 from keyhole.version import __version__
-
-LOG = logging.getLogger("keyhole.counter.service")
-Say = Callable[[str], None]
-
-
-class Loading:
-    """Loads all learners when the service starts, beside requests that need none."""
-
-    def __init__(self, store: Store, say: Say) -> None:
-        self._store, self._say = store, say
-        self._done = threading.Event()
-        self.stopping = threading.Event()
-
-    def ready(self) -> bool:
-        """Whether requests are taken."""
-        return self._done.is_set() and not self.stopping.is_set()
-
-    def begin(self) -> None:
-        """Load all learners, in a thread of its own."""
-        threading.Thread(target=self._all, name="keyhole loading", daemon=True).start()
-
-    def _all(self) -> None:
-        names = self._names()
-        for number, name in enumerate(names, start=1):
-            if self.stopping.is_set():
-                return
-            self._say(f"loading {name} ({number} of {len(names)})")
-            self._one(name)
-        self._done.set()
-        if not self.stopping.is_set():
-            self._say("ready")
-
-    def _names(self) -> tuple[str, ...]:
-        """The learners there are, as soon as the store says so."""
-        while not self.stopping.is_set():
-            try:
-                return self._store.names()
-            except KeyholeError as error:
-                self._say(f"the store cannot be read, trying again: {error}")
-                self.stopping.wait(2.0)
-        return ()
-
-    def _one(self, name: str) -> None:
-        """Load a learner; one that cannot be served is said, and the others are served."""
-        try:
-            self._store.load(name)
-        except KeyholeError as error:
-            self._say(f"{name} is not served: {error}")
-        except Exception as error:
-            LOG.exception("loading")
-            self._say(f"{name} could not be loaded: {type(error).__name__}: {error}")
 
 
 def create_app(
     store: Store,
-    settings: Settings | None = None,
+    settings: ServiceSettings | None = None,
     *,
-    keys: KeyRing | None = None,
+    keys: ApiKeys | None = None,
     say: Say = LOG.info,
     demo: Any = None,
-    quick: bool = True,
 ) -> FastAPI:
     """The service as an ASGI application.
 
@@ -104,18 +57,19 @@ def create_app(
         How.
     keys
         The keys; those in the store's database unless given. A store in PostgreSQL that needs a
-        password needs them given: `KeyRing(url)`.
+        password needs them given: `ApiKeys(url)`.
     say
         Told how loading goes.
     demo
         Knows what a simulated patient's values are: see `keyhole.counter.service.demo`.
-    quick
-        Whether the routes that are called all the time are served past FastAPI, with the same
-        replies.
     """
-    chosen = settings or Settings()
-    ring = KeyRing(store.url) if keys is None else keys
-    guard, metrics, loading = Guard(ring, chosen), Metrics(), Loading(store, say)
+    chosen = settings or ServiceSettings()
+    api_keys = ApiKeys(store.url) if keys is None else keys
+    access, counts, loading = (
+        AccessControl(api_keys, chosen),
+        RequestCounts(),
+        LearnerLoader(store, say),
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -124,38 +78,40 @@ def create_app(
         yield
         loading.stopping.set()
         app.state.writing.close()
-        ring.close()
+        api_keys.close()
 
     app = FastAPI(
         title="keyhole",
         version=__version__,
         description="Learners that buy features, asked and told by ticket.",
         lifespan=lifespan,
-        dependencies=[Depends(authorise)],
+        dependencies=[Depends(authorize_request)],
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.store, app.state.settings, app.state.guard = store, chosen, guard
-    app.state.metrics, app.state.demo, app.state.refused = metrics, demo, metrics.refused
+    app.state.store, app.state.settings, app.state.access = store, chosen, access
+    app.state.counts, app.state.demo, app.state.refused = counts, demo, counts.refused
     app.state.open_tickets = OpenTickets(store, chosen.open_tickets)
     app.state.ready, app.state.stopping = loading.ready, loading.stopping
     app.state.writing = AsyncStore(store)
-    app.include_router(api_tickets.quick)
+    app.include_router(api_tickets.direct)
     app.include_router(api_tickets.router)
     app.include_router(api_learners.router)
     _add_the_rest(app, loading)
     _add_pages(app)
     _add_refusals(app)
-    if quick:
-        app.add_middleware(cast(Any, Quick), routes=api_tickets.quick.routes)
     app.add_middleware(
-        cast(Any, Door), guard=guard, settings=chosen, metrics=metrics, ready=loading.ready
+        cast(Any, AdmissionMiddleware),
+        access=access,
+        settings=chosen,
+        counts=counts,
+        ready=loading.ready,
     )
     return app
 
 
-def _add_the_rest(app: FastAPI, loading: Loading) -> None:
+def _add_the_rest(app: FastAPI, loading: LearnerLoader) -> None:
     @app.get("/health", tags=["service"])
     async def health() -> dict[str, bool]:
         """Whether the process lives."""
@@ -170,7 +126,7 @@ def _add_the_rest(app: FastAPI, loading: Loading) -> None:
     def metrics(request: Request) -> Response:
         """Figures for Prometheus."""
         state = request.app.state
-        return Response(state.metrics.text(state.store), media_type=CONTENT_TYPE)
+        return Response(prometheus_text(state.counts, state.store), media_type=CONTENT_TYPE)
 
     @app.post("/login", tags=["service"], include_in_schema=False)
     def log_in(
@@ -179,14 +135,14 @@ def _add_the_rest(app: FastAPI, loading: Loading) -> None:
         """Exchange a key for a cookie, for browsers."""
         goal = next if _is_path(next) else "/"
         try:
-            cookie = request.app.state.guard.log_in(key)
+            cookie = request.app.state.access.log_in(key)
         except NoKeyError:
             return Response(status_code=303, headers={"location": "/login?wrong=1"})
         reply = Response(status_code=303, headers={"location": goal})
         reply.set_cookie(
             COOKIE,
             cookie,
-            max_age=int(SECONDS),
+            max_age=int(SESSION_SECONDS),
             httponly=True,
             samesite="strict",
             secure=request.url.scheme == "https",
@@ -196,7 +152,7 @@ def _add_the_rest(app: FastAPI, loading: Loading) -> None:
     @app.post("/logout", tags=["service"], include_in_schema=False)
     def log_out(request: Request) -> Response:
         """Forget the cookie."""
-        request.app.state.guard.sessions.end(request.cookies.get(COOKIE, ""))
+        request.app.state.access.sessions.end(request.cookies.get(COOKIE, ""))
         reply = Response(status_code=303, headers={"location": "/login"})
         reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return reply
@@ -229,7 +185,7 @@ def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> Response:
         content = {"error": "something went wrong here; it was logged", "kind": "Bug"}
-        return Response(written(content), UNEXPECTED, media_type="application/json")
+        return Response(written(content), UNEXPECTED_STATUS, media_type="application/json")
 
 
 def _is_path(text: str) -> bool:

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from keyhole.counter.store import Store
 from keyhole.errors import KeyholeError, UnknownTicketError
 from keyhole.problem import Problem
-from keyhole.streams.clinic import clinic
-from keyhole.streams.clinic_prices import CLINIC_BUDGET, clinic_prices
+from keyhole.streams.clinic import CLINIC_BUDGET, clinic, clinic_prices
 
-NAME = "clinic"
+CLINIC = "clinic"
 PATIENTS = 4000
 SPARSITY = 4
-PLAYED = 200  # patients who were here before, so that there is something to see
-GROUP = 50
+PLAYED_BEFORE = 200  # patients who were here before, so that there is something to see
+BATCH_SIZE = 50
 UNITS = {
     "age_years": "years",
     "waist_cm": "cm",
@@ -59,7 +58,12 @@ class Demo:
     """
 
     def __init__(
-        self, store: Store, *, delay: float = 60.0, learner: str = "auto", played: int = PLAYED
+        self,
+        store: Store,
+        *,
+        delay: float = 60.0,
+        learner: str = "auto",
+        played: int = PLAYED_BEFORE,
     ) -> None:
         self._store, self._delay = store, delay
         self._stream, _ = clinic(PATIENTS)
@@ -67,7 +71,7 @@ class Demo:
         self._labels = [y for _, y in self._stream]
         self._rows = [x for x, _ in self._stream]
         self._stop = threading.Event()
-        if NAME not in store.names():
+        if CLINIC not in store.names():
             self._open_clinic(learner, played)
 
     def values(self, ticket: str) -> dict[str, float]:
@@ -92,10 +96,10 @@ class Demo:
 
     def go_home(self) -> int:
         """Tell the labels that are due; how many there were."""
-        due = self._store.tickets(NAME, state="filled", older_than=self._delay, limit=GROUP)
+        due = self._store.tickets(CLINIC, state="filled", older_than=self._delay, limit=BATCH_SIZE)
         if due:
             labels = {ticket.id: self.label(ticket.id) for ticket in due}
-            self._store.tell_many(NAME, labels, who="the hospital")
+            self._store.tell_many(CLINIC, labels, who="the hospital")
         return len(due)
 
     def _tell(self) -> None:
@@ -109,21 +113,23 @@ class Demo:
         names = self._names
         problem = Problem(len(names), SPARSITY, CLINIC_BUDGET, names, prices=clinic_prices())
         units = {name: unit for name, unit in UNITS.items() if name in names}
-        self._store.create(NAME, problem, learner, units=units, who="the demo")
+        self._store.create(CLINIC, problem, learner, units=units, who="the demo")
         for count in _groups(played):
-            tickets = self._store.ask(NAME, count, who="the demo")
+            tickets = self._store.ask(CLINIC, count, who="the demo")
             rows = {ticket.id: self.values(ticket.id) for ticket in tickets}
-            self._store.fill_many(NAME, rows, who="the demo")
+            self._store.fill_many(CLINIC, rows, who="the demo")
             labels = {ticket.id: self.label(ticket.id) for ticket in tickets}
-            self._store.tell_many(NAME, labels, who="the hospital")
+            self._store.tell_many(CLINIC, labels, who="the hospital")
 
     def _patient(self, learner: str, round: int) -> int:
-        if learner != NAME:
-            raise UnknownTicketError(f"the demo knows the patients of {NAME!r}, not of {learner!r}")
+        if learner != CLINIC:
+            raise UnknownTicketError(
+                f"the demo knows the patients of {CLINIC!r}, not of {learner!r}"
+            )
         return (round - 1) % PATIENTS
 
 
 def _groups(many: int) -> Iterator[int]:
     while many > 0:
-        yield min(GROUP, many)
-        many -= GROUP
+        yield min(BATCH_SIZE, many)
+        many -= BATCH_SIZE

@@ -3,56 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from threading import Lock
 
+from keyhole.counter.service.middleware import RequestCounts
 from keyhole.counter.store import Store
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Metrics:
-    """Requests by route and status, and how long they took."""
-
-    def __init__(self) -> None:
-        self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._seconds: Counter[str] = Counter()
-        self._refused: Counter[tuple[str, int]] = Counter()
-        self._lock = Lock()
-
-    def count(self, method: str, route: str, status: int, seconds: float, key: str = "") -> None:
-        """Count a request; `key` is the id of its key, empty without a valid one."""
-        with self._lock:
-            if status >= 400:
-                self._refused[key, status] += 1
-            self._requests[method, route, status] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]
-
-    def refused(self) -> dict[str, dict[int, int]]:
-        """Requests that were refused, by the id of their key and by status, most first."""
-        with self._lock:
-            counts = self._refused.most_common()
-        found: dict[str, dict[int, int]] = {}
-        for (key, status), count in counts:
-            found.setdefault(key, {})[status] = count
-        return dict(sorted(found.items(), key=lambda pair: -sum(pair[1].values())))
-
-    def text(self, store: Store) -> str:
-        """All figures."""
-        with self._lock:
-            requests, seconds = dict(self._requests), dict(self._seconds)
-        lines = _family("requests_total", "counter", "Requests by route and status.")
-        for (method, route, status), count in sorted(requests.items()):
-            labels = {"method": method, "route": route, "status": str(status)}
-            lines.append(_line("requests_total", labels, count))
-        lines += _family("request_seconds_total", "counter", "Time spent on requests, by route.")
-        lines += [_line("request_seconds_total", {"route": r}, s) for r, s in seconds.items()]
-        lines += _family("refused_total", "counter", "Requests refused, by key and status.")
-        for key, counts in self.refused().items():
-            for status, count in counts.items():
-                lines.append(_line("refused_total", {"key": key, "status": str(status)}, count))
-        return "\n".join([*lines, *_of_learners(store), *_of_the_store(store), ""])
+def prometheus_text(counts: RequestCounts, store: Store) -> str:
+    """All figures."""
+    requests, seconds = counts.so_far()
+    lines = _family("requests_total", "counter", "Requests by route and status.")
+    for (method, route, status), count in sorted(requests.items()):
+        labels = {"method": method, "route": route, "status": str(status)}
+        lines.append(_line("requests_total", labels, count))
+    lines += _family("request_seconds_total", "counter", "Time spent on requests, by route.")
+    lines += [_line("request_seconds_total", {"route": r}, s) for r, s in seconds.items()]
+    lines += _family("refused_total", "counter", "Requests refused, by key and status.")
+    for key, by_status in counts.refused().items():
+        for status, count in by_status.items():
+            lines.append(_line("refused_total", {"key": key, "status": str(status)}, count))
+    return "\n".join([*lines, *_of_learners(store), *_of_the_store(store), ""])
 
 
 def _of_learners(store: Store) -> Iterable[str]:

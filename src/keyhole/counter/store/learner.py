@@ -1,25 +1,42 @@
-"""A learner of the store as a `kh.Learner`: whatever is done to it is in the log first."""
+"""Learners of the store: new ones, and one as a `kh.Learner` that writes to the log."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from keyhole.counter.store import requests
-from keyhole.counter.store.requests import Request
-from keyhole.counter.store.verbs import COVERAGE
-from keyhole.errors import DataError, TicketError, finite_label
-from keyhole.problem import Floats, Learner, Problem
+from keyhole.counter.store import requests, tables
+from keyhole.counter.store.database import Connection
+from keyhole.counter.store.records import Event, checked_name
+from keyhole.counter.store.replay import write_snapshot
+from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
+from keyhole.counter.store.tables import LearnerRow
+from keyhole.errors import (
+    DataError,
+    ProblemError,
+    TicketError,
+    UnknownTicketError,
+    finite_label,
+    nearest,
+    whole_number,
+)
+from keyhole.game.playing import study_history
+from keyhole.learners.registry import learner_row
+from keyhole.problem import BlockStream, Floats, Learner, Problem
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
-from keyhole.problem.snapshot import has_state
+from keyhole.problem.state import has_state
 from keyhole.problem.ticket import Observation, Ticket
 from keyhole.saving.api import from_bytes, to_bytes
+from keyhole.version import __version__
 
 if TYPE_CHECKING:
-    from keyhole.counter.store.counter import Store
+    from keyhole.counter.store.store import Store
 
-LOOKS = ("model", "explain", "advice")  # what some learners can say besides
+OPTIONAL_METHODS = ("model", "explain", "advice", "interval")  # that some learners have
 
 
 class StoredLearner:
@@ -90,48 +107,54 @@ class StoredLearner:
             raise DataError(
                 f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
-        deed = requests.tell_seen(seen, label)
-        self._store._submit(Request(self._name, deed, ("tell", seen.round)))
+        self._store._submit(requests.tell_observation(self._name, seen, label))
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
-        deed = requests.drop_ticket(ticket)
-        self._store._submit(Request(self._name, deed, ("drop", ticket.round)))
+        self._store._submit(requests.drop_ticket(self._name, ticket))
 
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""
-        return self._store._reader.id_of(self._name, ticket.round)
+        with self._store._reader.connected() as connection:
+            learner = tables.learner_row(connection, self._name).id
+            where = "learner = ? AND round = ?"
+            found = tables.find_ticket_row(connection, where, (learner, ticket.round))
+        if found is None:
+            raise UnknownTicketError(f"{self._name!r} has issued no ticket of round {ticket.round}")
+        return found.id
 
     def __repr__(self) -> str:
         p = self._problem
         return f"<StoredLearner {self._name!r}: d={p.d}, k={p.k}, budget={p.budget:g}>"
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name == "interval" and self._store._look(self._name, lambda it: hasattr(it, name)):
-            return self._interval
-        if name not in LOOKS or not self._store._look(self._name, lambda it: hasattr(it, name)):
+        known = name in OPTIONAL_METHODS
+        if not known or not self._store._look(self._name, lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        if name == "interval":
+            return self._interval
 
         def look(*given: Any, **named: Any) -> Any:
             return self._store._look(self._name, lambda it: getattr(it, name)(*given, **named))
 
         return look
 
-    def _interval(self, seen: Observation, coverage: float = COVERAGE) -> PredictionInterval:
+    def _interval(
+        self, seen: Observation, coverage: float = DEFAULT_COVERAGE
+    ) -> PredictionInterval:
         """Where the label will be, in that share of rounds; fills the ticket if nobody has."""
         if not isinstance(seen, Observation):
             raise DataError(
                 f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
         share, served = a_coverage(coverage), dict[str, Any]()
-        deed = requests.interval(seen, share, served)
-        self._store._submit(Request(self._name, deed, ("interval", seen.round, share)))
+        self._store._submit(requests.interval(self._name, seen, share, served))
         return served_interval(served)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
-        return self._store._look(self._name, copied)
+        return self._store._look(self._name, _copy)
 
 
 def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
@@ -141,8 +164,77 @@ def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
     return PredictionInterval(low, high, served["coverage"], served["prediction"])
 
 
-def copied(learner: Learner) -> Learner:
+def _copy(learner: Learner) -> Learner:
     """A learner in memory with the same future."""
     if not has_state(learner):
-        raise TypeError(f"a {type(learner).__name__} cannot be copied")
+        raise TypeError(f"a {type(learner).__name__} cannot be _copy")
     return from_bytes(to_bytes(learner), type(learner))
+
+
+@dataclass(frozen=True, slots=True)
+class NewLearner:
+    """A new learner, and how many rows it has studied."""
+
+    learner: Learner
+    history: int
+
+
+def make_new(
+    problem: Problem,
+    kind: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    history: BlockStream | None,
+    half_life: float | None,
+) -> NewLearner:
+    """A new learner by its name in the registry."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"problem must be a kh.Problem, got a {type(problem).__name__}")
+    row = learner_row(kind)
+    try:
+        learner = replace(row, settings={**row.settings, **settings})(problem, seed=seed)
+    except TypeError as error:
+        if not settings:
+            raise
+        raise ProblemError(f"settings of {kind!r}: {error}") from None
+    rows = 0 if history is None else study_history(learner, history, half_life=half_life)
+    return NewLearner(learner, rows)
+
+
+def about_new(new: NewLearner, kind: str, seed: int, units: Mapping[str, str] | None) -> str:
+    """What is said about a learner without loading it, as JSON."""
+    problem = new.learner.problem
+    for name in units or {}:
+        if problem.names is None or name not in problem.names:
+            raise ProblemError(
+                f"units: there is no feature {name!r}{nearest(name, problem.names or ())}"
+            )
+    parts = {
+        "kind": kind,
+        "seed": whole_number("seed", seed, 0),
+        "history": new.history,
+        "d": problem.d,
+        "k": problem.k,
+        "budget": problem.budget,
+        "names": problem.names,
+        "priced": problem.prices is not None,
+        "units": dict(units or {}),
+    }
+    return json.dumps(parts)
+
+
+def write_new(
+    connection: Connection, name: str, about: str, learner: Learner, who: str, now: float
+) -> None:
+    """Write a new learner, the first event of its log and its first snapshot.
+
+    In a transaction that is open.
+    """
+    sha256 = hashlib.sha256(to_bytes(learner)).hexdigest()
+    body = json.dumps({**json.loads(about), "version": __version__, "sha256": sha256})
+    draft = Event(1, "created", None, who, now, body, "")
+    event = replace(draft, digest=tables.chained("", draft))
+    row = LearnerRow(0, checked_name(name), about, now, 1, event.digest)
+    tables.add_learner(connection, row)
+    tables.add_events(connection, row.id, [event])
+    write_snapshot(connection, row.id, LoadedLearner(learner, 1, event.digest, 0, 0, now), now)

@@ -12,7 +12,7 @@ from keyhole.counter.store.database import Connection, Row, transaction, up_to_d
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
 from keyhole.problem.optional_imports import extra
 
-MIGRATION = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
+MIGRATION_LOCK = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
 
 
 class Postgres:
@@ -48,7 +48,7 @@ class Postgres:
         try:
             if not up_to_date(connection, "postgres", _tables(connection)):
                 with connection.writing():
-                    connection.rows("SELECT pg_advisory_xact_lock(?)", (MIGRATION,))
+                    connection.rows("SELECT pg_advisory_xact_lock(?)", (MIGRATION_LOCK,))
                     upgrade(connection, "postgres", _tables(connection), create)
         except StoreError as error:
             if str(error).startswith(self.name):

@@ -1,14 +1,17 @@
-"""What the store says about its learners and tickets: plain records, and as JSON."""
+"""Records of the store: tickets, learners and events as users see them, and their ids and names."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from keyhole.errors import CONTROL, ProblemError, UnknownTicketError, real_number, shortened
 from keyhole.problem.ticket import Ticket
 
 State = Literal["asked", "filled", "told", "dropped"]
@@ -159,7 +162,7 @@ class StoredTicket:
 
 @dataclass(frozen=True, slots=True)
 class LearnerInfo:
-    """What there is to say about a learner without waking it.
+    """What there is to say about a learner without loading it.
 
     Parameters
     ----------
@@ -274,3 +277,125 @@ class Event:
         when = _written(moment(self.at))
         about = {"seq": self.seq, "kind": self.kind, "ticket": self.ticket, "who": self.who}
         return {**about, "at": when, "body": json.loads(self.body)}
+
+
+# Crockford's base 32: no I, L, O, U. The first three are taken for 1, 1 and 0 when they are typed.
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+LETTER_VALUES = {letter: value for value, letter in enumerate(ALPHABET)} | {"I": 1, "L": 1, "O": 0}
+RANDOM_LETTERS = 11  # 55 random bits: a million tickets share an id with probability 1e-5
+ID_LENGTH = RANDOM_LETTERS + 1
+
+
+def new_id() -> str:
+    """A new id: 11 random characters and one to check them, in groups of four.
+
+    >>> len(new_id()), read_id(new_id().lower()) == ""
+    (14, False)
+    """
+    bits = secrets.randbits(5 * RANDOM_LETTERS)
+    drawn = [bits >> 5 * place & 31 for place in range(RANDOM_LETTERS)]
+    return _grouped([*drawn, _check(drawn)])
+
+
+def read_id(text: object) -> str:
+    """The id that was typed, as `new_id` writes it; UnknownTicketError if it cannot be one.
+
+    >>> read_id("0123 4567-89am")
+    '0123-4567-89AM'
+    >>> read_id("0123-4567-98AM")
+    Traceback (most recent call last):
+    keyhole.errors.UnknownTicketError: '0123-4567-98AM' is not a ticket: its check character is
+    wrong, so something in it was mistyped
+    """
+    if not isinstance(text, str):
+        raise UnknownTicketError(f"a ticket's id is text such as 0123-4567-89AM, got {text!r}")
+    letters = [letter for letter in text.upper() if letter not in "- \t\n"]
+    if len(letters) != ID_LENGTH or not all(letter in LETTER_VALUES for letter in letters):
+        raise UnknownTicketError(
+            f"{shortened(text)} is not a ticket: an id has {ID_LENGTH} letters and digits, such as "
+            "0123-4567-89AM, and no U"
+        )
+    values = [LETTER_VALUES[letter] for letter in letters]
+    if _check(values[:-1]) != values[-1]:
+        raise UnknownTicketError(
+            f"{shortened(text)} is not a ticket: its check character is wrong, so something in "
+            "it was mistyped"
+        )
+    return _grouped(values)
+
+
+def looks_like_id(text: str) -> bool:
+    """Whether this is meant as an id, mistyped or not."""
+    letters = [letter for letter in text.upper() if letter not in "- "]
+    return len(letters) == ID_LENGTH and all(letter in LETTER_VALUES for letter in letters)
+
+
+def _grouped(values: list[int]) -> str:
+    letters = "".join(ALPHABET[value] for value in values)
+    return "-".join(letters[first : first + 4] for first in range(0, ID_LENGTH, 4))
+
+
+def _check(values: list[int]) -> int:
+    """The sum of a^i x_i over the field of 32 elements, whose powers of a differ for i < 31.
+
+    So one wrong character changes it, and so do two that have changed places, wherever they stand.
+    """
+    total = 0
+    for value in values:
+        total = _times_a(total ^ value)
+    return total
+
+
+def _times_a(x: int) -> int:
+    x <<= 1
+    return x ^ 0b100101 if x & 32 else x  # a^5 = a^2 + 1
+
+
+MAX_LINE_LENGTH = 200  # characters
+
+
+def is_name(name: object) -> bool:
+    """Whether a learner could be called that."""
+    return isinstance(name, str) and re.fullmatch(r"[^\W_][\w.-]{0,99}", name) is not None
+
+
+def checked_name(name: str) -> str:
+    """The name of a learner, or a ProblemError."""
+    if not is_name(name):
+        raise ProblemError(
+            "name must be at most 100 letters, digits, '.', '-' and '_', the first a letter or a "
+            f"digit, got {shortened(name)}"
+        )
+    return name
+
+
+def checked_who(who: object) -> str:
+    """Who did it: a line of text, or a ProblemError."""
+    return _line("who", who)
+
+
+def checked_key(key: object) -> str | None:
+    """An idempotency key, or a ProblemError."""
+    if key is None or _line("key", key):
+        return None if key is None else str(key)
+    raise ProblemError("key must not be empty: leave it out if there is none")
+
+
+def seconds(name: str, value: timedelta | float | None) -> float | None:
+    """A span of time in seconds, or a ProblemError."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    return None if value is None else real_number(name, value, least=0.0, most=1e10)
+
+
+def _line(name: str, text: object) -> str:
+    if not isinstance(text, str) or len(text) > MAX_LINE_LENGTH or re.search(f"[{CONTROL}]", text):
+        raise ProblemError(
+            f"{name} must be text of at most {MAX_LINE_LENGTH} characters in one line, "
+            f"got {shortened(text)}"
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ProblemError(f"{name} is not text that can be written: {shortened(text)}") from None
+    return text

@@ -1,48 +1,114 @@
-"""The verbs: what asking, filling, telling and dropping do to a learner and to the tables."""
+"""Requests to a learner: ask, fill, tell and drop, performed in a transaction, kept as events."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from keyhole.counter.store import events, held, log
+from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
-from keyhole.counter.store.held import Held
-from keyhole.counter.store.log import Tally, TicketRow
-from keyhole.counter.store.memory import Awake
-from keyhole.counter.store.projection import project
-from keyhole.counter.store.records import Event, Kind, StoredTicket
-from keyhole.counter.store.ticket_ids import new_id
+from keyhole.counter.store.records import (
+    Event,
+    Kind,
+    StoredTicket,
+    checked_key,
+    checked_who,
+    new_id,
+    read_id,
+    seconds,
+)
+from keyhole.counter.store.tables import LearnerRow, TicketRecord, TicketRow, project
 from keyhole.errors import (
     ConflictError,
     DataError,
     KeyholeError,
     ProblemError,
     TicketError,
+    UnknownLearnerError,
     UnknownTicketError,
+    finite_label,
+    shortened,
+    whole_number,
 )
-from keyhole.problem import Learner
+from keyhole.problem import Learner, Problem
+from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.ticket import Observation, Ticket
+from keyhole.version import __version__
 
 T = TypeVar("T")
+Values = ArrayLike | Mapping[str, Any] | Mapping[int, Any]
+Duration = timedelta | float | None
+DEFAULT_COVERAGE = 0.9  # of intervals, where none is said
+MAX_TICKETS_PER_REQUEST = 100_000  # others wait meanwhile
+TERM_NAMES = ("prices", "without", "known", "budget")  # what one example may have of its own
+
+
+# An event takes 0.1 to 0.4 ms to replay, a megabyte of snapshot 7 ms to make: loading takes less
+# than half a second, or as long as some 30 snapshots of a large learner.
+EVENTS_PER_SNAPSHOT, EVENTS_PER_SNAPSHOT_BYTE = 1000, 875e-6
+SECONDS_PER_SNAPSHOT = 600.0
+MAX_TICKETS_IN_MEMORY = 2000  # of one learner
+SMALL_SNAPSHOT_BYTES = 4_000_000  # bytes: a snapshot that is taken at every close
 
 
 @dataclass(slots=True)
-class Turn:
-    """A learner's turn in a transaction: its row is locked, the learner is level with its log.
+class LoadedLearner:
+    """A learner in memory, and the event up to which it has played the log."""
+
+    learner: Learner
+    seq: int
+    digest: str
+    snapshot_seq: int
+    snapshot_bytes: int
+    snapshot_at: float
+    version: str = field(default=__version__)
+    tickets: dict[str, TicketRecord] = field(default_factory=dict)  # as the log has them at `seq`
+
+    def forget_tickets(self, closed: Iterable[str]) -> None:
+        """Let go of tickets that are closed, and of the oldest ones if there are too many."""
+        for id in closed:
+            self.tickets.pop(id, None)
+        for id in [*self.tickets][: max(0, len(self.tickets) - MAX_TICKETS_IN_MEMORY)]:
+            del self.tickets[id]
+
+    @property
+    def tail(self) -> int:
+        """Events since the last snapshot."""
+        return self.seq - self.snapshot_seq
+
+    def snapshot_due(self, now: float) -> bool:
+        """Whether loading it would take too long by now."""
+        many = self.tail >= max(EVENTS_PER_SNAPSHOT, EVENTS_PER_SNAPSHOT_BYTE * self.snapshot_bytes)
+        return many or (self.tail > 0 and now - self.snapshot_at >= SECONDS_PER_SNAPSHOT)
+
+    def snapshot_due_at_close(self) -> bool:
+        """Whether to leave a snapshot behind: always, unless it is large and little happened."""
+        return self.tail > 0 and (
+            self.snapshot_bytes <= SMALL_SNAPSHOT_BYTES or self.tail >= EVENTS_PER_SNAPSHOT / 10
+        )
+
+
+@dataclass(slots=True)
+class LearnerTransaction:
+    """One learner in a transaction: its row is locked, and it is up to date with its log.
 
     What it writes is collected, and written by `flush` in a few statements. Until then it is
-    known here and in `awake`, which are thrown away together if the transaction fails.
+    known here and in `loaded`, which are thrown away together if the transaction fails.
     """
 
     connection: Connection
-    row: Tally
-    awake: Awake
+    row: LearnerRow
+    loaded: LoadedLearner
     now: float
     keys: dict[str, tuple[str, str]]  # by idempotency key: hash and tickets of its request
     who: str = ""
@@ -88,18 +154,18 @@ class Turn:
     def _next(self, kind: Kind, id: str | None, text: str) -> Event:
         self.changed = True
         parts = (self.row.seq + 1, kind, id, self.who, self.now, text)
-        event = Event(*parts, log.digest(self.row.digest, *parts))
+        event = Event(*parts, tables.digest(self.row.digest, *parts))
         self.events.append(event)
         return event
 
-    def ticket(self, id: str) -> Held:
+    def ticket(self, id: str) -> TicketRecord:
         """A ticket of this learner."""
-        found = self.awake.held.get(id)
+        found = self.loaded.tickets.get(id)
         if found is None:
-            found = held.find(self.connection, id, self.row.id)
+            found = tables.find_ticket(self.connection, id, self.row.id)
             if found is None:
                 raise UnknownTicketError(f"there is no ticket {id} in the store")
-            self.awake.held[id] = found
+            self.loaded.tickets[id] = found
         return found
 
     def answer(self, key: str, hash: str, tickets: list[str]) -> None:
@@ -113,48 +179,55 @@ class Turn:
 
     def flush(self) -> None:
         """Write all of it."""
-        log.add_events(self.connection, self.row.id, self.events)
+        tables.add_events(self.connection, self.row.id, self.events)
         if self.asked:
-            log.add_tickets(self.connection, self.asked)
+            tables.add_tickets(self.connection, self.asked)
         if self.later:
-            log.update_tickets(self.connection, self.later.values())
+            tables.update_tickets(self.connection, self.later.values())
         if self.requests:
-            log.add_requests(self.connection, self.requests)
+            tables.add_requests(self.connection, self.requests)
 
 
-Filler = Callable[[Ticket], Observation]  # what came back, as its ticket has it
-Deed = Callable[[Turn], list[str]]  # gives the ids of the tickets it is about
+Action = Callable[[LearnerTransaction], list[str]]  # gives the ids of the tickets it is about
 
 
 @dataclass(slots=True, eq=False)
 class Request:
     """Something to be done for a learner, all of it or nothing, and what came of it.
 
-    The learner is named, or is that of a ticket (`about`). `what` says in JSON what is asked: two
-    requests of the same key must say the same. `then` is called when the request is done, by
-    whoever did it.
+    The learner is named, or is that of a ticket (`ticket_id`). `content` is what is asked, as JSON:
+    two requests of the same key must have the same. `callback` is called when the request is done,
+    by whoever did it. ProblemError if `who` or `key` are not what they may be.
     """
 
     learner: str | None
-    deed: Deed
-    what: Sequence[Any]
+    action: Action
+    content: Sequence[Any]
     who: str = ""
     key: str | None = None
-    about: str | None = None
-    then: Callable[[Request], None] | None = None
+    ticket_id: str | None = None
+    callback: Callable[[Request], None] | None = None
     tickets: list[str] = field(default_factory=list)
     replies: list[StoredTicket] | None = None  # None: they are in the store, to be read
     error: BaseException | None = None
     done: bool = False
 
+    def __post_init__(self) -> None:
+        if self.ticket_id is None and not isinstance(self.learner, str):
+            raise UnknownLearnerError(f"there is no learner {shortened(self.learner)} in the store")
+        self.who, self.key = checked_who(self.who), checked_key(self.key)
+
     def hash(self) -> str:
         """Of what is asked."""
-        return hashlib.sha256(json.dumps(_plain(self.what)).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(_plain(self.content)).encode()).hexdigest()
 
-    def perform(self, turn: Turn) -> None:
+    def perform(self, tx: LearnerTransaction) -> None:
         """Do it, or find that it was done before under the same key."""
-        turn.who, self.replies = self.who, None  # an attempt before this one counts for nothing
-        before = None if self.key is None else turn.keys.get(self.key)
+        tx.who, self.replies = (
+            self.who,
+            None,
+        )  # an attempt before this one counts for nothing
+        before = None if self.key is None else tx.keys.get(self.key)
         if before is not None:
             if before[0] != self.hash():
                 raise ConflictError(
@@ -162,17 +235,17 @@ class Request:
                 )
             self.tickets = json.loads(before[1])
             return
-        self.tickets = self.deed(turn)
+        self.tickets = self.action(tx)
         if self.key is not None:
-            turn.answer(self.key, self.hash(), self.tickets)
-        row = turn.row
-        self.replies = [turn.ticket(id).stored(row.name, row.about) for id in self.tickets]
+            tx.answer(self.key, self.hash(), self.tickets)
+        row = tx.row
+        self.replies = [tx.ticket(id).stored(row.name, row.about) for id in self.tickets]
 
     def finish(self) -> None:
         """Say that it is done."""
         self.done = True
-        if self.then is not None:
-            self.then(self)
+        if self.callback is not None:
+            self.callback(self)
 
 
 def _plain(value: Any) -> Any:
@@ -187,53 +260,174 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def ask(count: int, terms: Mapping[str, Any] | None, lasts: float | None) -> Deed:
-    """Issue tickets."""
+def ask(
+    name: str,
+    count: int = 1,
+    who: str = "",
+    key: str | None = None,
+    expires_in: Duration = None,
+    terms: Mapping[str, Any] | None = None,
+) -> Request:
+    """Issue tickets for the next examples."""
+    many = whole_number("count", count, 1)
+    if many > MAX_TICKETS_PER_REQUEST:
+        raise ProblemError(
+            f"count must be at most {MAX_TICKETS_PER_REQUEST:,} at once, got {many:,}"
+        )
+    lasts = seconds("expires_in", expires_in)
 
-    def deed(turn: Turn) -> list[str]:
-        learner = turn.awake.learner
-        written = events.written_terms(learner, terms)
-        expires_at = None if lasts is None else turn.now + lasts
-        return [_ask(turn, learner, written, expires_at) for _ in range(count)]
+    def action(tx: LearnerTransaction) -> list[str]:
+        written = written_terms(tx.loaded.learner, terms)
+        expires_at = None if lasts is None else tx.now + lasts
+        return [_ask(tx, written, expires_at) for _ in range(many)]
 
-    return deed
-
-
-def _ask(turn: Turn, learner: Learner, terms: Mapping[str, Any], expires_at: float | None) -> str:
-    ticket, id = turn.change(events.asked, learner, terms), new_id()
-    prices = events.item_prices(learner.problem, ticket)
-    said = {"round": ticket.round, "cost": ticket.cost, "expires_at": expires_at}
-    row = turn.append("asked", id, events.order(ticket, prices, terms, expires_at), said)
-    turn.awake.held[id] = Held(row, turn.who, ticket, tuple(prices))
-    return id
+    return Request(name, action, ("ask", many, lasts, terms), who, key)
 
 
-def fill(many: Sequence[tuple[str, Filler]], coverage: float | None) -> Deed:
-    """Keep what came back for tickets, and the predictions and intervals served for it."""
+def fill(
+    ticket: str,
+    values: Values,
+    coverage: float | None = DEFAULT_COVERAGE,
+    who: str = "",
+    key: str | None = None,
+) -> Request:
+    """Keep what came back for a ticket, and the prediction and interval served for it."""
+    id, share = read_id(ticket), None if coverage is None else a_coverage(coverage)
+    action = _filling([(id, values)], share)
+    return Request(None, action, ("fill", id, values, share), who, key, ticket_id=id)
 
-    def deed(turn: Turn) -> list[str]:
-        for id, observe in many:
-            ticket = turn.ticket(id)
+
+def fill_many(
+    name: str,
+    rows: Mapping[str, Values],
+    coverage: float | None = DEFAULT_COVERAGE,
+    who: str = "",
+    key: str | None = None,
+) -> Request:
+    """`fill` for tickets of one learner."""
+    many = [(read_id(id), values) for id, values in rows.items()]
+    share = None if coverage is None else a_coverage(coverage)
+    return Request(name, _filling(many, share), ("fill", share, *many), who, key)
+
+
+def tell(
+    ticket: str,
+    y: float,
+    who: str = "",
+    key: str | None = None,
+    values: Values | None = None,
+) -> Request:
+    """Tell the label of a ticket; with what came back for it, if that was not said before."""
+    label, id = finite_label(y), read_id(ticket)
+    telling = _telling([(id, label)])
+    if values is None:
+        return Request(None, telling, ("tell", id, label), who, key, ticket_id=id)
+    filling = _filling([(id, values)], DEFAULT_COVERAGE)
+
+    def action(tx: LearnerTransaction) -> list[str]:
+        filling(tx)
+        return telling(tx)
+
+    return Request(None, action, ("tell", id, label, values), who, key, ticket_id=id)
+
+
+def tell_many(
+    name: str, labels: Mapping[str, float], who: str = "", key: str | None = None
+) -> Request:
+    """`tell` for tickets of one learner."""
+    many = [(read_id(id), finite_label(y)) for id, y in labels.items()]
+    return Request(name, _telling(many), ("tell", *many), who, key)
+
+
+def drop(ticket: str, who: str = "", key: str | None = None) -> Request:
+    """Drop a ticket: its label will never come."""
+    id = read_id(ticket)
+
+    def action(tx: LearnerTransaction) -> list[str]:
+        found = tx.ticket(id)
+        if found.row.state == "told":
+            raise ConflictError(f"ticket {id} has its label: it cannot be dropped any more")
+        if found.row.state != "dropped":
+            _drop(tx, found)
+        return [id]
+
+    return Request(None, action, ("drop", id), who, key, ticket_id=id)
+
+
+def tell_observation(name: str, seen: Observation, y: float) -> Request:
+    """Tell the label of an observation, as `Learner.tell` does: fills its ticket if need be."""
+
+    def action(tx: LearnerTransaction) -> list[str]:
+        ticket = _by_round(tx, seen.ticket)
+        _keep_values(tx, ticket, seen)
+        _tell(tx, ticket, y)
+        return [ticket.row.id]
+
+    return Request(name, action, ("tell", seen.round))
+
+
+def drop_ticket(name: str, given: Ticket) -> Request:
+    """Drop a ticket, as `Learner.drop` does."""
+
+    def action(tx: LearnerTransaction) -> list[str]:
+        ticket = _by_round(tx, given)
+        _drop(tx, ticket)
+        return [ticket.row.id]
+
+    return Request(name, action, ("drop", given.round))
+
+
+def interval(name: str, seen: Observation, coverage: float, served: dict[str, Any]) -> Request:
+    """Serve an interval, as `Learner.interval` does: fills its ticket if need be.
+
+    What is served is put into `served`. For the coverage that came with the prediction, it is what
+    was served then.
+    """
+
+    def action(tx: LearnerTransaction) -> list[str]:
+        learner = tx.loaded.learner
+        if not hasattr(learner, "interval"):
+            raise ProblemError(f"{tx.row.name!r} is a learner that makes no intervals")
+        ticket = _by_round(tx, seen.ticket)
+        id = ticket.row.id
+        _keep_values(tx, ticket, seen, coverage)
+        found = cast(Mapping[str, Any], ticket.seen)
+        if found.get("coverage") != coverage:
+            again = observation_of(ticket.order, found)
+            found = tx.change(interval_body, learner, again, coverage)
+            tx.note("interval", json.dumps({"ticket": id, **found}, allow_nan=False))
+        served.update(found)
+        return [id]
+
+    return Request(name, action, ("interval", seen.round, coverage))
+
+
+def _filling(many: Sequence[tuple[str, Values]], coverage: float | None) -> Action:
+    def action(tx: LearnerTransaction) -> list[str]:
+        for id, values in many:
+            ticket = tx.ticket(id)
             try:
-                observation = observe(ticket.order)
+                observation = ticket.order.fill(values)
             except DataError as error:
                 wanted = ", ".join(ticket.order.names or ticket.order.items)
                 raise DataError(f"ticket {id}, which asks for {wanted}: {error}") from None
-            _keep_values(turn, ticket, observation, coverage)
+            _keep_values(tx, ticket, observation, coverage)
         return [id for id, _ in many]
 
-    return deed
+    return action
 
 
-def tell(many: Sequence[tuple[str, float]]) -> Deed:
-    """Tell labels."""
-
-    def deed(turn: Turn) -> list[str]:
+def _telling(many: Sequence[tuple[str, float]]) -> Action:
+    def action(tx: LearnerTransaction) -> list[str]:
         for id, y in many:
-            ticket = turn.ticket(id)
+            ticket = tx.ticket(id)
             state = ticket.row.state
             if state == "told":
-                _refuse_other_label(ticket, y)
+                if ticket.label != y:
+                    raise ConflictError(
+                        f"ticket {id} was told {ticket.label:g} before, now {y:g}: a label cannot "
+                        "be changed"
+                    )
                 continue
             if state == "dropped":
                 raise ConflictError(f"ticket {id} was dropped: its label comes too late")
@@ -243,137 +437,174 @@ def tell(many: Sequence[tuple[str, float]]) -> Deed:
                         f"ticket {id} was not filled: fill it first, even if no value came back, "
                         "or drop it"
                     )
-                _keep_values(turn, ticket, ticket.order.fill([]))
-            _close(turn, ticket, y)
+                _keep_values(tx, ticket, ticket.order.fill([]))
+            _tell(tx, ticket, y)
         return [id for id, _ in many]
 
-    return deed
+    return action
 
 
-def drop(many: Sequence[str]) -> Deed:
-    """Drop tickets: their labels will never come."""
-
-    def deed(turn: Turn) -> list[str]:
-        for id in many:
-            ticket = turn.ticket(id)
-            if ticket.row.state == "told":
-                raise ConflictError(f"ticket {id} has its label: it cannot be dropped any more")
-            if ticket.row.state != "dropped":
-                _drop(turn, ticket)
-        return list(many)
-
-    return deed
+def _ask(tx: LearnerTransaction, terms: Mapping[str, Any], expires_at: float | None) -> str:
+    learner, id = tx.loaded.learner, new_id()
+    ticket = tx.change(ask_learner, learner, terms)
+    prices = item_prices(learner.problem, ticket)
+    said = {"round": ticket.round, "cost": ticket.cost, "expires_at": expires_at}
+    row = tx.append("asked", id, asked_body(ticket, prices, terms, expires_at), said)
+    tx.loaded.tickets[id] = TicketRecord(row, tx.who, ticket, tuple(prices))
+    return id
 
 
-def in_turn(first: Deed, second: Deed) -> Deed:
-    """One after the other; the tickets are those of the second."""
-
-    def deed(turn: Turn) -> list[str]:
-        first(turn)
-        return second(turn)
-
-    return deed
-
-
-def tell_seen(seen: Observation, y: float) -> Deed:
-    """Tell the label of an observation, as `Learner.tell` does: fills its ticket if need be."""
-
-    def deed(turn: Turn) -> list[str]:
-        ticket = _by_round(turn, seen.ticket)
-        _keep_values(turn, ticket, seen)
-        _close(turn, ticket, y)
-        return [ticket.row.id]
-
-    return deed
-
-
-def interval(seen: Observation, coverage: float, served: dict[str, Any]) -> Deed:
-    """Serve an interval, as `Learner.interval` does: fills its ticket if need be.
-
-    What is served is put into `served`. For the coverage that came with the prediction, it is what
-    was served then.
-    """
-
-    def deed(turn: Turn) -> list[str]:
-        learner = turn.awake.learner
-        if not hasattr(learner, "interval"):
-            raise ProblemError(f"{turn.row.name!r} is a learner that makes no intervals")
-        ticket = _by_round(turn, seen.ticket)
-        id = ticket.row.id
-        _keep_values(turn, ticket, seen, coverage)
-        found = cast(Mapping[str, Any], ticket.seen)
-        if found.get("coverage") != coverage:
-            again = events.observation(ticket.order, found)
-            found = turn.change(events.interval, learner, again, coverage)
-            turn.note("interval", json.dumps({"ticket": id, **found}, allow_nan=False))
-        served.update(found)
-        return [id]
-
-    return deed
-
-
-def drop_ticket(given: Ticket) -> Deed:
-    """Drop a ticket, as `Learner.drop` does."""
-
-    def deed(turn: Turn) -> list[str]:
-        ticket = _by_round(turn, given)
-        _drop(turn, ticket)
-        return [ticket.row.id]
-
-    return deed
-
-
-def _by_round(turn: Turn, given: Ticket) -> Held:
+def _by_round(tx: LearnerTransaction, given: Ticket) -> TicketRecord:
     number = given.round
-    row = log.find_ticket(turn.connection, "learner = ? AND round = ?", (turn.row.id, number))
+    row = tables.find_ticket_row(tx.connection, "learner = ? AND round = ?", (tx.row.id, number))
     if row is None:
-        raise TicketError(f"the ticket of round {number} was never issued by {turn.row.name!r}")
-    found = turn.ticket(row.id)
+        raise TicketError(f"the ticket of round {number} was never issued by {tx.row.name!r}")
+    found = tx.ticket(row.id)
     if found.row.state in ("told", "dropped"):
         raise TicketError(f"the ticket of round {number} is closed: it was {found.row.state}")
     if not given.says_the_same(found.order):
         raise TicketError(
-            f"the ticket of round {number} is not what {turn.row.name!r} issued: it was changed, "
+            f"the ticket of round {number} is not what {tx.row.name!r} issued: it was changed, "
             "or is another learner's"
         )
     return found
 
 
 def _keep_values(
-    turn: Turn, ticket: Held, observation: Observation, coverage: float | None = None
+    tx: LearnerTransaction,
+    ticket: TicketRecord,
+    observation: Observation,
+    coverage: float | None = None,
 ) -> None:
     """Keep what came back, once; the same again changes nothing."""
     id = ticket.row.id
     if ticket.row.state != "asked":
         if ticket.seen is None:
             raise ConflictError(f"ticket {id} was dropped: nothing can be filled in any more")
-        if ticket.seen["values"] != events.written_values(observation):
+        if ticket.seen["values"] != written_values(observation):
             raise ConflictError(
                 f"ticket {id} was filled with other values before, and a prediction was "
                 "served for them: drop it and ask for another one"
             )
         return
-    seen = turn.change(events.seen, turn.awake.learner, observation, coverage)
-    turn.append("seen", id, json.dumps(seen, allow_nan=False), seen, ticket.row)
+    seen = tx.change(seen_body, tx.loaded.learner, observation, coverage)
+    tx.append("seen", id, json.dumps(seen, allow_nan=False), seen, ticket.row)
     ticket.seen = seen
 
 
-def _refuse_other_label(ticket: Held, y: float) -> None:
-    if ticket.label != y:
-        raise ConflictError(
-            f"ticket {ticket.row.id} was told {ticket.label:g} before, now {y:g}: a label cannot "
-            "be changed"
-        )
-
-
-def _close(turn: Turn, ticket: Held, y: float) -> None:
+def _tell(tx: LearnerTransaction, ticket: TicketRecord, y: float) -> None:
     said = {"y": y}
-    observation = events.observation(ticket.order, cast(Mapping[str, Any], ticket.seen))
-    turn.change(turn.awake.learner.tell, observation, y)
-    turn.append("told", ticket.row.id, json.dumps(said, allow_nan=False), said, ticket.row)
+    observation = observation_of(ticket.order, cast(Mapping[str, Any], ticket.seen))
+    tx.change(tx.loaded.learner.tell, observation, y)
+    tx.append("told", ticket.row.id, json.dumps(said, allow_nan=False), said, ticket.row)
     ticket.label = y
 
 
-def _drop(turn: Turn, ticket: Held) -> None:
-    turn.change(turn.awake.learner.drop, ticket.order)
-    turn.append("dropped", ticket.row.id, "{}", {}, ticket.row)
+def _drop(tx: LearnerTransaction, ticket: TicketRecord) -> None:
+    tx.change(tx.loaded.learner.drop, ticket.order)
+    tx.append("dropped", ticket.row.id, "{}", {}, ticket.row)
+
+
+def ask_learner(learner: Learner, terms: Mapping[str, Any]) -> Ticket:
+    """Ask for a ticket, on terms as `written_terms` has them."""
+    return cast(Ticket, cast(Any, learner).ask(**_read_terms(terms))) if terms else learner.ask()
+
+
+def asked_body(
+    ticket: Ticket, prices: Sequence[float], terms: Mapping[str, Any], expires_at: float | None
+) -> str:
+    """The event of a ticket that was asked for."""
+    more: dict[str, Any] = {"item_prices": prices}
+    if terms:
+        more["terms"] = terms
+    if expires_at is not None:
+        more["expires_at"] = expires_at
+    # Beside what a ticket says of itself, in one object, so that Ticket.from_json reads it.
+    return f"{ticket.to_json()[:-1]}, {json.dumps(more)[1:]}"
+
+
+def seen_body(learner: Learner, observation: Observation, coverage: float | None) -> dict[str, Any]:
+    """The event of what came back: with it the prediction that is served, and its interval.
+
+    An interval is issued where a coverage is said and the learner makes intervals. What the learner
+    buys and predicts stays as it is; what its next intervals are made from does not.
+    """
+    values = written_values(observation)
+    if coverage is None or not hasattr(learner, "interval"):
+        return {"values": values, "prediction": float(learner.predict(observation))}
+    return {"values": values, **interval_body(learner, observation, coverage)}
+
+
+def interval_body(learner: Learner, observation: Observation, coverage: float) -> dict[str, Any]:
+    """What an interval that is served says; before the first label it has no ends."""
+    found = cast(Any, learner).interval(observation, coverage)
+    ends = {"low": found.low, "high": found.high}
+    finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
+    return {"prediction": found.prediction, "coverage": found.coverage, **finite}
+
+
+def written_values(observation: Observation) -> list[float | None]:
+    """What came back as JSON has it: null for what did not arrive."""
+    return [None if math.isnan(value) else value for value in observation.values.tolist()]
+
+
+def observation_of(order: Ticket, seen: Mapping[str, Any]) -> Observation:
+    """What `tell` is given: the ticket as it was issued, what came back, and what was predicted.
+
+    The one place where the log becomes an Observation.
+    """
+    values = np.array(seen["values"], dtype=np.float64)  # None becomes NaN
+    return Observation(order, values, prediction=seen["prediction"])
+
+
+def written_terms(learner: Learner, terms: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The terms of one example as JSON has them; ProblemError if this learner takes none.
+
+    Keys may be numbers, which JSON would make text of: mappings become lists of pairs.
+    """
+    given = {name: value for name, value in (terms or {}).items() if value is not None}
+    if not given:
+        return {}
+    takes = inspect.signature(learner.ask).parameters
+    for name in given:
+        if name not in TERM_NAMES or name not in takes:
+            raise ProblemError(
+                f"terms: a {type(learner).__name__} takes no {shortened(name)} for one example"
+                + (f": it takes {', '.join(t for t in TERM_NAMES if t in takes)}" if takes else "")
+            )
+    return {
+        name: [[_plain_terms(key), _plain_terms(each)] for key, each in value.items()]
+        if isinstance(value, Mapping)
+        else _plain_terms(value)
+        for name, value in given.items()
+    }
+
+
+def _plain_terms(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list | tuple | set | np.ndarray):
+        return [_plain_terms(each) for each in value]
+    if not isinstance(value, str | int | float):
+        raise ProblemError(f"terms hold names and numbers, got {shortened(value)}")
+    return value
+
+
+def _read_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: dict(value) if name in ("prices", "known") else value for name, value in terms.items()
+    }
+
+
+def item_prices(problem: Problem, ticket: Ticket) -> list[float]:
+    """What each of the ticket's items costs."""
+    prices = problem.prices
+    if "ordered" in ticket.memo:  # on terms of its own
+        paid = ticket.memo["paid"].tolist()
+        return [float(units) if prices is None else prices.money(units) for units in paid]
+    if prices is None:
+        return [1.0] * len(ticket.items)
+    units = dict(zip(prices.items, prices.units, strict=True))
+    return [prices.money(units[item]) for item in ticket.items]

@@ -10,34 +10,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from keyhole.counter.store import log
+from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
-from keyhole.counter.store.log import EVENT, Tally
-from keyhole.counter.store.memory import PLATFORM, wake
-from keyhole.counter.store.projection import Projection
 from keyhole.counter.store.records import Event
+from keyhole.counter.store.replay import PLATFORM, load_learner
+from keyhole.counter.store.tables import EVENT_COLUMNS, LearnerRow, Projection
 from keyhole.errors import ConflictError, DataError, StoreDamagedError, StoreError
 from keyhole.problem.atomic_file import whole_file
 from keyhole.saving.api import from_bytes
 from keyhole.version import __version__
 
-FORMAT = 1
-SNAPSHOT = "seq, at, digest, version, platform, sha256"
+FILE_FORMAT = 1
+SNAPSHOT_COLUMNS = "seq, at, digest, version, platform, sha256"
 
 
-def export(connection: Connection, row: Tally, path: str) -> None:
+def export(connection: Connection, row: LearnerRow, path: str) -> None:
     """Write a learner to a file; the last snapshot should be level with the log."""
-    sql = f"SELECT {SNAPSHOT}, state FROM kh_snapshot WHERE learner = ? ORDER BY seq"
+    sql = f"SELECT {SNAPSHOT_COLUMNS}, state FROM kh_snapshot WHERE learner = ? ORDER BY seq"
     kept = connection.rows(sql, (row.id,))
-    about = {"format": FORMAT, "keyhole": __version__, "platform": PLATFORM, "name": row.name}
+    about = {"format": FILE_FORMAT, "keyhole": __version__, "platform": PLATFORM, "name": row.name}
     chosen = {"first": kept[0], "last": kept[-1]}
     notes = {
-        which: dict(zip(SNAPSHOT.split(", "), found, strict=False))
+        which: dict(zip(SNAPSHOT_COLUMNS.split(", "), found, strict=False))
         for which, found in chosen.items()
     }
     events = "".join(
-        json.dumps([getattr(event, name) for name in EVENT.split(", ")]) + "\n"
-        for event in log.events(connection, row.id, 0, row.seq)
+        json.dumps([getattr(event, name) for name in EVENT_COLUMNS.split(", ")]) + "\n"
+        for event in tables.events(connection, row.id, 0, row.seq)
     )
     with whole_file(Path(path), StoreError) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr("learner.json", json.dumps({**about, **notes}))
@@ -46,7 +45,7 @@ def export(connection: Connection, row: Tally, path: str) -> None:
             archive.writestr(f"{which}.npz", bytes(found[-1]))
 
 
-class Parcel:
+class ExportedLearner:
     """A learner that `export` wrote, read and checked; DataError if the file is anything else."""
 
     def __init__(self, path: str) -> None:
@@ -70,8 +69,8 @@ class Parcel:
                 raise DataError("it is compressed, which export does not do")
             member = {info.filename: archive.read(info) for info in infos}
         about: dict[str, Any] = json.loads(member["learner.json"])
-        if about["format"] != FORMAT:
-            raise DataError(f"its format is {about['format']!r}, this keyhole reads {FORMAT}")
+        if about["format"] != FILE_FORMAT:
+            raise DataError(f"its format is {about['format']!r}, this keyhole reads {FILE_FORMAT}")
         self.name = str(about["name"])
         self.events = [Event(*json.loads(line)) for line in member["events.jsonl"].splitlines()]
         self.snapshots = []
@@ -80,13 +79,13 @@ class Parcel:
             if hashlib.sha256(state).hexdigest() != notes["sha256"]:
                 raise DataError(f"its {which} snapshot is damaged: the checksum is wrong")
             from_bytes(state)
-            self.snapshots.append([*(notes[name] for name in SNAPSHOT.split(", ")), state])
+            self.snapshots.append([*(notes[name] for name in SNAPSHOT_COLUMNS.split(", ")), state])
         self._refuse_other_log()
 
     def _refuse_other_log(self) -> None:
         digest, ends = "", {seq: digest for seq, _, digest, *_ in self.snapshots}
         for number, event in enumerate(self.events, start=1):
-            digest = log.chained(digest, event)
+            digest = tables.chained(digest, event)
             if event.seq != number or event.digest != digest or ends.pop(number, digest) != digest:
                 raise DataError(f"event {number} was changed after it was written")
         first = json.loads(self.events[0].body)
@@ -101,20 +100,20 @@ class Parcel:
             for key, value in json.loads(first.body).items()
             if key not in ("version", "sha256")
         }
-        made = Projection(Tally(0, name, json.dumps(about), first.at, 0, ""))
+        made = Projection(LearnerRow(0, name, json.dumps(about), first.at, 0, ""))
         for event in self.events:
             made.take(event)
-        log.add_learner(connection, made.row)
+        tables.add_learner(connection, made.row)
         for id in made.tickets:
-            if log.find_ticket(connection, "id = ?", (id,)) is not None:
+            if tables.find_ticket_row(connection, "id = ?", (id,)) is not None:
                 raise ConflictError(f"ticket {id} is in the store already, under another learner")
-        log.add_events(connection, made.row.id, self.events)
+        tables.add_events(connection, made.row.id, self.events)
         rows = (replace(ticket, learner=made.row.id) for ticket in made.tickets.values())
-        log.add_tickets(connection, rows)
+        tables.add_tickets(connection, rows)
         for values in {values[0]: values for values in self.snapshots}.values():
             marks = ", ".join("?" for _ in values)
-            columns = f"learner, {SNAPSHOT}, state"
+            columns = f"learner, {SNAPSHOT_COLUMNS}, state"
             connection.run(
                 f"INSERT INTO kh_snapshot ({columns}) VALUES (?, {marks})", (made.row.id, *values)
             )
-        wake(connection, made.row)  # it is served, or it is not taken in
+        load_learner(connection, made.row)  # it is served, or it is not taken in

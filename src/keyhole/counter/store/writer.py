@@ -1,26 +1,21 @@
-"""The writer: requests of many threads, done in turn and committed together.
-
-There is no thread of its own. Who comes while nobody writes does what is waiting, for everybody, in
-one transaction; who comes while somebody writes waits, and is done with the others next time. So a
-lone request is committed at once, and a hundred at a time cost one commit.
-"""
+"""The writer: requests of many threads and coroutines, performed in turn, committed together."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import RLock
-from typing import TypeVar, cast
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from keyhole.counter.store import log
-from keyhole.counter.store.database import Connection, Database
-from keyhole.counter.store.log import Tally
-from keyhole.counter.store.memory import Awake, catch_up, keep_snapshot, wake
-from keyhole.counter.store.records import Commit
-from keyhole.counter.store.requests import Request, Turn
+from keyhole.counter.store import tables
+from keyhole.counter.store.database import Connection, Database, SharedConnection
+from keyhole.counter.store.records import Commit, StoredTicket
+from keyhole.counter.store.replay import catch_up, load_learner, write_snapshot
+from keyhole.counter.store.requests import LearnerTransaction, LoadedLearner, Request
+from keyhole.counter.store.tables import LearnerRow
 from keyhole.errors import (
     ConflictError,
     StoreDamagedError,
@@ -30,13 +25,16 @@ from keyhole.errors import (
 )
 from keyhole.problem import Learner
 
+if TYPE_CHECKING:
+    from keyhole.counter.store.store import Store
+
 T = TypeVar("T")
-MOST = 512  # requests in one transaction
-RECENT = 512  # commits of which it is known how long they took
+MAX_REQUESTS_PER_COMMIT = 512  # requests in one transaction
+COMMITS_REMEMBERED = 512  # commits of which it is known how long they took
 
 
-class Writer:
-    """Does requests. Learners are woken when they are first needed, and kept level with the log.
+class Writer(SharedConnection):
+    """Does requests. Learners are loaded when they are first needed, and kept level with the log.
 
     Other processes may write to the same store: a transaction starts by locking the learner's row
     (SQLite locks the file), then plays the events that others have written since. So there is
@@ -44,22 +42,19 @@ class Writer:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._connection: Connection | None = None
+        super().__init__(database)
         self._waiting: deque[Request] = deque()
-        self._lock = RLock()
-        self._awake: dict[int, Awake] = {}
-        self._closed, self._pid = False, os.getpid()
-        self.groups = 0  # transactions so far, and requests in them
+        self._loaded: dict[int, LoadedLearner] = {}
+        self.transactions = 0  # so far, and requests in them
         self.requests = 0
-        self.recent: deque[Commit] = deque(maxlen=RECENT)  # the last of them
+        self.recent: deque[Commit] = deque(maxlen=COMMITS_REMEMBERED)  # the last of them
 
     def submit(self, request: Request) -> Request:
         """Have a request done; it returns when that is on disk, and raises what went wrong."""
         self._waiting.append(request)
         with self._lock:
             while not request.done:
-                self._do()
+                self._commit_waiting()
         if request.error is not None:
             raise request.error
         return request
@@ -76,77 +71,66 @@ class Writer:
     def work(self) -> None:
         """Do what is waiting, one group."""
         with self._lock:
-            self._do()
+            self._commit_waiting()
 
     def look(self, name: str, at: Callable[[Learner], T]) -> T:
         """What a learner says; `at` must not change it."""
         with self._lock:
-            connection = self._connected()
-            try:
-                row = log.tally(connection, name)
-                awake = self._awake.get(row.id)
-                if awake is None or (awake.seq, awake.digest) != (row.seq, row.digest):
+            with self.connected() as connection:
+                row = tables.learner_row(connection, name)
+                loaded = self._loaded.get(row.id)
+                if loaded is None or (loaded.seq, loaded.digest) != (row.seq, row.digest):
                     with connection.reading():
-                        awake = self._level(connection, log.tally(connection, name))
-            except StoreError as error:
-                if not isinstance(error, UnknownLearnerError):
-                    self._forget()  # the connection may be broken
-                raise
-            return at(awake.learner)
+                        loaded = self._up_to_date(connection, tables.learner_row(connection, name))
+            return at(loaded.learner)
 
     def snapshot(self, name: str | None = None, *, due: bool = False) -> None:
-        """Write snapshots of learners that are awake and have a tail, or of this one."""
+        """Write snapshots of loaded learners that have a tail, or of this one."""
         with self._lock:
             connection = self._connected()
-            for row in log.tallies(connection):
-                awake = self._awake.get(row.id)
-                if row.name == name and (awake is None or awake.seq != row.seq):
+            for row in tables.learner_rows(connection):
+                loaded = self._loaded.get(row.id)
+                if row.name == name and (loaded is None or loaded.seq != row.seq):
                     with connection.reading():
-                        awake = self._level(connection, log.tally(connection, row.name))
-                if awake is None or awake.tail == 0 or name not in (None, row.name):
+                        loaded = self._up_to_date(
+                            connection, tables.learner_row(connection, row.name)
+                        )
+                if loaded is None or loaded.tail == 0 or name not in (None, row.name):
                     continue
-                if not due or awake.snapshot_due_at_close():
-                    self._keep(connection, row.id, awake)
+                if not due or loaded.snapshot_due_at_close():
+                    self._write_snapshot(connection, row.id, loaded)
 
     def run(self, call: Callable[[Connection], T]) -> T:
         """Something else in a transaction that writes."""
-        with self._lock:
-            connection = self._connected()
-            try:
-                with connection.writing():
-                    return call(connection)
-            except StoreError as error:
-                if not isinstance(error, (ConflictError, LookupError)):
-                    self._forget()  # the connection may be broken
-                raise
+        with self.connected() as connection, connection.writing():
+            return call(connection)
 
     def forget(self, learner: int) -> None:
         """Let go of a learner that was deleted."""
         with self._lock:
-            self._awake.pop(learner, None)
+            self._loaded.pop(learner, None)
 
     def close(self) -> None:
         """Leave snapshots behind and let go of everything; safe to call again."""
         with self._lock:
             try:
-                if self._awake:
-                    # What was answered is in the log: without a snapshot, waking takes longer.
+                if self._loaded:
+                    # What was answered is in the log: without a snapshot, loading takes longer.
                     with contextlib.suppress(StoreError):
                         self.snapshot(due=True)
             finally:
-                self._forget()
-                self._closed = True
+                super().close()
 
-    def _do(self) -> None:
+    def _commit_waiting(self) -> None:
         """Do what is waiting, and again without a request that failed half-way, then answer."""
         group: list[Request] = []
         try:
-            while self._waiting and len(group) < MOST:
+            while self._waiting and len(group) < MAX_REQUESTS_PER_COMMIT:
                 group.append(self._waiting.popleft())
-            while not self._attempt([request for request in group if request.error is None]):
+            while not self._try_commit([request for request in group if request.error is None]):
                 pass
         except BaseException as error:
-            self._forget()
+            self._reset()
             for request in group:
                 request.error = request.error or _unconfirmed(error)
             if not isinstance(error, Exception):
@@ -155,123 +139,120 @@ class Writer:
             for request in group:
                 request.finish()
 
-    def _attempt(self, group: list[Request]) -> bool:
+    def _try_commit(self, group: list[Request]) -> bool:
         """One transaction; False if one of the requests has failed and has to be left out."""
         connection = self._connected()
         now = time.time()
-        turns: dict[str, Turn] = {}
+        transactions: dict[str, LearnerTransaction] = {}
         started: dict[str, int] = {}
         begun = time.perf_counter()
         try:
             with connection.writing():
                 for name, theirs in sorted(_by_learner(connection, group).items()):
                     try:
-                        row = log.tally(connection, name, self._database.row_lock)
-                        awake, started[name] = self._level(connection, row), row.seq
+                        row = tables.learner_row(connection, name, self._database.row_lock)
+                        loaded, started[name] = self._up_to_date(connection, row), row.seq
                     except (UnknownLearnerError, StoreDamagedError) as error:
                         for request in theirs:
                             request.error = error
                     else:
                         keys = [request.key for request in theirs if request.key is not None]
-                        answered = log.answered(connection, row.id, keys)
-                        turns[name] = Turn(connection, row, awake, now, answered)
+                        answered = tables.answered(connection, row.id, keys)
+                        transactions[name] = LearnerTransaction(
+                            connection, row, loaded, now, answered
+                        )
                 for request in group:
                     if request.error is None:
-                        self._perform(request, turns[cast(str, request.learner)])
-                for name, turn in turns.items():
-                    if turn.row.seq != started[name]:
-                        turn.flush()
-                        log.update_learner(connection, turn.row, started[name])
+                        self._perform(request, transactions[cast(str, request.learner)])
+                for name, tx in transactions.items():
+                    if tx.row.seq != started[name]:
+                        tx.flush()
+                        tables.update_learner(connection, tx.row, started[name])
                 begun = time.perf_counter()
-        except _HalfDone:
-            for turn in turns.values():  # they may be ahead of the log: nobody may use them
-                self._awake.pop(turn.row.id, None)
+        except _PartlyDone:
+            for tx in transactions.values():  # they may be ahead of the log: nobody may use them
+                self._loaded.pop(tx.row.id, None)
             return False
         self.recent.append(Commit(len(group), time.perf_counter() - begun))
-        self.groups, self.requests = self.groups + 1, self.requests + len(group)
-        for turn in turns.values():
-            turn.awake.seq, turn.awake.digest = turn.row.seq, turn.row.digest
-            turn.awake.forget_tickets(turn.closed())
-        self._snapshots(connection, turns, now)
+        self.transactions, self.requests = self.transactions + 1, self.requests + len(group)
+        for tx in transactions.values():
+            tx.loaded.seq, tx.loaded.digest = (
+                tx.row.seq,
+                tx.row.digest,
+            )
+            tx.loaded.forget_tickets(tx.closed())
+        self._write_due_snapshots(connection, transactions, now)
         return True
 
-    def _perform(self, request: Request, turn: Turn) -> None:
-        turn.changed = False
+    def _perform(self, request: Request, tx: LearnerTransaction) -> None:
+        tx.changed = False
         try:
-            request.perform(turn)
+            request.perform(tx)
         except Exception as error:
             own = (ConflictError, UnknownTicketError)
             if isinstance(error, StoreError) and not isinstance(error, own):
                 raise  # the database, not the request
             request.error = error
-            if turn.changed:
-                raise _HalfDone from None
+            if tx.changed:
+                raise _PartlyDone from None
 
-    def _snapshots(self, connection: Connection, turns: dict[str, Turn], now: float) -> None:
+    def _write_due_snapshots(
+        self, connection: Connection, transactions: dict[str, LearnerTransaction], now: float
+    ) -> None:
         """Those that are due. The group is committed: what fails here fails nobody's request."""
-        for turn in turns.values():
-            if turn.awake.snapshot_due(now):
+        for tx in transactions.values():
+            if tx.loaded.snapshot_due(now):
                 try:
-                    self._keep(connection, turn.row.id, turn.awake)
+                    self._write_snapshot(connection, tx.row.id, tx.loaded)
                 except StoreError:
-                    turn.awake.snapshot_at = now  # again later; the log has everything
+                    tx.loaded.snapshot_at = now  # again later; the log has everything
 
-    def _keep(self, connection: Connection, learner: int, awake: Awake) -> None:
+    def _write_snapshot(self, connection: Connection, learner: int, loaded: LoadedLearner) -> None:
         with connection.writing():
-            keep_snapshot(connection, learner, awake, time.time())
+            write_snapshot(connection, learner, loaded, time.time())
 
-    def _level(self, connection: Connection, row: Tally) -> Awake:
+    def _up_to_date(self, connection: Connection, row: LearnerRow) -> LoadedLearner:
         """The learner of a row, level with its log."""
-        awake = self._awake.get(row.id)
-        if awake is not None and (awake.seq, awake.digest) == (row.seq, row.digest):
-            return awake
-        self._awake.pop(row.id, None)
-        if awake is not None and awake.seq < row.seq:
+        loaded = self._loaded.get(row.id)
+        if loaded is not None and (loaded.seq, loaded.digest) == (row.seq, row.digest):
+            return loaded
+        self._loaded.pop(row.id, None)
+        if loaded is not None and loaded.seq < row.seq:
             try:
-                catch_up(connection, awake, row)
+                catch_up(connection, loaded, row)
             except StoreDamagedError:
-                awake = None  # it may be memory that is wrong: from a snapshot, then
+                loaded = None  # it may be memory that is wrong: from a snapshot, then
         else:
-            awake = None
-        if awake is None:
-            awake = wake(connection, row)
-        self._awake[row.id] = awake
-        return awake
+            loaded = None
+        if loaded is None:
+            loaded = load_learner(connection, row)
+        self._loaded[row.id] = loaded
+        return loaded
 
-    def _connected(self) -> Connection:
-        if self._closed:
-            raise StoreError("the store is closed")
-        if os.getpid() != self._pid:
-            raise StoreError("the store was opened before this process was forked: open it again")
-        self._database.refuse_if_replaced()
-        if self._connection is None:
-            self._connection = self._database.connect()
-        return self._connection
-
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Throw away what is in memory, and the connection: the log knows better."""
-        self._awake.clear()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._loaded.clear()
+        super()._reset()
 
 
 def _by_learner(connection: Connection, group: Sequence[Request]) -> dict[str, list[Request]]:
     """The requests by the name of their learner, which is looked up for those about a ticket."""
-    ids = [request.about for request in group if request.about is not None]
-    owners = log.owners(connection, ids)
+    ids = [request.ticket_id for request in group if request.ticket_id is not None]
+    owners = tables.owners(connection, ids)
     found: dict[str, list[Request]] = {}
     for request in group:
-        if request.about is not None:
-            request.learner = owners.get(request.about)
+        if request.ticket_id is not None:
+            request.learner = owners.get(request.ticket_id)
         if request.learner is not None:
             found.setdefault(request.learner, []).append(request)
         else:
-            request.error = UnknownTicketError(f"there is no ticket {request.about} in the store")
+            request.error = UnknownTicketError(
+                f"there is no ticket {request.ticket_id} in the store"
+            )
     return found
 
 
-class _HalfDone(Exception):
+class _PartlyDone(Exception):
     """A request failed after it had changed something: its transaction must not be committed."""
 
 
@@ -283,3 +264,76 @@ def _unconfirmed(error: BaseException) -> BaseException:
             "same key, if it had one)"
         )
     return StoreError(f"the request was not confirmed, repeat it: {type(error).__name__}: {error}")
+
+
+class AsyncStore:
+    """Requests (`store/requests.py` makes them) done for the coroutines of one event loop.
+
+    `await answer(request)` gives the tickets when they are on disk, as the calls of `Store` do,
+    without a thread for each: what comes while the disk is busy is the next group. A coroutine that
+    is cancelled has its request done all the same, as a client that hangs up has.
+
+    The thread starts with the first request; `close` ends it when nothing is waiting.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+        self._work_waits, self._lock, self._closed = Event(), Lock(), False
+        self._open: dict[Request, asyncio.Future[None]] = {}
+        self._done: deque[Request] = deque()
+
+    async def answer(self, request: Request) -> list[StoredTicket]:
+        """Have a request done; its tickets."""
+        if self._closed:
+            raise StoreError("the store is closed")
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._loop = loop
+            self._thread = Thread(target=self._work, name="keyhole writer", daemon=True)
+            self._thread.start()
+        future: asyncio.Future[None] = loop.create_future()
+        request.callback, self._open[request] = self._finished, future
+        self._store._writer.queue(request)
+        self._work_waits.set()
+        await future
+        if request.error is not None:
+            raise request.error
+        if request.replies is None:  # done before, under the same key: they are read anew
+            return await asyncio.to_thread(self._store._replies, request)
+        return request.replies
+
+    def close(self) -> None:
+        """End the thread, when what is waiting is done; safe to call again."""
+        self._closed = True
+        self._work_waits.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            self._work_waits.wait()
+            self._work_waits.clear()
+            while self._store._writer.waiting:
+                self._store._writer.work()
+            if self._closed:
+                return
+
+    def _finished(self, request: Request) -> None:
+        """Called for each request of a group, in the thread that wrote it: one call for all."""
+        with self._lock:
+            first = not self._done
+            self._done.append(request)
+        if first and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, nobody waits
+                self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        """In the loop: let those go on whose requests are done."""
+        with self._lock:
+            done, self._done = self._done, deque()
+        for request in done:
+            future = self._open.pop(request)
+            if not future.done():
+                future.set_result(None)

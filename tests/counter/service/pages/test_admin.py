@@ -119,7 +119,7 @@ def test_verify_says_how_many_events_were_replayed(client: httpx.Client, store: 
     assert "4 events replayed" in client.post("/admin/verify").text
 
 
-def test_without_a_guard_there_are_no_keys(client: httpx.Client) -> None:
+def test_without_access_control_there_are_no_keys(client: httpx.Client) -> None:
     assert "This service has no keys" in client.get("/admin").text
     key = form_key(client.get("/admin"))
     assert client.post("/admin/keys", data={"form": key, "role": "read"}).status_code == 422

@@ -9,7 +9,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.auto.batch import new_batch, tidy
-from keyhole.learners.blocks.auto.choose import choose, leader, reopen
+from keyhole.learners.blocks.auto.engine import choose, leader, reopen
 from keyhole.learners.blocks.auto.experts import (
     EXPERTS,
     LEADING,
@@ -30,16 +30,15 @@ from keyhole.learners.blocks.auto.mixture import (
     mix,
     shares,
 )
+from keyhole.learners.blocks.auto.spending import NO_MONEY
 from keyhole.learners.blocks.auto.state import (
     EXPLORED,
     KEPT,
     NET,
-    ONLY,
     batch_size,
     new_auto,
     settings,
 )
-from keyhole.learners.blocks.auto.till import NO_MONEY
 from keyhole.problem import Floats
 
 RESTLESS = kh.AutoParts(taus=(math.inf, 6.0), threshold=1.0, shortest=2, longest=7, growth=4)
@@ -73,7 +72,7 @@ def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     auto, batch = new_auto(s, RESTLESS, NO_MONEY), new_batch(s)
     choose(auto, batch, 1)
     assert sorted(batch.why.tolist()).count(NET) == s.net
-    batch.rows[ONLY], batch.slots[:], batch.weight[:] = 2, 5, 3.0
+    batch.rows[0], batch.slots[:], batch.weight[:] = 2, 5, 3.0
     S = np.array([0, 2, 3, 5, 6, 7])
     reopen(auto, batch, S)
     assert batch.S.tolist() == S.tolist()
@@ -148,7 +147,7 @@ def test_a_tidy_batch_keeps_what_is_in_use() -> None:
     batch = new_batch(s)
     for array in (batch.values, batch.labels, batch.runs.place, batch.runs.theta, batch.runs.P):
         array[...] = np.arange(1, array.size + 1).reshape(array.shape)
-    batch.rows[ONLY], batch.runs.size[:] = 3, 2
+    batch.rows[0], batch.runs.size[:] = 3, 2
     clean = tidy(batch)
     assert clean.values[:3].tolist() == batch.values[:3].tolist()
     assert clean.labels[:3].tolist() == batch.labels[:3].tolist()

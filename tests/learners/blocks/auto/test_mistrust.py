@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.mistrust import LAYER_ROUNDS, SURE, WORSE
+from keyhole.learners.blocks.auto.engine import LAYER_ROUNDS, SURE, WORSE
 from keyhole.learners.blocks.auto.state import LONGEST_MEMORY
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes

@@ -12,6 +12,7 @@ from keyhole.learners.blocks.auto.mixture import (
     Mixture,
     bold_shares,
     bound,
+    learn,
     mix,
     predict,
     shares,
@@ -53,6 +54,29 @@ def test_the_bound_holds_for_every_sequence(seed: int, E: int, T: int, kind: str
     for e in range(E + 1):
         limit = float(mixture.losses[e]) + bound(mixture, e) + records
         assert loss <= limit * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("late", [1, 16, 30])
+def test_the_bound_is_about_labels_that_come_before_the_next_prediction(late: int) -> None:
+    """Of two experts, always +1 and always -1, labels contradict what was predicted last.
+
+    Each expert is right half of the time, and loses 2 a round in the mean. In time (late = 1), the
+    mixture predicts about 0 and loses little more. Labels that come in groups of 16 carry the
+    weights all the way to one expert before the next group is predicted, which says the opposite.
+    """
+    T, mixture, ends = 2000, mix([1.0, 1.0]), [1.0, -1.0]
+    for y in ends:  # the range is known: no records
+        step(mixture, ends, y)
+    before, loss = mixture.losses.copy(), 0.0
+    for _ in range(T // late):
+        guesses = np.append(ends, 0.0)
+        prediction = float(predict(mixture, guesses))
+        y = -1.0 if prediction > 0.0 else 1.0
+        for _ in range(late):
+            loss += (prediction - y) ** 2
+            learn(mixture, guesses, y)
+    beyond = loss - float((mixture.losses - before)[:2].min())
+    assert (beyond <= bound(mixture, 0)) == (late == 1)
 
 
 def test_a_mixture_of_the_wrong_rate_breaks_the_bound() -> None:

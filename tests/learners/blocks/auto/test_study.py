@@ -7,19 +7,17 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.auto.batch import new_batch
-from keyhole.learners.blocks.auto.choose import LOOK_OUT, choose
+from keyhole.learners.blocks.auto.engine import LOOK_OUT, choose, study_rows
+from keyhole.learners.blocks.auto.spending import NO_MONEY
 from keyhole.learners.blocks.auto.state import (
     EXPLORED,
     KEPT,
     LONGEST_MEMORY,
     NET,
-    ONLY,
     Auto,
     new_auto,
     settings,
 )
-from keyhole.learners.blocks.auto.study import study_rows
-from keyhole.learners.blocks.auto.till import NO_MONEY
 from keyhole.problem import Floats
 from tests.helpers.auto_pieces import centre_of
 
@@ -70,7 +68,7 @@ def test_every_value_is_counted_and_no_loss_is_charged() -> None:
     _, state, last, _ = studied(X, y)
     assert state.studied.tolist() == [25]
     assert state.values.reads.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
-    assert state.label.reads[ONLY] == 25
+    assert state.label.reads[0] == 25
     assert (state.peaks > 0.0).all()
     # Promises are about rounds: what was lost in history is no one's loss ...
     assert not state.mixture.losses.any()

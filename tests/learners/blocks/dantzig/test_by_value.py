@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from keyhole.learners.blocks.dantzig import engine as kernels
+from keyhole.learners.blocks.dantzig import homotopy as kernels
 from keyhole.learners.blocks.dantzig import solve as dantzig
-from keyhole.learners.blocks.dantzig.certificate import DantzigBasis, DantzigSolution, proven
-from keyhole.learners.blocks.dantzig.diagnostics import Diagnostics
+from keyhole.learners.blocks.dantzig.solution import (
+    DantzigBasis,
+    DantzigSolution,
+    Diagnostics,
+    proven,
+)
 from keyhole.learners.blocks.dantzig.threshold import compatibility_threshold, printed_threshold
 from keyhole.problem import Floats
 

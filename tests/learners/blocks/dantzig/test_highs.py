@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keyhole.learners.blocks.dantzig import highs
-from keyhole.learners.blocks.dantzig.certificate import DantzigBasis
+from keyhole.learners.blocks.dantzig.solution import DantzigBasis
 from keyhole.problem import Floats
 
 

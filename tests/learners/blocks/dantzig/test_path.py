@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from keyhole.learners.blocks.dantzig import solve as dantzig
-from keyhole.learners.blocks.dantzig.basis import DONE
-from keyhole.learners.blocks.dantzig.certificate import TOLERANCE
-from keyhole.learners.blocks.dantzig.path import DantzigPath, Points, _proves
-from keyhole.learners.blocks.dantzig.walk import Point, cold_start, point_at, step
+from keyhole.learners.blocks.dantzig.path import (
+    DONE,
+    DantzigPath,
+    PathPoint,
+    PathPoints,
+    _proves,
+    cold_start,
+    point_at,
+    step,
+)
+from keyhole.learners.blocks.dantzig.solution import CERTIFICATE_TOLERANCE
 from keyhole.problem import Floats, ProblemError
 
 
@@ -106,25 +113,25 @@ def test_weights_between_two_thresholds() -> None:
     with pytest.raises(ProblemError, match="at least"):
         way.at(np.nan)
     with pytest.raises(ProblemError, match="at least"):
-        Points(2).done("limit").at(1.0)
+        PathPoints(2).done("limit").at(1.0)
 
 
 def test_points_are_written_if_they_are_proven() -> None:
-    points, nothing = Points(3), (np.zeros(0, np.int64), np.zeros(0))
+    points, nothing = PathPoints(3), (np.zeros(0, np.int64), np.zeros(0))
     assert points.add(2.0, *nothing, (1e-9, 3e-9, 2e-9))
-    assert points.add(1.0, np.array([1]), np.array([0.5]), (2e-9, 1e-9, TOLERANCE))
+    assert points.add(1.0, np.array([1]), np.array([0.5]), (2e-9, 1e-9, CERTIFICATE_TOLERANCE))
     for proof in ((2e-8, 0.0, 0.0), (0.0, 2e-8, 0.0), (0.0, 0.0, 2e-8)):
         assert not points.add(0.5, *nothing, proof)
     way = points.done("limit")
     assert (way.lams.tolist(), way.d, way.status) == ([2.0, 1.0], 3, "limit")
-    assert (way.primal_residual, way.dual_residual, way.gap) == (2e-9, 3e-9, TOLERANCE)
-    same, empty = Point(np.array([1]), np.array([0.5]), *nothing), Point(*nothing, *nothing)
+    assert (way.primal_residual, way.dual_residual, way.gap) == (2e-9, 3e-9, CERTIFICATE_TOLERANCE)
+    same, empty = PathPoint(np.array([1]), np.array([0.5]), *nothing), PathPoint(*nothing, *nothing)
     assert not points.jumps_to(same)
     for other in (
         empty,
         same._replace(columns=np.array([2])),
         same._replace(w=np.array([0.5 + 1e-8])),
-        Point(np.array([1, 0]), np.array([0.5, 1e-8]), *nothing),
+        PathPoint(np.array([1, 0]), np.array([0.5, 1e-8]), *nothing),
     ):
         assert points.jumps_to(other)
     assert not points.jumps_to(same._replace(w=np.array([0.5 + 1e-10])))
@@ -134,7 +141,7 @@ def test_a_ray_that_proves() -> None:
     """b.u >= lam |u|_1 with G u = 0 up to a millionth: below lam nothing is feasible."""
     G, b = np.ones((2, 2)), np.array([3.0, 1.0])
     u = np.array([2.0, -2.0])  # b.u = 4, |u|_1 = 4: nothing below lam = 1
-    here = Point(np.array([0]), np.array([2.0]), np.zeros(0, np.int64), np.zeros(0))
+    here = PathPoint(np.array([0]), np.array([2.0]), np.zeros(0, np.int64), np.zeros(0))
     for lam, proves in ((1.0, True), (0.5, True), (1.0 + 1e-7, True), (1.0 + 1e-5, False)):
         assert _proves(G, b, u, here, lam) == proves
     for leak, proves in ((1.9e-6, True), (2.1e-6, False)):  # |w|_1 = 2 times this, of b.u = 4

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from keyhole.learners.blocks.dantzig import engine as kernels
+from keyhole.learners.blocks.dantzig import homotopy as kernels
 from keyhole.learners.blocks.dantzig import solve as dantzig
-from keyhole.learners.blocks.dantzig.certificate import proven
+from keyhole.learners.blocks.dantzig.solution import proven
 from keyhole.problem import Floats, ProblemError
 
 EYE = np.eye(3)

@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.dantzig import engine
-from keyhole.learners.blocks.dantzig.basis import (
+from keyhole.learners.blocks.dantzig import homotopy as engine
+from keyhole.learners.blocks.dantzig.path import (
     BOUND,
     BOUND_RATE,
     CENTRE,
     COLUMN,
     GAUGE,
-    LARGEST,
+    LARGEST_ENTRY,
     MOVE,
-    NUMBER,
+    NUMBERS,
     RATE,
     ROW,
     SIGN,
     SIZE,
     STUCK,
     STUCK_SIGN,
+    TOO_WIDE,
     VALUE,
-    WIDE,
     Basis,
     rounded,
 )
-from keyhole.learners.blocks.dantzig.basis import empty as new_basis
+from keyhole.learners.blocks.dantzig.path import empty as new_basis
 from keyhole.learners.blocks.dantzig.solve import NOWHERE
 from keyhole.problem import Floats, Indices
 from tests.helpers import dantzig_parts as parts
@@ -101,7 +101,7 @@ def on(
     z = new_basis(m, rounded(m), m + 2)
     parts.fill(z, *program, W, 0)
     rng = np.random.default_rng(n)
-    z.active[NUMBER, SIZE] = n
+    z.active[NUMBERS, SIZE] = n
     for side, places in ((ROW, E), (COLUMN, A)):
         z.active[side, :n], z.place[side, places] = places, range(n)
         z.line[SIGN + side, places] = rng.choice([-1.0, 1.0], n)
@@ -235,25 +235,25 @@ def test_columns_that_stop_a_ray() -> None:
     outside = np.array([j for j in range(12) if j not in (4, 2, 9, 0)])
     for stuck, sign, steps in ((-1, 1, [0.5, -2.0]), (0, 1, [0.5, -2.0]), (1, -1, [0.5, 0.25])):
         z.basic[MOVE + ROW, :2] = steps
-        z.active[NUMBER, STUCK], z.active[NUMBER, STUCK_SIGN] = stuck, sign
+        z.active[NUMBERS, STUCK], z.active[NUMBERS, STUCK_SIGN] = stuck, sign
         u = np.zeros(12)
         u[[0, 9]] = steps
         if stuck >= 0:
             u[held.W[stuck]] = sign
         moves = np.abs(program.G @ u)[outside]
         for least in (1e-6, float(np.median(moves))):  # in units of the largest step
-            z.basic[GAUGE, LARGEST] = least / (1e-9 * np.abs(u).max())
+            z.basic[GAUGE, LARGEST_ENTRY] = least / (1e-9 * np.abs(u).max())
             expected = outside[moves > least]
             assert stopping(program.G, held, z, 12) == expected.tolist()
             assert 11 not in expected
-    z.basic[GAUGE, LARGEST] = 1e12  # then all of that is rounding
+    z.basic[GAUGE, LARGEST_ENTRY] = 1e12  # then all of that is rounding
     assert stopping(program.G, held, z, 12) == []
     program.G[:] = 0.0  # one column moves, by as much as rounding may
     program.G[4, 5] = program.G[5, 4] = 1e-9 * 4.0
     z.basic[MOVE + ROW, :2] = 0.0
-    z.active[NUMBER, STUCK], z.active[NUMBER, STUCK_SIGN] = 0, 1
+    z.active[NUMBERS, STUCK], z.active[NUMBERS, STUCK_SIGN] = 0, 1
     for largest, moved in ((4.0, list[int]()), (2.0, [5])):
-        z.basic[GAUGE, LARGEST] = largest
+        z.basic[GAUGE, LARGEST_ENTRY] = largest
         assert stopping(program.G, held, z, 12) == moved
 
 
@@ -366,7 +366,7 @@ def test_the_table_and_its_pivots(S: list[int]) -> None:
     t.edge[PRIMAL, :m], t.edge[DUAL, :m] = rng.normal(size=(2, m))
     t.edge[LOW, :m], t.edge[LEAST, :m] = rng.choice([0.0, -np.inf], (2, m))
     parts.take_basis(z, t, places, columns)
-    size = z.active[NUMBER, SIZE]
+    size = z.active[NUMBERS, SIZE]
     A = [j for j in t.who[DOWN].tolist() if j < m]
     E = [j - m for j in t.who[ACROSS].tolist() if j >= m]
     for side, own, names, value, bound, way in (
@@ -498,7 +498,7 @@ def test_a_repair_ends_at_the_answer_or_at_a_sound_basis(seed: int) -> None:
         again = copied(z)
         told = Lines(lines.r.copy(), lines.q.copy())
         made, looked, solved = parts.repair(*program, held.W, held.M, again, *told, pivots)
-        size = again.active[NUMBER, SIZE]
+        size = again.active[NUMBERS, SIZE]
         E, A = again.active[ROW, :size], again.active[COLUMN, :size]
         v, u = np.zeros(m), np.zeros(m)
         v[A], u[E] = again.basic[VALUE + COLUMN, :size], again.basic[VALUE + ROW, :size]
@@ -613,7 +613,7 @@ def test_a_basis_is_taken_over() -> None:
     held, z = on(program, [4, 2, 8, 0], [], [])
     signs = np.array([1.0, -1.0]), np.array([-1.0, 1.0])
     parts.adopt(z, np.array([8, 4]), signs[0], np.array([0, 8]), signs[1], held.W)
-    assert z.active[NUMBER, SIZE] == 2
+    assert z.active[NUMBERS, SIZE] == 2
     assert z.active[COLUMN, :2].tolist() == [2, 0]
     assert z.active[ROW, :2].tolist() == [3, 2]
     assert z.place[COLUMN].tolist() == [1, -1, 0, -1]
@@ -641,7 +641,7 @@ def sparse_program(seed: int, kind: str, d: int = 70) -> Program:
 
 
 def points(z: Basis, W: Indices, d: int) -> tuple[Floats, Floats]:
-    n, w, u = z.active[NUMBER, SIZE], np.zeros(d), np.zeros(d)
+    n, w, u = z.active[NUMBERS, SIZE], np.zeros(d), np.zeros(d)
     w[W[z.active[COLUMN, :n]]] = z.basic[VALUE + COLUMN, :n]
     u[W[z.active[ROW, :n]]] = z.basic[VALUE + ROW, :n]
     return w, u
@@ -706,7 +706,7 @@ def test_a_working_set_grows_to_the_answer(seed: int, kind: str) -> None:
 def test_a_working_set_that_gets_too_large_is_given_up() -> None:
     program = sparse_program(0, "plain", 30)
     tight = program._replace(lam=0.02 * program.lam)
-    assert on_a_set(tight)[0] == WIDE
+    assert on_a_set(tight)[0] == TOO_WIDE
     code, made, *_ = on_a_set(program, NOWHERE, 0)
     assert made == 0
     assert code != 0
@@ -755,12 +755,12 @@ def test_little_memory_and_many_pauses_change_nothing(monkeypatch: pytest.Monkey
         for start, single in itertools.product(starts, (False, True)):
             G = tight.G.astype(np.float32) if single else tight.G
             told = []
-            for work in (engine.WORK, 0):
+            for work in (engine.WORK_PER_CALL, 0):
                 with monkeypatch.context() as patched:
-                    patched.setattr(engine, "WORK", work)
+                    patched.setattr(engine, "WORK_PER_CALL", work)
                     patched.setattr(engine, "_rooms", engine._Rooms())
                     if work == 0:
-                        patched.setattr(engine, "_LEAST", 0)
+                        patched.setattr(engine, "_MIN_MEMORY", 0)
                     solve = engine.solve_sparse if single else engine.solve
                     more = () if single else (False,)
                     told.append(solve(G, tight.b, tight.lam, start, 5000, *more))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.draw import keyed, sampling
+from keyhole.learners.blocks.draw import philox as keyed
+from keyhole.learners.blocks.draw import sampling
 from keyhole.learners.blocks.draw.mixed_sampling import mixed_scheme
 from keyhole.learners.blocks.draw.sorting import largest, merge, sort
 from keyhole.problem import Indices, ProblemError

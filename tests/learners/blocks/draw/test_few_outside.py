@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.draw.keyed import complement, few_outside, scratch
+from keyhole.learners.blocks.draw.philox import complement, few_outside, scratch
 
 
 @pytest.mark.parametrize(("d", "m"), [(5, 0), (9, 3), (40, 6), (300, 17), (300, 250), (5_000, 20)])

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from keyhole.learners.blocks.draw import keyed as kernels
+from keyhole.learners.blocks.draw import philox as kernels
 from keyhole.learners.blocks.draw.sampling import (
     Inclusion,
     categorical,

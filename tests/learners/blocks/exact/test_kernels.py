@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact import models as kernels
-from keyhole.learners.blocks.exact.count_search import CountSearch
-from keyhole.learners.blocks.exact.models import TOLERANCE, Leaf
+from keyhole.learners.blocks.exact import branch_and_bound as kernels
+from keyhole.learners.blocks.exact.best_subset import CountSearch
+from keyhole.learners.blocks.exact.branch_and_bound import MIN_IMPROVEMENT, Leaf
 from keyhole.problem import Floats, Indices
 from tests.helpers.exact_parts import forward
 
@@ -194,12 +194,12 @@ def test_enumeration_with_bounds_finds_the_best_and_skips_what_they_rule_out(
             assert value(X, y, S[S >= 0].tolist()) == pytest.approx(expected)
             assert S[: len(always)].tolist() == always
         # A partial set has to be visited if its best completion could still be good enough.
-        needed = {T: _reach(T, v, slack, r) < min(bar, expected) - TOLERANCE for T in sets}
+        needed = {T: _reach(T, v, slack, r) < min(bar, expected) - MIN_IMPROVEMENT for T in sets}
         shorter = [T for T in sets if len(T) < max(r, 2)]
         at_least = sum(needed[T] for T in shorter if len(T) < r or r == 1)
         assert visited >= at_least - 1
         if bar <= expected + 1e-6:
-            assert visited <= sum(_reach(T, v, slack, r) < bar - TOLERANCE for T in shorter)
+            assert visited <= sum(_reach(T, v, slack, r) < bar - MIN_IMPROVEMENT for T in shorter)
 
 
 def _reach(T: tuple[int, ...], v: Floats, slack: float, r: int) -> float:

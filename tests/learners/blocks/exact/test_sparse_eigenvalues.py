@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.learners.blocks.exact import sparse_eigenvalues
-from keyhole.learners.blocks.exact.definite import NO, UNDECIDED, YES, all_definite
-from keyhole.learners.blocks.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
+from keyhole.learners.blocks.exact.sparse_eigenvalues import (
+    NO,
+    UNDECIDED,
+    YES,
+    all_definite,
+    search,
+    sparse_spectrum,
+    upper_bound,
+)
 from keyhole.problem import Floats, Indices, Interval, ProblemError
 
 
@@ -139,7 +146,7 @@ def test_ties_everywhere(rho: float) -> None:
 
 def test_no_room_for_enumeration_leaves_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     A = correlations(10, 30, 0)
-    monkeypatch.setattr(sparse_eigenvalues, "ROOM", 10)
+    monkeypatch.setattr(sparse_eigenvalues, "MAX_ENUMERATION_NUMBERS", 10)
     found = sparse_spectrum(A, 4).high
     assert found.low <= enumerated(A, 4)[1] + 1e-9
     assert found.high >= enumerated(A, 4)[1] - 1e-9
@@ -258,7 +265,7 @@ def test_the_proof_tells_what_it_found() -> None:
 def test_the_proof_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     A = correlations(8, 20, 3)
     for room, refused in ((2 * 64, False), (2 * 64 - 1, True)):
-        monkeypatch.setattr(sparse_eigenvalues, "ROOM", room)
+        monkeypatch.setattr(sparse_eigenvalues, "MAX_ENUMERATION_NUMBERS", room)
         told = sparse_eigenvalues._proves(A, 3, 10.0, 123.0)
         assert (told == (False, None, 123.0)) == refused
 

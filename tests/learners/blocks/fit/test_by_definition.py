@@ -8,13 +8,17 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.draw.keyed import words
-from keyhole.learners.blocks.fit import ensemble as ensembles
-from keyhole.learners.blocks.fit.forward import Selection, select
-from keyhole.learners.blocks.fit.inverse import inverse, solution
-from keyhole.learners.blocks.fit.optimism import PURPOSE, sampled_gains
+from keyhole.learners.blocks.draw.philox import words
+from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.blocks.fit import vaw as ensembles
+from keyhole.learners.blocks.fit.linear_algebra import inverse, solution
 from keyhole.learners.blocks.fit.set_function import greedy, marginal_gains, residual, slot_gains
-from keyhole.learners.blocks.fit.truncation import top_k
+from keyhole.learners.blocks.fit.stepwise_selection import (
+    OPTIMISM_PURPOSE,
+    Selection,
+    sampled_gains,
+    select,
+)
 from keyhole.learners.blocks.fit.vaw import VAW
 from keyhole.learners.blocks.sums.memories import memories, remember
 
@@ -30,7 +34,7 @@ def test_optimism_is_drawn_by_box_and_muller() -> None:
     d, t, seed = 10, 7, np.uint64(3)
     normals, uniforms = list[float](), list[float]()
     for block in range(3):
-        u = [float(w) / 2.0**32 for w in words(seed, t, PURPOSE, block)]
+        u = [float(w) / 2.0**32 for w in words(seed, t, OPTIMISM_PURPOSE, block)]
         for radius, angle in ((u[0], u[1]), (u[2], u[3])):
             size = math.sqrt(-2 * math.log(1 - radius))
             normals += [size * math.cos(2 * math.pi * angle), size * math.sin(2 * math.pi * angle)]

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.fit import ensemble as kernels
-from keyhole.learners.blocks.fit.ensemble import Start, ensemble
+from keyhole.learners.blocks.fit import vaw as kernels
+from keyhole.learners.blocks.fit.vaw import Start, ensemble
 from keyhole.learners.blocks.sums.memories import memories, remember
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keyhole.learners.blocks.fit.linear import predict_seen, weigh
+from keyhole.learners.blocks.fit.linear_algebra import predict_seen, weigh
 
 
 def test_a_prediction_is_the_sum_with_means_for_what_is_absent() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.fit.market import basket, empty, market, take
+from keyhole.learners.blocks.fit.purchase import basket, empty, market, take
 
 needs = st.lists(st.lists(st.integers(0, 5), max_size=4, unique=True), min_size=1, max_size=8)
 

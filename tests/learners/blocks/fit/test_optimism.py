@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.learners.blocks.draw.sorting import largest
-from keyhole.learners.blocks.fit.forward import Selection
-from keyhole.learners.blocks.fit.optimism import sampled_gains
+from keyhole.learners.blocks.fit.stepwise_selection import Selection, sampled_gains
 from keyhole.problem import Floats
 
 

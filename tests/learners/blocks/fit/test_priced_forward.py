@@ -8,9 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.fit.forward import NEW, Selecting, select
-from keyhole.learners.blocks.fit.market import Market, basket, market
-from keyhole.learners.blocks.fit.priced_forward import select_priced_into
+from keyhole.learners.blocks.fit.purchase import Market, basket, market
+from keyhole.learners.blocks.fit.stepwise_selection import (
+    MIN_NEW_PART,
+    Selecting,
+    select,
+    select_priced_into,
+)
 from keyhole.learners.blocks.sums.memories import Memories, memories, remember
 from keyhole.problem import Floats
 
@@ -47,7 +51,7 @@ def excesses(kept: Memories, chosen: Sequence[int]) -> Floats:
     for j in set(range(D)) - set(chosen):
         new = (G[j, j] - G[j, V] @ P @ G[V, j]) / G[j, j]
         r = (c[j] - G[j, V] @ P @ c[V]) / math.sqrt(n * G[j, j])
-        if new > NEW:
+        if new > MIN_NEW_PART:
             excess = abs(r) / math.sqrt(new) - THRESHOLD * math.sqrt(noise / n)
             gains[j] = max(excess, 0.0) ** 2
     return gains

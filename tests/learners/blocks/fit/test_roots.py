@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.fit.roots import inverse_root
+from keyhole.learners.blocks.fit.linear_algebra import inverse_root
 from keyhole.problem import Floats
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keyhole.learners.blocks.fit.set_function import greedy, marginal_gains, residual, slot_gains
-from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.sums.data_sums import Gram
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import Floats, Indices, ProblemError
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.fit.vaw import REFRESH, VAW
+from keyhole.learners.blocks.fit.vaw import UPDATES_PER_REFRESH, VAW
 from keyhole.problem import Floats, ProblemError
 
 
@@ -41,7 +41,10 @@ def test_equal_to_the_direct_solve(seed: int, m: int, ridge: float) -> None:
 
 def test_the_refresh_from_the_sums_changes_nothing() -> None:
     rng = np.random.default_rng(0)
-    X, y = rng.uniform(-1, 1, (REFRESH + 50, 3)), rng.uniform(-1, 1, REFRESH + 50)
+    X, y = (
+        rng.uniform(-1, 1, (UPDATES_PER_REFRESH + 50, 3)),
+        rng.uniform(-1, 1, UPDATES_PER_REFRESH + 50),
+    )
     np.testing.assert_allclose(online(X, y, 1.0), direct(X, y, 1.0), rtol=0, atol=1e-12)
 
 
@@ -133,7 +136,7 @@ def test_without_a_ridge_it_is_the_forward_algorithm_of_least_squares() -> None:
 
 
 def test_without_a_ridge_zeros_and_collinear_rows_are_harmless() -> None:
-    X = np.zeros((REFRESH + 5, 2))
+    X = np.zeros((UPDATES_PER_REFRESH + 5, 2))
     assert not online(X, np.ones(len(X)), 0.0).any()
     X[:] = np.linspace(-1, 1, len(X))[:, None]
     predictions = online(X, X[:, 0], 0.0)

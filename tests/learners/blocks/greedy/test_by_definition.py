@@ -8,31 +8,42 @@ import pytest
 from keyhole.learners.blocks.draw.sampling import categorical, complement_subset, uniforms
 from keyhole.learners.blocks.fit.set_function import slot_gains
 from keyhole.learners.blocks.fit.vaw import VAW
-from keyhole.learners.blocks.greedy.batch import begin
-from keyhole.learners.blocks.greedy.experts import BEXP, Tally, anytime, known_horizon, second_order
-from keyhole.learners.blocks.greedy.experts_kernels import own_weights, probabilities
-from keyhole.learners.blocks.greedy.memory import Restart, RestartAndCarry
-from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch, aggregate, pool
-from keyhole.learners.blocks.greedy.parts import (
-    NAMED,
+from keyhole.learners.blocks.greedy.budgeted_experts import (
+    BEXP,
+    Draw,
+    OwnBins,
+    OwnSubsets,
+    SharedReads,
+    Tally,
+    anytime,
+    equal_bins,
+    equal_shares,
+    fill_probabilities,
+    known_horizon,
+    own_weights,
+    priced_bins,
+    second_order,
+)
+from keyhole.learners.blocks.greedy.minibatch import (
+    History,
+    MiniBatch,
+    Restart,
+    RestartAndCarry,
+    aggregate,
+    begin,
+    pool,
+)
+from keyhole.learners.blocks.greedy.variants import (
+    VARIANTS,
     negative_gains,
     own_subsets,
     printed_losses,
     shared_reads,
     theorem_sizes,
 )
-from keyhole.learners.blocks.greedy.schemes import (
-    Draw,
-    OwnBins,
-    OwnSubsets,
-    SharedReads,
-    equal_bins,
-    equal_shares,
-    priced_bins,
-)
 from keyhole.problem import DataError, ProblemError
 
-# --- Rates and probabilities
+# --- Rates and fill_probabilities
 
 
 @pytest.mark.parametrize("largest", [0.0, 0.3, 1.0, 5.0])
@@ -68,7 +79,7 @@ def test_probabilities_are_exponential_weights() -> None:
         np.array([0.5, 2.0]),
         np.empty((2, 3)),
     )
-    probabilities(L, eta, p)
+    fill_probabilities(L, eta, p)
     weight = np.exp(-eta[:, None] * L)
     np.testing.assert_allclose(p, weight / weight.sum(axis=1, keepdims=True))
 
@@ -186,10 +197,10 @@ def test_the_named_parts_are_what_they_say() -> None:
     assert own_subsets(9, 3, 7).sizes.tolist() == [3, 2, 2]
     shared = shared_reads(9, 3, 7)
     assert (shared.d, shared.n, shared.budget) == (9, 3, 7)
-    assert NAMED["paper"].losses is printed_losses
-    assert NAMED["practical"].losses is negative_gains
-    assert isinstance(NAMED["paper"].memory(4, 1.0), Restart)
-    assert isinstance(NAMED["practical"].memory(4, 1.0), RestartAndCarry)
+    assert VARIANTS["paper"].losses is printed_losses
+    assert VARIANTS["practical"].losses is negative_gains
+    assert isinstance(VARIANTS["paper"].memory(4, 1.0), Restart)
+    assert isinstance(VARIANTS["practical"].memory(4, 1.0), RestartAndCarry)
 
 
 # --- Batches

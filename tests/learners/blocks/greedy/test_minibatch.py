@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.greedy.memory import Restart, RestartAndCarry
-from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch, aggregate
+from keyhole.learners.blocks.greedy.minibatch import (
+    History,
+    MiniBatch,
+    Restart,
+    RestartAndCarry,
+    aggregate,
+)
 from keyhole.problem import Floats
 
 

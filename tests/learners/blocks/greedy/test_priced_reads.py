@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.fit.market import Market
-from keyhole.learners.blocks.fit.purchase import missing, nothing_paid, shop_of
-from keyhole.learners.blocks.greedy import priced_kernels as kernels
-from keyhole.learners.blocks.greedy.experts import BEXP
-from keyhole.learners.blocks.greedy.priced_reads import SHARE, PricedReads
-from keyhole.learners.blocks.greedy.schemes import priced_bins
+from keyhole.learners.blocks.fit.purchase import Market, missing, nothing_paid, shop_of
+from keyhole.learners.blocks.greedy import priced_reads as kernels
+from keyhole.learners.blocks.greedy.budgeted_experts import BEXP, priced_bins
+from keyhole.learners.blocks.greedy.priced_reads import EXPLORING_SHARE, PricedReads
 from keyhole.problem import Floats, Problem, ProblemError
 
 PANELS = Problem(
@@ -125,9 +123,9 @@ def test_no_draw_is_ever_above_the_limit(seed: int, n: int, problem: Problem) ->
 def test_draws_follow_their_law() -> None:
     """The mean weight of the first run, and how often a run explores, over 20,000 rounds.
 
-    Weights of the first run lie in [0, m], m = bins / hazard = 4 / (SHARE / 2) here at most; a mean
-    of N of them is off by m sqrt(log(2/a) / (2 N)) with probability at most a (Hoeffding), a =
-    1e-6 / 8. The margin is then about 0.46.
+    Weights of the first run lie in [0, m], m = bins / hazard = 4 / (EXPLORING_SHARE / 2) here at
+    most; a mean of N of them is off by m sqrt(log(2/a) / (2 N)) with probability at most a
+    (Hoeffding), a = 1e-6 / 8. The margin is then about 0.46.
     """
     N, scheme = 20_000, PricedReads(shop_of(PLAIN), PLAIN.width, 2)
     p = np.full((2, 6), 1 / 6)
@@ -138,10 +136,12 @@ def test_draws_follow_their_law() -> None:
         draw = scheme.draw(3, t, p)
         total[draw.S] += draw.weight[0]
         learns += draw.weight[1].any()
-    margin = most / (SHARE / 2) * math.sqrt(math.log(2 * 8 / 1e-6) / (2 * N))
+    margin = most / (EXPLORING_SHARE / 2) * math.sqrt(math.log(2 * 8 / 1e-6) / (2 * N))
     assert np.abs(total / N - 1).max() <= margin < 0.9
-    # The second run learns unless the first has explored: with probability 1 - SHARE / 2.
-    assert abs(learns / N - (1 - SHARE / 2)) <= math.sqrt(math.log(2 * 8 / 1e-6) / (2 * N))
+    # The second run learns unless the first has explored: with probability 1 - EXPLORING_SHARE / 2.
+    assert abs(learns / N - (1 - EXPLORING_SHARE / 2)) <= math.sqrt(
+        math.log(2 * 8 / 1e-6) / (2 * N)
+    )
 
 
 def test_experts_find_the_best_that_is_affordable_beside_each_other() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.sums.gram import Gram
+from keyhole.learners.blocks.sums.data_sums import Gram
 from keyhole.problem import DataError, Floats
 
 

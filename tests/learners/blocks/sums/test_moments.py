@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.sums import moments_kernels as kernels
+from keyhole.learners.blocks.sums import moments as kernels
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.problem import DataError, Floats, Indices, ProblemError
 
@@ -107,7 +107,7 @@ def test_sums_do_not_depend_on_blocks_across_folds_and_full_buffers() -> None:
 def test_a_buffer_full_of_entries_is_emptied_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(30, 200, seed=4)
     expected = singly(30, rows)
-    monkeypatch.setattr("keyhole.learners.blocks.sums.moments._ENTRIES", 31)
+    monkeypatch.setattr("keyhole.learners.blocks.sums.moments._MAX_BUFFER_ENTRIES", 31)
     assert singly(30, rows) == expected
     moments = Moments(30)
     moments.add_rows(*padded(rows))

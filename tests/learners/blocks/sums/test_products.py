@@ -10,10 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.learners.blocks.sums import products
-from keyhole.learners.blocks.sums.moments import Moments
-from keyhole.learners.blocks.sums.rows import Gathered, Rows
-from keyhole.learners.blocks.sums.triangle import unpack
+from keyhole.learners.blocks.sums import moments as products
+from keyhole.learners.blocks.sums.moments import Gathered, Moments, Rows, unpack_triangle
 from keyhole.problem import Floats, Indices
 
 Sums = tuple[Floats, Indices]
@@ -88,8 +86,8 @@ def test_each_way_gives_the_sums_up_to_rounding(name: str) -> None:
     X[np.abs(X) > 1e100] = 1.0
     got, counts = summed(WAYS[name], X, seen)
     full, N = np.empty((129, 129)), np.empty((129, 129), dtype=np.int64)
-    unpack(got, 129, full)
-    unpack(counts, 129, N)
+    unpack_triangle(got, 129, full)
+    unpack_triangle(counts, 129, N)
     Z = np.where(seen, X, 0.0)
     assert (np.abs(full - Z.T @ Z) <= 1e-12 * (np.abs(Z).T @ np.abs(Z))).all()
     np.testing.assert_array_equal(N, seen.T.astype(np.int64) @ seen)
@@ -108,7 +106,7 @@ def test_a_product_that_adds_in_another_order_is_told_apart() -> None:
 # --- Moments of rows that are nearly complete: added as blocks, wherever they are cut
 
 D, ROWS = 48, 300
-assert products.SHARE * D + products.OVERHEAD < 0.95 * D
+assert products.BLOCK_SHARE * D + products.BLOCK_OVERHEAD < 0.95 * D
 
 
 def nearly_complete() -> tuple[NDArray[np.int64], Floats, Floats]:

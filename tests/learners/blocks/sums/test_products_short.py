@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.sums.moments import Moments
-from keyhole.learners.blocks.sums.products import CACHED
+from keyhole.learners.blocks.sums.moments import MAX_CACHED_D, Moments
 from keyhole.problem import StateError
 
 
 @pytest.mark.parametrize(
     ("d", "rows", "width"),
-    [(12, 30, 3), (CACHED + 1, CACHED // 8 + 2, 9), (CACHED + 1, 4, 3), (60, 20, 60)],
+    [
+        (12, 30, 3),
+        (MAX_CACHED_D + 1, MAX_CACHED_D // 8 + 2, 9),
+        (MAX_CACHED_D + 1, 4, 3),
+        (60, 20, 60),
+    ],
     ids=["row by row", "feature by feature", "few entries", "as a block"],
 )
 def test_moments_are_sums_of_products(d: int, rows: int, width: int) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.sums.redundancy import dependence
+from keyhole.learners.blocks.sums.column_stats import dependence
 from keyhole.problem import Floats
 
 

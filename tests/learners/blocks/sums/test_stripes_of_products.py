@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.sums import gram
+from keyhole.learners.blocks.sums import data_sums as gram
 
 
 @pytest.mark.parametrize("stripe", [1, 3, 4, 8, 9, 100])
 def test_stripes_add_up_to_all_products(stripe: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole numbers: sums of their products are exact in whatever order."""
-    monkeypatch.setattr(gram, "STRIPE", stripe)
+    monkeypatch.setattr(gram, "STRIPE_WIDTH", stripe)
     rng = np.random.default_rng(0)
     Z = rng.integers(-9, 10, (5, 8)).astype(np.float64)
     sums = rng.integers(0, 9, (8, 8)).astype(np.float64)
@@ -31,7 +31,7 @@ def test_a_table_of_pairs_does_not_depend_on_stripes(
         X[rng.random(X.shape) < 0.2] = np.nan
     whole = gram.Gram(7)
     whole.add(X, y)
-    monkeypatch.setattr(gram, "STRIPE", 3)
+    monkeypatch.setattr(gram, "STRIPE_WIDTH", 3)
     striped = gram.Gram(7)
     striped.add(X, y)
     for name, part in whole.arrays().items():

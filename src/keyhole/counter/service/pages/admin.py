@@ -12,16 +12,28 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from keyhole.counter.service.pages.access import PageRoute, allow_all, has_api, store_of
-from keyhole.counter.service.pages.forms import Form, key_of, new_key, text
-from keyhole.counter.service.pages.making import CHOICES, wanted
-from keyhole.counter.service.pages.notebook import notebook
-from keyhole.counter.service.pages.rendering import HEADERS, go, render
+from keyhole.counter.service.access_control import ROLES
+from keyhole.counter.service.pages.formatting import DAY
+from keyhole.counter.service.pages.forms import (
+    LEARNER_CHOICES,
+    Form,
+    key_of,
+    new_key,
+    read_new_learner,
+    text,
+)
+from keyhole.counter.service.pages.log_summary import page_cache
+from keyhole.counter.service.pages.page_route import (
+    PAGE_HEADERS,
+    PageRoute,
+    authorize,
+    go,
+    has_api,
+    render,
+    store_of,
+)
 from keyhole.counter.store import LearnerInfo
 from keyhole.errors import ConflictError, DataError, KeyholeError, ProblemError
-
-ROLES = ("read", "ask", "tell", "admin")
-DAY = 86400.0
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -29,20 +41,20 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/admin")
 def admin(request: Request) -> Response:
     """What an administrator can do."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     return _admin(request)
 
 
 def _admin(request: Request, *, status: int = 200, **said: Any) -> Response:
     """The page; `said` is what a form led to: errors and results, by form."""
-    keys = _ring(request)
+    keys = _api_keys(request)
     nothing: dict[str, Any] = {"typed": {}, "wrong": "", "secret": "", "key_wrong": "", "sound": {}}
     return render(
         request,
         "admin.html",
         status=status,
         learners=store_of(request).names(),
-        choices=CHOICES,
+        choices=LEARNER_CHOICES,
         roles=ROLES,
         keys=None if keys is None else keys.all(),
         moment=lambda seconds: datetime.fromtimestamp(seconds, UTC),
@@ -61,14 +73,14 @@ def back(request: Request, form: str) -> Response:
 @router.post("/admin/learners")
 def create(request: Request, form: Form) -> Response:
     """Make a learner."""
-    person = allow_all(request, "admin")
+    who = authorize(request, "admin", all_learners=True)
     store, key = store_of(request), key_of(form)
     name = text(form, "name").strip()
-    if notebook(request).was_sent(key) and name in store.names():
+    if page_cache(request).was_sent(key) and name in store.names():
         return go(request, f"/learners/{quote(name, safe='')}")
     try:
         with tempfile.TemporaryDirectory(prefix="keyhole-") as folder:
-            new = wanted(form, Path(folder))
+            new = read_new_learner(form, Path(folder))
             _refuse_too_wide(request, new.problem.d)
             store.create(
                 new.name,
@@ -77,26 +89,26 @@ def create(request: Request, form: Form) -> Response:
                 seed=new.seed,
                 history=new.history,
                 units=new.units,
-                who=person.name,
+                who=who.name,
             )
     except KeyholeError as error:
         typed = {field: value for field, value in form.items() if isinstance(value, str)}
         return _admin(request, status=422, wrong=str(error), typed=typed)
-    notebook(request).sent(key)
+    page_cache(request).sent(key)
     return go(request, f"/learners/{quote(new.name, safe='')}")
 
 
 @router.get("/admin/learners/{name}/delete")
 def ask_to_delete(request: Request, name: str) -> Response:
     """Is this learner really to be deleted?"""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     return _delete(request, store_of(request).info(name))
 
 
 @router.post("/admin/learners/{name}/delete")
 def delete(request: Request, name: str, form: Form) -> Response:
     """Delete a learner, if its name was typed."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     store = store_of(request)
     info = store.info(name)
     try:
@@ -127,9 +139,9 @@ def _refuse_too_wide(request: Request, d: int) -> None:
 @router.post("/admin/keys")
 def create_key(request: Request, form: Form) -> Response:
     """Make a key and show it, this once."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     keys, key = _keys(request), key_of(form)
-    if notebook(request).was_sent(key):
+    if page_cache(request).was_sent(key):
         lost = "this form was sent before, and its key was shown then: if it is lost, revoke it"
         return _admin(request, status=409, key_wrong=lost)
     days = text(form, "days").strip()
@@ -144,14 +156,14 @@ def create_key(request: Request, form: Form) -> Response:
         )
     except KeyholeError as error:
         return _admin(request, status=422, key_wrong=str(error))
-    notebook(request).sent(key)
+    page_cache(request).sent(key)
     return _admin(request, secret=secret, made=made)
 
 
 @router.get("/admin/keys/{id}/revoke")
 def ask_to_revoke(request: Request, id: str) -> Response:
     """Is this key really to be revoked?"""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     found = [key for key in _keys(request).all() if key.id == id]
     if not found:
         raise DataError("there is no such key: it may have been removed")
@@ -161,7 +173,7 @@ def ask_to_revoke(request: Request, id: str) -> Response:
 @router.post("/admin/keys/{id}/revoke")
 def revoke(request: Request, id: str) -> Response:
     """Have a key stop working."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     _keys(request).revoke(id)
     return go(request, "/admin#keys")
 
@@ -169,7 +181,7 @@ def revoke(request: Request, id: str) -> Response:
 @router.post("/admin/backup")
 def backup(request: Request) -> Response:
     """The whole store as a file to keep."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     folder = tempfile.TemporaryDirectory(prefix="keyhole-")
     path = Path(folder.name, "backup.db")
     try:
@@ -182,7 +194,7 @@ def backup(request: Request) -> Response:
         path,
         filename=name,
         media_type="application/vnd.sqlite3",
-        headers=HEADERS,
+        headers=PAGE_HEADERS,
         background=BackgroundTask(folder.cleanup),
     )
 
@@ -190,7 +202,7 @@ def backup(request: Request) -> Response:
 @router.post("/admin/verify")
 def verify(request: Request) -> Response:
     """Replay every log and compare; says what is wrong, learner by learner."""
-    allow_all(request, "admin")
+    authorize(request, "admin", all_learners=True)
     store, sound = store_of(request), dict[str, str]()
     for name in store.names():
         try:
@@ -202,13 +214,13 @@ def verify(request: Request) -> Response:
     )
 
 
-def _ring(request: Request) -> Any:
+def _api_keys(request: Request) -> Any:
     """The keys, if the service has any to give."""
-    return getattr(getattr(request.app.state, "guard", None), "ring", None)
+    return getattr(getattr(request.app.state, "access", None), "keys", None)
 
 
 def _keys(request: Request) -> Any:
-    keys = _ring(request)
+    keys = _api_keys(request)
     if keys is None:
         raise ProblemError("this service has no keys: everybody on this machine may do everything")
     return keys

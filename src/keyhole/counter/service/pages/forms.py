@@ -1,25 +1,34 @@
-"""Forms as they are sent: read whole, whatever is in them is text or a file."""
+"""Forms as they are sent: fields, uploads, and the new learner that a form describes."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import secrets
-from collections.abc import AsyncIterator
-from typing import Annotated
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.datastructures import FormData, UploadFile
 
-from keyhole.errors import DataError
+from keyhole.errors import DataError, ProblemError, shortened
+from keyhole.learners.registry import LEARNERS
+from keyhole.problem import BlockStream, Problem
+from keyhole.problem.price_file import read_prices
+from keyhole.streams.files import read
 
-FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
-KEY = re.compile(r"[0-9A-Za-z_-]{8,64}")
+MAX_FORM_FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
+KEY_PATTERN = re.compile(r"[0-9A-Za-z_-]{8,64}")
 INCOMPLETE = "this form is incomplete: open the page again and send it from there"
 
 
 async def _read(request: Request) -> AsyncIterator[FormData]:
     try:
-        form = await request.form(max_files=4, max_fields=FIELDS)
+        form = await request.form(max_files=4, max_fields=MAX_FORM_FIELDS)
     except ValueError as error:  # of python-multipart: starlette before 1.0 does not refuse it
         raise DataError(INCOMPLETE) from error
     try:
@@ -39,7 +48,7 @@ def new_key() -> str:
 def key_of(form: FormData) -> str:
     """The idempotency key of a form."""
     key = text(form, "form")
-    if not KEY.fullmatch(key):
+    if not KEY_PATTERN.fullmatch(key):
         raise DataError(INCOMPLETE)
     return key
 
@@ -54,3 +63,112 @@ def upload(form: FormData, name: str) -> UploadFile | None:
     """The file that was chosen, if any."""
     value = form.get(name)
     return value if isinstance(value, UploadFile) and value.filename else None
+
+
+MAX_UPLOAD_BYTES = 50_000_000  # of a file that is uploaded
+LEARNER_CHOICES = [name for name, row in LEARNERS.items() if row.group in ("recommended", "paper")]
+
+
+@dataclass(frozen=True, slots=True)
+class NewLearnerForm:
+    """Arguments of `Store.create`."""
+
+    name: str
+    problem: Problem
+    learner: str
+    seed: int
+    units: Mapping[str, str]
+    history: BlockStream | None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The features of a file: their names, by column, and its rows if they are to be studied."""
+
+    names: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]] | None
+    rows: BlockStream | None
+
+
+def read_new_learner(form: FormData, folder: Path) -> NewLearnerForm:
+    """What a form asks for; files are put into the folder."""
+    table = upload(form, "table")
+    if table is None:
+        raise DataError("choose a CSV file: its first line names the features")
+    target = text(form, "target").strip()
+    study = text(form, "study") == "yes"
+    if study and not target:
+        raise DataError("name the column of the label, or do not learn from the rows of the file")
+    decimal = "," if text(form, "decimal") == "comma" else "."
+    found = columns(_kept(table, folder / "table.csv"), target, study=study, decimal=decimal)
+    return NewLearnerForm(
+        name=text(form, "name").strip(),
+        problem=_problem(form, found, target, folder),
+        learner=text(form, "learner") or "auto",
+        seed=_whole("random seed", text(form, "seed") or "0"),
+        units=_units(text(form, "units")),
+        history=found.rows,
+    )
+
+
+def columns(path: Path, target: str, *, study: bool, decimal: str = ".") -> Columns:
+    """The features of a CSV file, which may be nothing but a line of names."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError("the file is not UTF-8: save it as CSV in UTF-8") from None
+    head = next((line for line in lines.splitlines() if line.strip()), "")
+    if not head:
+        raise DataError("the file is empty: its first line names the features")
+    separator = max(",;\t", key=head.count)
+    if lines.strip() != head.strip():
+        stream = read(path, target=target or None, separator=separator, decimal=decimal)
+        names = stream.names or tuple(f"x{j}" for j in range(stream.d))  # of sparse rows
+        return Columns(names, stream.groups, stream if study else None)
+    if study:
+        raise DataError("the file has no rows to learn from: add some, or name the features only")
+    cells = [cell.strip() for cell in next(csv.reader(io.StringIO(head), delimiter=separator))]
+    if target and target not in cells:
+        raise DataError(f"the file has no column {shortened(target)}: it has {shortened(cells)}")
+    return Columns(tuple(name for name in cells if name != target), None, None)
+
+
+def _problem(form: FormData, found: Columns, target: str, folder: Path) -> Problem:
+    names, sparsity = found.names, _whole("sparsity", text(form, "sparsity"))
+    budget = text(form, "budget").strip().replace(",", ".")
+    prices = upload(form, "prices")
+    if prices is None:
+        return Problem(len(names), sparsity, _whole("budget", budget), names)
+    table = read_prices(_kept(prices, folder / "prices.csv"))
+    fitted = table.fitted(names, found.groups, ignored=[target] if target else [])
+    return Problem(len(names), sparsity, budget, names, prices=fitted)
+
+
+def _kept(file: UploadFile, path: Path) -> Path:
+    if (file.size or 0) > MAX_UPLOAD_BYTES:
+        raise DataError(
+            f"the file is larger than {MAX_UPLOAD_BYTES // 1_000_000} MB: send some of its rows"
+        )
+    with path.open("wb") as target:
+        shutil.copyfileobj(file.file, target)
+    return path
+
+
+def _whole(what: str, given: str) -> int:
+    try:
+        return int(given.strip())
+    except ValueError:
+        raise ProblemError(f"{what} must be a whole number, got {shortened(given)}") from None
+
+
+def _units(given: str) -> dict[str, str]:
+    """Units, one line each: `crp = mg/l`."""
+    units: dict[str, Any] = {}
+    for line in given.splitlines():
+        name, sign, unit = line.rpartition("=")
+        if not line.strip():
+            continue
+        if not sign or not name.strip() or not unit.strip():
+            raise DataError(f"units: a line such as 'crp = mg/l' is wanted, got {shortened(line)}")
+        units[name.strip()] = unit.strip()
+    return units

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from keyhole.learners.blocks.auto.worth import Joint, least_missed, lost_without
+from keyhole.learners.blocks.auto.joint_fit import Joint, least_missed, lost_without
 from keyhole.problem.display import counted
 
 SURE = 2.0  # standard errors that make a difference
@@ -283,7 +283,7 @@ def worths(
     `cost` is what some of the features, by their place among the names, cost together.
 
     >>> import numpy as np
-    >>> from keyhole.learners.blocks.auto.worth import joint_fit
+    >>> from keyhole.learners.blocks.auto.joint_fit import joint_fit
     >>> from keyhole.learners.blocks.sums.memories import memories, remember
     >>> rng = np.random.default_rng(0)
     >>> X, kept = rng.standard_normal((400, 3)), memories(3, [np.inf])

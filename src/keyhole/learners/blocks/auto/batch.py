@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.core.structs import hold_within
-from keyhole.learners.blocks.auto.state import EXPLORED, ONLY, Settings
-from keyhole.learners.blocks.fit.ensemble import Ensemble, ensemble
+from keyhole.core.records import hold_within
+from keyhole.learners.blocks.auto.state import EXPLORED, Settings
+from keyhole.learners.blocks.fit.vaw import Ensemble, ensemble
 from keyhole.problem import Floats, Indices
-from keyhole.problem.fields import AT_LEAST_0, MAY_BE_NAN, Features, Holds
+from keyhole.problem.state import AT_LEAST_0, MAY_BE_NAN, Features, Holds
 
 
 class Batch(NamedTuple):
@@ -100,7 +100,7 @@ def _front(array: NDArray[Any], *shape: int) -> NDArray[Any]:
 
 def tidy(batch: Batch) -> Batch:
     """A copy without what is left in cells that are not in use: of equal batches, equal bytes."""
-    runs, rows = batch.runs, int(batch.rows[ONLY])
+    runs, rows = batch.runs, int(batch.rows[0])
     values, labels = np.zeros_like(batch.values), np.zeros_like(batch.labels)
     values[:rows], labels[:rows] = batch.values[:rows], batch.labels[:rows]
     used = ensemble(*runs.place.shape)

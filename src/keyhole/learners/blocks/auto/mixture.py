@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, ProblemError
-from keyhole.problem.fields import AT_LEAST_0, MAY_BE_NAN, Holds
+from keyhole.problem.state import AT_LEAST_0, MAY_BE_NAN, Holds
 
 RATES = (0.0, 0.01, 0.1)  # chances per round that another expert becomes the best one
 BOLD = 0.9  # the prior weight of the bold average, as a rule
@@ -36,7 +36,8 @@ class Mixture(NamedTuple):
 
     Guarantee
     ---------
-    For every sequence of labels and guesses, every expert e and every T
+    For every sequence of labels and guesses, each label told before the next prediction, every
+    expert e and every T
 
         sum_t (y_t - y_hat_t)^2 <= L_e + 2 Y_T^2 log(1/prior_e) + sum_{records} (y_t - y_hat_t)^2,
 
@@ -45,7 +46,8 @@ class Mixture(NamedTuple):
     eta = 1/(2 Y^2); eta never grows, and -(1/eta) log sum prior exp(-eta L) is non-increasing in
     eta, so the potentials telescope; records are paid in full.) A guess cut off at the range loses
     less than the guess itself in every round but a record. The first label, a record, is charged
-    to no one.
+    to no one. For labels that are late nothing is promised: predictions made from the same weights
+    can all be wrong before the first label says so.
 
     Sums: `losses`, `recent` (discounted), `noise` (of the bold average: LOSS and the number of
     rounds it is the sum of, WEIGHT, over a window of 200 rounds or a quarter of all; ROUNDS are

@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.core.numbers import exp
-from keyhole.core.structs import hold
+from keyhole.core.records import hold
 from keyhole.learners.blocks.auto.experts import ExpertTable, list_experts, table
-from keyhole.learners.blocks.auto.layer import PAST, Layer, layer
+from keyhole.learners.blocks.auto.last_layer import PAST, Layer, layer
 from keyhole.learners.blocks.auto.mixture import Mixture, mix
 from keyhole.learners.blocks.auto.parts import AutoParts
-from keyhole.learners.blocks.auto.till import Till
-from keyhole.learners.blocks.draw.keyed import uniform
-from keyhole.learners.blocks.greedy.odds import Odds, odds
+from keyhole.learners.blocks.auto.spending import Spending
+from keyhole.learners.blocks.draw.odds import Odds, odds
+from keyhole.learners.blocks.draw.philox import uniform
+from keyhole.learners.blocks.sums.column_stats import Running, running
 from keyhole.learners.blocks.sums.memories import Memories, memories
-from keyhole.learners.blocks.sums.running import Running, running
 from keyhole.problem import Floats, Indices, Problem
-from keyhole.problem.fields import AT_LEAST_0, MAY_OVERFLOW, Holds
+from keyhole.problem.state import AT_LEAST_0, MAY_OVERFLOW, Holds
 
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 UNREAD = -1
-ONLY = 0  # the place of the number in an array of length 1
 LONGEST_MEMORY = 0
 ALL = -1  # for `Space.many`: marks are not listed
 DRAWN = 256  # features that are looked at before a batch beside those with a seat, at least
@@ -211,17 +210,17 @@ class Auto(NamedTuple):
     settings: Settings
     state: State
     last: Layer
-    till: Till
+    spending: Spending
 
 
-def new_auto(s: Settings, parts: AutoParts, till: Till) -> Auto:
+def new_auto(s: Settings, parts: AutoParts, spending: Spending) -> Auto:
     """A learner that knows nothing yet."""
-    return held_together(s, new_state(s, parts), new_layer(s, parts), till)
+    return held_together(s, new_state(s, parts), new_layer(s, parts), spending)
 
 
-def held_together(s: Settings, state: State, last: Layer, till: Till) -> Auto:
+def held_together(s: Settings, state: State, last: Layer, spending: Spending) -> Auto:
     """The parts of a learner with their structs: from here on arrays are filled, not replaced."""
-    return hold(Auto(s, state, hold(last), till))
+    return hold(Auto(s, state, hold(last), spending))
 
 
 def new_state(s: Settings, parts: AutoParts) -> State:

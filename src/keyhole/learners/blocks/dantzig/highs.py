@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.learners.blocks.dantzig.certificate import DantzigBasis
+from keyhole.learners.blocks.dantzig.solution import DantzigBasis
 from keyhole.problem import Floats, Indices
 from keyhole.problem.optional_imports import extra
 

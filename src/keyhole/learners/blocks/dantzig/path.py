@@ -1,16 +1,138 @@
-"""Solutions of the Dantzig program for a whole range of thresholds."""
+"""Path of the Dantzig program: its solutions for a whole range of thresholds, pivot by pivot.
+
+A basis: tight rows E, active columns A, and the inverse of M[E, A]. Local problem on m coordinates,
+M symmetric:  min c.|w|  s.t.  |b - M w| <= lam,  with the dual
+max b.u - lam.|u|  s.t.  |M u| <= c.  A basis with signs has
+
+    w_A = inv (b_E - sE lam_E),     u_E = inv^T (sA c_A),     inv = M[E, A]^-1  (A by E).
+
+The two sides mirror each other, and the code says each thing once for side ROW and side COLUMN:
+
+    side      line       bound    in the basis    basic
+    ROW       b - M w    lam      E               u_E
+    COLUMN    M u        c        A               w_A
+
+A line and a basic value have a VALUE at s = 0 and a RATE, because they are linear in the homotopy
+parameter s, and so have bounds. These depend on the basis alone, so steps in s add no error. MOVE
+is how they move along the ray of a pivot: basic values of one side, lines of the other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.learners.blocks.dantzig.basis import DONE, LIMIT, RAY
-from keyhole.learners.blocks.dantzig.certificate import TOLERANCE, Status, proven
-from keyhole.learners.blocks.dantzig.engine import certify
-from keyhole.learners.blocks.dantzig.walk import Point, cold_start, point_at, step, stuck_ray
+from keyhole.core.functions import c_function
+from keyhole.core.records import hold
+from keyhole.learners.blocks.dantzig.homotopy import certify
+from keyhole.learners.blocks.dantzig.solution import CERTIFICATE_TOLERANCE, Status, proven
 from keyhole.problem import Floats, Indices, ProblemError
+
+ROW, COLUMN = 0, 1  # the sides; rows of Basis.place and Basis.active
+# Rows of Basis.line and Basis.basic: add the side.
+VALUE, RATE, MOVE = 0, 2, 4
+# Further rows of Basis.line: add the side, but not to CENTRE (b); two more are scratch.
+BOUND, BOUND_RATE, SIGN, CENTRE = 6, 8, 10, 12
+# A further row of Basis.basic, and its entries: the largest entry of M met, to judge pivots by; add
+# the side: bounds outside the working set are BOUND (1 + s times this). Three more are scratch.
+GAUGE = 7
+LARGEST_ENTRY, WIDER = 0, 1
+# Row of Basis.active beside those of the sides, and its entries: the size of the basis; row and
+# sign of a dual ray that nothing stops. One more is scratch.
+NUMBERS = 2
+SIZE, STUCK, STUCK_SIGN = 0, 1, 2
+# How a part of the homotopy ended. RAY: nothing stops the dual ray, infeasible below s.
+# TOO_WIDE: the working set became too large.
+DONE, RAY, STALLED, LIMIT, TOO_WIDE = 0, 1, 3, 4, 5
+
+
+class Basis(NamedTuple):
+    """Lines, bounds and basis of a local problem of m coordinates."""
+
+    line: Annotated[Floats, "15 wide"]  # m or more: what comes after is there for a round number
+    place: Annotated[Indices, "2 m"]  # place in E, in A; -1 outside
+    basic: Annotated[Floats, "10 room"]
+    active: Annotated[Indices, "4 room"]  # E, A, numbers
+    inv: Annotated[Floats, "room room"]
+    spare: Annotated[Floats, "room room"]
+
+
+def rounded(n: int) -> int:
+    """The next multiple of 16: loops of that length leave no rest to do one by one."""
+    return -(-n // 16) * 16
+
+
+def empty(m: int, wide: int, room: int) -> Basis:
+    """An empty basis of m coordinates, all bounds c equal to 1; room for at least 16."""
+    line, room = np.zeros((15, wide)), rounded(max(room, 1))
+    line[BOUND + COLUMN, :m] = 1.0
+    active, inv = np.zeros((4, room), np.int64), np.zeros((room, room))
+    return Basis(line, np.full((2, m), -1), np.zeros((10, room)), active, inv, np.zeros_like(inv))
+
+
+def with_room(z: Basis, room: int) -> Basis:
+    """The same basis with room for so many."""
+    new = empty(0, 0, room)
+    old = z.active.shape[1]
+    for mine, its in zip(z[2:], new[2:], strict=True):
+        its[: len(mine), :old] = mine
+    return Basis(z.line, z.place, *new[2:])
+
+
+class PathPoint(NamedTuple):
+    """w and u where they are not zero."""
+
+    columns: Indices
+    w: Floats
+    rows: Indices
+    u: Floats
+
+
+@c_function("kh_start_dantzig_walk", "G[m,m] b[m]")
+def _start(G: Floats, b: Floats, z: Basis, size: float) -> None:
+    raise NotImplementedError
+
+
+@c_function("kh_step_dantzig_walk", "G[m,m]", long=True)
+def _step(G: Floats, z: Basis, s: float, size: float, refresh: bool) -> tuple[int, float]:
+    raise NotImplementedError
+
+
+def cold_start(G: Floats, b: Floats, size: float) -> Basis:
+    """w = 0 at lam = size = max|b|, on the path lam = s size."""
+    z = hold(empty(len(b), len(b), min(len(b) + 1, 16)))
+    _start(G, b, z, size)
+    return z
+
+
+def step(G: Floats, z: Basis, s: float, size: float, refresh: bool) -> tuple[int, float, Basis]:
+    """To the breakpoint after the next pivot: (how it ended, s there, basis).
+
+    `refresh`: then remove the drift of the updates.
+    """
+    room = z.active.shape[1]
+    if z.active[NUMBERS, SIZE] == room:
+        z = hold(with_room(z, min(len(G) + 1, 2 * room)))
+    code, s = _step(G, z, s, size, refresh)
+    return code, s, z
+
+
+def point_at(z: Basis, s: float) -> PathPoint:
+    """w and u at s."""
+    n = int(z.active[NUMBERS, SIZE])
+    rows, columns = z.active[ROW, :n].copy(), z.active[COLUMN, :n].copy()
+    u, w = z.basic[VALUE : VALUE + 2, :n] + s * z.basic[RATE : RATE + 2, :n]
+    return PathPoint(columns, w, rows, u)
+
+
+def stuck_ray(z: Basis, d: int) -> Floats:
+    """The dual ray that nothing stops."""
+    u, n = np.zeros(d), int(z.active[NUMBERS, SIZE])
+    u[z.active[ROW, :n]] = z.basic[MOVE + ROW, :n]
+    if z.active[NUMBERS, STUCK] >= 0:
+        u[z.active[NUMBERS, STUCK]] = float(z.active[NUMBERS, STUCK_SIGN])
+    return u
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +190,7 @@ class DantzigPath:
         return w
 
 
-class Points:
+class PathPoints:
     """A path under construction."""
 
     def __init__(self, d: int) -> None:
@@ -82,7 +204,7 @@ class Points:
         self, lam: float, support: Indices, w: Floats, proof: tuple[float, float, float]
     ) -> bool:
         """Append a point if it is proven; False if not."""
-        if max(proof) > TOLERANCE:
+        if max(proof) > CERTIFICATE_TOLERANCE:
             return False
         self.lams.append(lam)
         self.supports.append(support)
@@ -91,7 +213,7 @@ class Points:
         self.worst = max(a, proof[0]), max(b, proof[1]), max(c, proof[2])
         return True
 
-    def jumps_to(self, point: Point) -> bool:
+    def jumps_to(self, point: PathPoint) -> bool:
         """Whether the last w is another than this one."""
         difference = np.zeros(self.d)
         difference[self.supports[-1]] = self.values[-1]
@@ -111,7 +233,7 @@ def breakpoints(G: Floats, b: Floats, largest: int) -> DantzigPath:
     The homotopy on all coordinates, one pivot at a time, with lam = s max|b|.
     """
     d, size, s = len(b), float(np.abs(b).max()), 1.0
-    points = Points(d)
+    points = PathPoints(d)
     points.add(size, np.zeros(0, np.int64), np.zeros(0), (0.0, 0.0, 0.0))
     if size == 0.0:
         return points.done("optimal")
@@ -135,14 +257,14 @@ def breakpoints(G: Floats, b: Floats, largest: int) -> DantzigPath:
     return points.done("limit")
 
 
-def _write(points: Points, G: Floats, b: Floats, point: Point, lam: float) -> bool:
+def _write(points: PathPoints, G: Floats, b: Floats, point: PathPoint, lam: float) -> bool:
     """Append a point if it is proven; False if not."""
     thresholds = np.full(len(b), lam)
     _, primal, dual, gap, _ = proven("optimal", certify(G, b, thresholds, *point), thresholds)
     return points.add(lam, point.columns, point.w, (primal, dual, gap))
 
 
-def _proves(G: Floats, b: Floats, u: Floats, point: Point, lam: float) -> bool:
+def _proves(G: Floats, b: Floats, u: Floats, point: PathPoint, lam: float) -> bool:
     """Whether u, with G u = 0, shows that nothing below lam is feasible."""
     rows = np.flatnonzero(u)
     total, gain = float(np.abs(u).sum()), float(b @ u)

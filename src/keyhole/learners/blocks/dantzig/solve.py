@@ -12,12 +12,11 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.learners.blocks.dantzig import engine as homotopy
-from keyhole.learners.blocks.dantzig import highs
-from keyhole.learners.blocks.dantzig.basis import WIDE
-from keyhole.learners.blocks.dantzig.certificate import (
-    HUGE,
-    TOLERANCE,
+from keyhole.learners.blocks.dantzig import highs, homotopy
+from keyhole.learners.blocks.dantzig.path import TOO_WIDE, DantzigPath, PathPoints, breakpoints
+from keyhole.learners.blocks.dantzig.solution import (
+    CERTIFICATE_TOLERANCE,
+    NEVER_BINDING,
     DantzigBasis,
     DantzigSolution,
     Matrix,
@@ -25,12 +24,11 @@ from keyhole.learners.blocks.dantzig.certificate import (
     proven,
     refuse,
 )
-from keyhole.learners.blocks.dantzig.path import DantzigPath, Points, breakpoints
 from keyhole.problem import Floats, ProblemError, nearest, whole_number
 
 __all__ = [
+    "CERTIFICATE_TOLERANCE",
     "ENGINES",
-    "TOLERANCE",
     "DantzigBasis",
     "DantzigPath",
     "DantzigSolution",
@@ -150,7 +148,7 @@ def path(
         largest = len(vector)
     if lams is None:
         return breakpoints(matrix.astype(np.float64, copy=False), vector, largest)
-    points, basis = Points(len(vector)), None
+    points, basis = PathPoints(len(vector)), None
     for lam in np.sort(np.asarray(lams, dtype=np.float64).ravel())[::-1]:
         answer = solve(matrix, vector, lam, start=basis)
         if answer.status != "optimal" or answer.nonzeros > largest:
@@ -167,10 +165,10 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
         weights = NONE if start.weights is None else start.weights
         guess = start.columns, start.column_signs, start.rows, start.row_signs, weights
     single = G.dtype.char == "f"
-    sparse = single and d > homotopy.SMALL
+    sparse = single and d > homotopy.MIN_WORKING_SET_D
     if sparse:
         outcome = homotopy.solve_sparse(G, b, lam, guess, pivots)
-    if not sparse or outcome[0] == WIDE:
+    if not sparse or outcome[0] == TOO_WIDE:
         # All coordinates, straight on G: in double precision alone.
         G = G.astype(np.float64) if single else G
         outcome = homotopy.solve(G, b, lam, guess, pivots, False)
@@ -191,7 +189,7 @@ def _by_homotopy(G: Matrix, b: Floats, lam: Floats, start: DantzigBasis | None) 
 
 def _by_highs(G: Matrix, b: Floats, lam: Floats) -> DantzigSolution:
     refuse(b, lam)
-    lam = np.minimum(np.broadcast_to(lam, b.shape), HUGE)
+    lam = np.minimum(np.broadcast_to(lam, b.shape), NEVER_BINDING)
     # Within its tolerances HiGHS "solves" problems that are infeasible by a hair: ask again.
     for engine in (highs.solve, highs.infeasible):
         claim, w, u, basis, pivots = engine(G, b, lam)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.learners.blocks.draw.keyed import categorical, complement, uniform
+from keyhole.learners.blocks.draw.philox import categorical, complement, uniform
 from keyhole.learners.blocks.draw.sampling import workspace
 from keyhole.learners.blocks.draw.sorting import merge
 from keyhole.problem import Floats, Indices, ProblemError, whole_number

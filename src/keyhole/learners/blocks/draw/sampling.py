@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.learners.blocks.draw import keyed as kernels
+from keyhole.learners.blocks.draw import philox as kernels
 from keyhole.problem import Floats, Indices, ProblemError, whole_number
 
 _LARGEST_D = 2**31 - 1

@@ -1,4 +1,4 @@
-"""Extreme eigenvalues over all k x k principal submatrices: exact, else an interval."""
+"""Sparse eigenvalues: extremes over all k x k principal submatrices, exact or as an interval."""
 
 from __future__ import annotations
 
@@ -8,12 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.core.functions import c_function, kept, to_the_end
 from keyhole.problem import Floats, Indices, Interval, ProblemError, whole_number
 
+YES, NO, UNDECIDED = 1, 0, -1
+
+
+def all_definite(M: Floats, k: int, limit: float, witness: Indices) -> tuple[int, float]:
+    """Decide whether M[S, S] is positive definite for every |S| = k >= 2; (answer, steps taken).
+
+    Depth first over sets I, ascending: level t holds the Schur complement W of the t chosen ones in
+    the later candidates. M[I + T] is definite for all T of size r iff W[T] is, which is certain
+    when (r - 1) max |W_ab| / sqrt(W_aa W_bb) < 1 (Gershgorin after scaling the diagonal to 1), and
+    for r = 2 only then. Columns that make trouble should come first: the rest is then pruned at
+    once. On NO, `witness` begins with a set that is not definite, ended by -1.
+    """
+    d = len(M)
+    room = kept((k - 1) * (d * d + d + 1))
+    answer, steps = to_the_end(_all_definite, M, k, limit, witness, room)
+    return answer, steps
+
+
+@c_function("kh_all_definite", "M[d,d] witness[.] kept[.]", writes="witness kept", long=True)
+def _all_definite(
+    M: Floats, k: int, limit: float, witness: Indices, kept: Floats, effort: int
+) -> tuple[bool, int, float]:
+    raise NotImplementedError
+
+
 STEPS_PER_SECOND = 3e8  # nominal: work is counted, not timed, so that an answer is always the same
-DEPENDENT = 1e-10  # an eigenvalue below this part of the largest diagonal entry counts as 0
-ROOM = 25_000_000  # most numbers that the enumeration may keep: 200 MB
-STARTS = 8  # supports that are improved by swaps
+ZERO_EIGENVALUE = 1e-10  # an eigenvalue below this part of the largest diagonal entry counts as 0
+MAX_ENUMERATION_NUMBERS = 25_000_000  # most numbers that the enumeration may keep: 200 MB
+SWAPPED_SUPPORTS = 8  # supports that are improved by swaps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +112,7 @@ def sparse_spectrum(
     high, high_support = _largest(G, k, np.inf, scale, steps)
     below, low_support = _largest(-G, k, -least, scale, steps)
     low = Interval(-below.high, -below.low, below.how)
-    if semidefinite and low.high <= DEPENDENT * scale:
+    if semidefinite and low.high <= ZERO_EIGENVALUE * scale:
         low = Interval(0.0, 0.0, "dependent columns, found by search")
     return SparseSpectrum(low, high, low_support, high_support)
 
@@ -94,7 +120,7 @@ def sparse_spectrum(
 def found_condition(A: Floats, k: int) -> float:
     """A condition number sqrt(max/min) that some k-subsets of a semidefinite A attain: no proof."""
     high, low = search(A, k)[0], -search(-A, k)[0]
-    if low <= DEPENDENT * float(np.diag(A).max()):
+    if low <= ZERO_EIGENVALUE * float(np.diag(A).max()):
         return math.inf
     return math.sqrt(max(high / low, 1.0))
 
@@ -142,9 +168,9 @@ def _largest(
 
 def _proves(A: Floats, k: int, level: float, steps: float) -> tuple[bool, Indices | None, float]:
     """Whether no k-subset exceeds `level`: (proven, a k-subset that does or None, steps)."""
-    from keyhole.learners.blocks.exact.definite import NO, YES, all_definite
+    from keyhole.learners.blocks.exact.sparse_eigenvalues import NO, YES, all_definite
 
-    if (k - 1) * len(A) ** 2 > ROOM:
+    if (k - 1) * len(A) ** 2 > MAX_ENUMERATION_NUMBERS:
         return False, None, steps
     M = -A
     M[np.diag_indices(len(A))] += level
@@ -217,7 +243,7 @@ def search(A: Floats, k: int) -> tuple[float, Indices]:
     supports = np.unique(supports, axis=0)
     values = _top(A, supports)
     best, S = -np.inf, supports[0]
-    for p in np.argsort(-values, kind="stable")[:STARTS]:
+    for p in np.argsort(-values, kind="stable")[:SWAPPED_SUPPORTS]:
         value, T = _swaps(A, supports[p], float(values[p]))
         if value > best:
             best, S = value, T

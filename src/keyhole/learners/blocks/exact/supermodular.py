@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from keyhole.core.functions import c_function
-from keyhole.learners.blocks.exact.slices import kept, to_the_end
+from keyhole.core.functions import c_function, kept, to_the_end
 from keyhole.learners.blocks.exact.sparse_eigenvalues import sparse_spectrum
 from keyhole.problem import Floats, Indices, Interval
 

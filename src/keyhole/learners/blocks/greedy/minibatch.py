@@ -1,18 +1,20 @@
-"""A mini-batch of Algorithm 2: the same features every round, VAW on some, sums over all."""
+"""A mini-batch of Algorithm 2: its draw, VAW on some features, sums over all, what outlives it."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.core.functions import c_function
-from keyhole.core.structs import hold
+from keyhole.core.records import hold
 from keyhole.errors import LARGEST
-from keyhole.learners.blocks.fit.inverse import inverse, solution
-from keyhole.problem import Floats, Indices
-from keyhole.problem.fields import AT_LEAST_0, Holds
+from keyhole.learners.blocks.fit.linear_algebra import inverse, solution
+from keyhole.learners.blocks.greedy.budgeted_experts import Draw
+from keyhole.problem import DataError, Floats, Indices, positive_number
+from keyhole.problem.state import AT_LEAST_0, Holds
 
 
 class Vaws(NamedTuple):
@@ -216,3 +218,108 @@ def judge_slots(
 def pool(features: Indices, G: Floats, c: Floats, all_G: Floats, all_c: Floats) -> None:
     """Add the sums of a batch to those of all features; upper triangles on both sides."""
     raise NotImplementedError
+
+
+class Memory(Protocol):
+    """What is remembered between batches, for the VAWs."""
+
+    @property
+    def experts(self) -> int:
+        """How many VAWs are run side by side."""
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether a batch must keep the products of features that are read and not played."""
+
+    def start(self, V: Indices) -> tuple[Floats, Floats]:
+        """A (experts x v x v) and b (experts x v) of the VAWs on the features V."""
+
+    def keep(self, batch: MiniBatch) -> None:
+        """Remember a batch that is over."""
+
+
+class Restart:
+    """The paper: a new VAW in every batch, with A = ridge I. Nothing is remembered."""
+
+    SAVED = ()
+
+    experts = 1
+    all_pairs = False
+
+    def __init__(self, d: int, ridge: float) -> None:
+        self.ridge = positive_number("ridge", ridge)
+
+    def start(self, V: Indices) -> tuple[Floats, Floats]:
+        """ridge I and 0."""
+        return self.ridge * np.eye(len(V))[np.newaxis], np.zeros((1, len(V)))
+
+    def keep(self, batch: MiniBatch) -> None:
+        """Nothing."""
+
+
+class RestartAndCarry:
+    """Two VAWs: one starts anew in every batch, one has seen all earlier rows.
+
+    The second starts from sums over every earlier row, in which features that were not read count
+    as 0: A = R + sum x_V x_V', b = sum x_V y, exactly a VAW that was fed those rows. It does not
+    pay for a new start in every batch, and it follows no change; the first keeps `lem:vaw`.
+
+    R is diagonal, `ridge` times the mean square of each feature where it was read (1 where it
+    never was): multiplying a feature by a number then changes no prediction.
+
+    Sums: `G` (upper triangle), `c`, `reads`. Nothing derived is kept.
+    """
+
+    SAVED = ("G", "c", "reads")
+
+    experts = 2
+    all_pairs = True
+
+    def __init__(self, d: int, ridge: float) -> None:
+        self.ridge = positive_number("ridge", ridge)
+        self.G: Floats = np.zeros((d, d))
+        self.c: Floats = np.zeros(d)
+        self.reads: Indices = np.zeros(d, dtype=np.int64)
+
+    def start(self, V: Indices) -> tuple[Floats, Floats]:
+        """The ridge alone, and the ridge with all earlier rows."""
+        A, b = np.empty((2, len(V), len(V))), np.empty((2, len(V)))
+        _start_carried(V, self.G, self.c, self.reads, self.ridge, A, b)
+        return A, b
+
+    def keep(self, batch: MiniBatch) -> None:
+        """Add the sums of the batch."""
+        pool(batch.features, batch.G, batch.c, self.G, self.c)
+        self.reads[batch.S] += batch.n
+
+
+@c_function("kh_start_carried", "V[v] G[d,d] c[d] reads[d] A[2,v,v] b[2,v]", writes="A b")
+def _start_carried(
+    V: Indices, G: Floats, c: Floats, reads: Indices, ridge: float, A: Floats, b: Floats
+) -> None:
+    raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """What a batch reads and plays."""
+
+    draw: Draw
+    slots: Indices  # where each slot's feature stands in the order of `mini`
+    mini: MiniBatch
+
+    SAVED = ("draw", "mini")
+
+
+def begin(draw: Draw, memory: Memory) -> Batch:
+    """The batch of a draw, before its first row. A feature drawn by several slots is once in V.
+
+    A draw that is none, for instance from a file, is a DataError.
+    """
+    n, m = len(draw.j), len(draw.S)
+    read = m > 0 and (draw.S.take(np.searchsorted(draw.S, draw.j), mode="clip") == draw.j).all()
+    if draw.p.shape != (n, m) or draw.weight.shape != (n, m) or not read:
+        raise DataError(f"not a draw of {n} slots that reads {draw.S.tolist()}")
+    V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
+    slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)
+    return Batch(draw, slots, MiniBatch(V, draw.S, *memory.start(V), memory.all_pairs))

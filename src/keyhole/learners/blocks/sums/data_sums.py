@@ -1,4 +1,4 @@
-"""DataSums: second moments of complete rows, of a shard or of many; they add."""
+"""DataSums and the Gram matrix in it: sums of complete rows, in one pass or in stripes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,450 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import refuse_labels, refuse_unless_stream
-from keyhole.learners.blocks.sums.gram import Gram
-from keyhole.problem import Floats, StateError
+from keyhole.problem import DataError, Floats, StateError
+from keyhole.problem.memory import refuse_beyond_memory
+
+CONSTANT_SHARE = 2.0**-49  # a column that varies by less than this share of its size is constant
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquares:
+    """The quadratic yy - 2 c.w + w'G w: squared loss of weights w, of a centred model if centred.
+
+    `mean_x`, `mean_y` are the means that were taken out, zero if none: a model's intercept is
+    mean_y - mean_x.w.
+    """
+
+    G: Floats
+    c: Floats
+    yy: float
+    mean_x: Floats
+    mean_y: float
+
+
+def gram_bytes(d: int, copies: int = 1) -> float:
+    """About what a Gram of d features takes, with so many copies of its sums beside it."""
+    return 8.0 * (3.0 + copies) * float(d) ** 2  # two more while a block is added
+
+
+STRIPE_WIDTH = 4096  # columns whose products with all others are computed at once
+
+
+def add_products(sums: Floats, Z: Floats) -> None:
+    """Add Z'Z, stripe by stripe where Z is wide.
+
+    In one piece it needs as much room again as the sums, and OpenBLAS crashes from about 20,000
+    columns on (version 0.3.31, more than one thread).
+
+    >>> Z, sums = np.arange(6.0).reshape(2, 3), np.zeros((3, 3))
+    >>> add_products(sums, Z)
+    >>> bool((sums == Z.T @ Z).all())
+    True
+    """
+    d = Z.shape[1]
+    for first in range(0, d, STRIPE_WIDTH):
+        last = min(first + STRIPE_WIDTH, d)
+        stripe = Z[:, first:last]
+        sums[first:last, first:last] += stripe.T @ stripe
+        if last < d:
+            products = stripe.T @ Z[:, last:]
+            sums[first:last, last:] += products
+            sums[last:, first:last] += products.T
+
+
+class Gram:
+    """Sums over rows of (x - a)(x - a)', (x - a)(y - b), (y - b)^2 about a fixed origin (a, b).
+
+    The origin is the mean of the first block: sums about a point within the data lose no digits
+    to a mean that is far from zero. A cell that is NaN counts as the mean of its column over the
+    whole stream; with the pair sums `_seen` and `_cross` that is exact in a single pass.
+
+    Every array is a sum over rows, so two Grams of the same origin add (`beside`, `include`), and
+    two of different origins add about the mean of both (`+`); everything else is derived in
+    `centred` and `raw`.
+
+    Examples
+    --------
+    >>> gram = Gram(d=1)
+    >>> gram.add(np.array([[1.0], [3.0]]), np.array([2.0, 6.0]))
+    >>> gram.raw().G, gram.raw().c, gram.raw().yy
+    (array([[10.]]), array([20.]), 40.0)
+    >>> gram.centred().G, gram.centred().c, gram.centred().yy
+    (array([[2.]]), array([4.]), 8.0)
+    """
+
+    def __init__(self, d: int) -> None:
+        refuse_beyond_memory(
+            f"a table of all pairs of {d:,} features", gram_bytes(d), "use fewer features"
+        )
+        self.d = d
+        self.n = 0
+        self._origin: tuple[Floats, float] | None = None
+        self._xx: Floats = np.zeros((d, d))  # sum z_i z_j, z = x - a where seen, 0 where absent
+        self._xy: Floats = np.zeros(d)
+        self._x: Floats = np.zeros(d)
+        self._y = 0.0
+        self._yy = 0.0
+        self._gaps: _Gaps | None = None  # only streams with absent cells pay for these
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Add the rows of X with their labels."""
+        if len(y) == 0:
+            return
+        X = np.asarray(X, dtype=np.float64)
+        seen = seen_cells(X, self.n)
+        if self._origin is None:
+            self._origin = block_mean(X, seen), float(y.mean())
+        a, b = self._origin
+        Z = X - a
+        if seen is not None:
+            Z[~seen] = 0.0
+            if self._gaps is None:
+                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
+        v = y - b
+        if self._gaps is not None:
+            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
+            self._gaps.add(m, Z, v)
+        self.n += len(y)
+        add_products(self._xx, Z)
+        self._xy += Z.T @ v
+        self._x += Z.sum(axis=0)
+        self._y += float(v.sum())
+        self._yy += float(v @ v)
+
+    def beside(self) -> Gram:
+        """An empty Gram of the same origin, whose sums add up with those of this one."""
+        other = Gram(self.d)
+        other._origin = self._origin
+        return other
+
+    def include(self, other: Gram) -> None:
+        """Add the sums of a Gram of the same origin."""
+        if other.n == 0:
+            return
+        if self._gaps is not None or other._gaps is not None:
+            if self._gaps is None:
+                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
+            self._gaps.include(
+                other._gaps or _Gaps.none_so_far(other.n, other._x, other._y),
+            )
+        self.n += other.n
+        self._xx += other._xx
+        self._xy += other._xy
+        self._x += other._x
+        self._y += other._y
+        self._yy += other._yy
+
+    def __add__(self, other: Gram) -> Gram:
+        """The Gram of the rows of both, about the mean of both: neither origin costs digits."""
+        if self.d != other.d:
+            raise StateError(f"sums of {self.d} and {other.d} features cannot be added")
+        total = Gram(self.d)
+        parts = [part for part in (self, other) if part.n > 0]
+        if not parts:
+            return total
+        counts = [part.counts for part in parts]
+        means = [_mean(part, count) for part, count in zip(parts, counts, strict=True)]
+        a, b = means[0]
+        if len(parts) == 2:  # from the first mean on: the mean of equal means is that mean
+            share, rows = counts[1] / np.maximum(counts[0] + counts[1], 1.0), [p.n for p in parts]
+            a = a + share * (means[1][0] - a)
+            b += rows[1] / sum(rows) * (means[1][1] - b)
+        total._origin = a, b
+        for part in parts:
+            total.include(part.about(a, b))
+        return total
+
+    def about(self, a: Floats, b: float) -> Gram:
+        """The same rows about another origin."""
+        moved = self.beside()
+        moved._origin = a, b
+        if self._origin is None:
+            return moved
+        s, t = self._origin[0] - a, self._origin[1] - b
+        moved.n, count = self.n, self.counts
+        if self._gaps is None:
+            half, label = np.outer(s, self._x + 0.5 * self.n * s), np.full(self.d, self._y)
+        else:
+            seen, cross, label = self._gaps.seen, self._gaps.cross, self._gaps.label
+            half = s[:, None] * (cross + 0.5 * seen * s)
+            moved._gaps = _Gaps(seen, cross + seen * s, label + t * count)
+        moved._xx = self._xx + (half + half.T)
+        moved._xy = self._xy + t * self._x + s * label + t * s * count
+        moved._x = self._x + s * count
+        moved._y = self._y + self.n * t
+        moved._yy = self._yy + 2 * t * self._y + self.n * t * t
+        return moved
+
+    @property
+    def counts(self) -> Floats:
+        """In how many rows each feature has a value."""
+        if self._gaps is None:
+            return np.full(self.d, float(self.n))
+        return np.diag(self._gaps.seen).copy()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything there is, as named arrays; those of absent cells only if there are some."""
+        a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
+        scalars = np.array([self._y, self._yy, b])
+        found: dict[str, NDArray[Any]] = {"n": np.array(self.n), "origin": a, "scalars": scalars}
+        found |= {"xx": self._xx, "xy": self._xy, "x": self._x}
+        if self._gaps is not None:
+            gaps = self._gaps
+            found |= {"seen": gaps.seen, "cross": gaps.cross, "label": gaps.label}
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Gram:
+        """The Gram that `arrays` described, or a StateError."""
+        d, names = len(arrays["x"]), {"n", "origin", "scalars", "xx", "xy", "x"}
+        shapes = {"n": (), "scalars": (3,), "xx": (d, d), "seen": (d, d), "cross": (d, d)}
+        gaps = {"seen", "cross", "label"}
+        if not d or set(arrays) not in (names, names | gaps):
+            raise StateError(f"sums have {', '.join(sorted(names))}, not {', '.join(arrays)}")
+        for name, array in arrays.items():
+            wanted = shapes.get(name, (d,))
+            if array.shape != wanted or (array.dtype != np.float64 and name != "n"):
+                raise StateError(f"{name} must be of shape {wanted}, got {array.shape}")
+            if not np.isfinite(array).all():
+                raise StateError(f"{name} must be finite")
+        gram = cls(d)
+        gram.n = int(arrays["n"])
+        if gram.n < 0 or (arrays["n"].dtype.kind not in "iu"):
+            raise StateError(f"n must be a number of rows, got {arrays['n']}")
+        y, yy, b = arrays["scalars"].tolist()
+        gram._origin = (arrays["origin"], b) if gram.n else None
+        gram._xx, gram._xy, gram._x = arrays["xx"], arrays["xy"], arrays["x"]
+        gram._y, gram._yy = y, yy
+        if "seen" in arrays:
+            gram._gaps = _Gaps(arrays["seen"], arrays["cross"], arrays["label"])
+        return gram
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some cell was absent."""
+        return self._gaps is not None
+
+    def centred(self) -> LeastSquares:
+        """The least squares of models with an intercept."""
+        if self._origin is None:
+            return self.raw()
+        xx, xy, x = self._imputed()
+        mean_x, mean_y = x / self.n, self._y / self.n
+        G, c = xx - np.outer(x, x) / self.n, xy - x * mean_y
+        # What is left of a constant column is rounding: each value is off by up to 2^-53 of itself.
+        constant = np.diag(G) <= self.n * (CONSTANT_SHARE * self._origin[0]) ** 2
+        G[constant, :] = G[:, constant] = c[constant] = 0.0
+        return LeastSquares(
+            G=G,
+            c=c,
+            yy=max(0.0, self._yy - self._y * mean_y),
+            mean_x=self._origin[0] + mean_x,
+            mean_y=self._origin[1] + mean_y,
+        )
+
+    def raw(self) -> LeastSquares:
+        """The least squares of models without an intercept."""
+        a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
+        xx, xy, x = self._imputed()
+        return LeastSquares(
+            G=xx + np.outer(x, a) + np.outer(a, x) + self.n * np.outer(a, a),
+            c=xy + x * b + a * self._y + self.n * a * b,
+            yy=self._yy + 2 * b * self._y + self.n * b * b,
+            mean_x=np.zeros(self.d),
+            mean_y=0.0,
+        )
+
+    def _imputed(self) -> tuple[Floats, Floats, Floats]:
+        """The sums of z z', z (y - b), z with the column mean in place of absent cells."""
+        if self._gaps is None:
+            return self._xx, self._xy, self._x
+        return self._gaps.impute(self.n, self._xx, self._xy, self._x, self._y)
+
+
+def seen_cells(X: NDArray[np.floating], before: int = 0) -> NDArray[np.bool_] | None:
+    """Which cells have a value, None if all have; a DataError for one that is infinite."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum()):  # one pass tells that there is neither NaN nor infinity
+            return None
+    if np.isinf(X).any():
+        row, column = (int(i[0]) for i in np.nonzero(np.isinf(X)))
+        raise DataError(f"X must be finite, NaN for absent: row {before + row}, feature {column}")
+    seen: NDArray[np.bool_] = ~np.isnan(X)
+    return None if seen.all() else seen
+
+
+def block_mean(X: NDArray[np.floating], seen: NDArray[np.bool_] | None) -> Floats:
+    """The mean of each column of a block over the cells that have a value; 0 if none has."""
+    if seen is None:
+        return np.asarray(X.sum(axis=0) / len(X))
+    return np.asarray(np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1))
+
+
+def _mean(gram: Gram, count: Floats) -> tuple[Floats, float]:
+    """The means of a Gram of some rows; the origin for a feature that never has a value."""
+    assert gram._origin is not None
+    a, b = gram._origin
+    return a + gram._x / np.maximum(count, 1.0), b + gram._y / gram.n
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """Sums over rows of m m', m z', m v, with m the 0/1 mask of cells that are there."""
+
+    seen: Floats
+    cross: Floats
+    label: Floats
+
+    @classmethod
+    def none_so_far(cls, n: int, x: Floats, y: float) -> _Gaps:
+        d = len(x)
+        return cls(np.full((d, d), float(n)), np.tile(x, (d, 1)), np.full(d, y))
+
+    def add(self, m: Floats, Z: Floats, v: Floats) -> None:
+        add_products(self.seen, m)
+        self.cross += m.T @ Z
+        self.label += m.T @ v
+
+    def include(self, other: _Gaps) -> None:
+        self.seen += other.seen
+        self.cross += other.cross
+        self.label += other.label
+
+    def impute(
+        self, n: int, xx: Floats, xy: Floats, x: Floats, y: float
+    ) -> tuple[Floats, Floats, Floats]:
+        # The imputed row is z + mu (1 - m), mu_i the mean of z_i where seen. Expanding its outer
+        # product needs sum (1 - m_i) z_j = x_j - cross_ij and sum (1 - m_i)(1 - m_j).
+        count = np.diag(self.seen)
+        mu = np.divide(x, count, out=np.zeros_like(x), where=count > 0)
+        mixed = mu[:, None] * (x[None, :] - self.cross)
+        both_absent = n - count[:, None] - count[None, :] + self.seen
+        return (
+            xx + mixed + mixed.T + np.outer(mu, mu) * both_absent,
+            xy + mu * (y - self.label),
+            x + mu * (n - count),
+        )
+
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Stripe:
+    """The sums of pairs of which the first is among `rows` features, and the second as far or on.
+
+    It is given the features from its first one on, in blocks that are the same for all stripes of
+    the same rows, and is about the same origin, the mean of the first block. `assembled` puts all
+    stripes together. All arrays are sums over rows; see `Gram`.
+
+    Examples
+    --------
+    >>> X, y = np.array([[1.0, 2.0, 3.0], [4.0, 6.0, 1.0]]), np.array([1.0, 2.0])
+    >>> whole, stripes = Gram(3), [Stripe(3, 2), Stripe(1, 1)]
+    >>> whole.add(X, y)
+    >>> stripes[0].add(X, y)
+    >>> stripes[1].add(X[:, 2:], y)
+    >>> bool((assembled([s.arrays() for s in stripes]).raw().G == whole.raw().G).all())
+    True
+    """
+
+    def __init__(self, width: int, rows: int) -> None:
+        self.width, self.rows, self.n = width, rows, 0
+        self._origin: tuple[Floats, float] | None = None
+        self._sums = {"xx": np.zeros((rows, width)), "xy": np.zeros(width), "x": np.zeros(width)}
+        self._scalars = np.zeros(2)  # sums of v and of v^2, v = y - b
+        self._gaps: dict[str, Floats] = {}
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Add rows: the features of this stripe and all after them."""
+        if len(y) == 0:
+            return
+        X = np.asarray(X, dtype=np.float64)
+        seen, w = seen_cells(X, self.n), self.rows
+        if self._origin is None:
+            self._origin = block_mean(X, seen), float(y.mean())
+        Z, v = X - self._origin[0], y - self._origin[1]
+        if seen is not None:
+            Z[~seen] = 0.0
+            if not self._gaps:
+                self._gaps = self._no_gaps_so_far()
+        if self._gaps:
+            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
+            self._gaps["seen"] += m[:, :w].T @ m
+            self._gaps["cross"] += m[:, :w].T @ Z
+            self._gaps["back"] += Z[:, :w].T @ m
+            self._gaps["label"] += m.T @ v
+        self.n += len(y)
+        self._sums["xx"] += Z[:, :w].T @ Z
+        self._sums["xy"] += Z.T @ v
+        self._sums["x"] += Z.sum(axis=0)
+        self._scalars += v.sum(), v @ v
+
+    def _no_gaps_so_far(self) -> dict[str, Floats]:
+        shape, x = (self.rows, self.width), self._sums["x"]
+        return {
+            "seen": np.full(shape, float(self.n)),
+            "cross": np.tile(x, (self.rows, 1)),
+            "back": np.tile(x[: self.rows, None], (1, self.width)),
+            "label": np.full(self.width, self._scalars[0]),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything there is, as named arrays; those of absent cells only if there are some."""
+        a, b = (np.zeros(self.width), 0.0) if self._origin is None else self._origin
+        scalars = np.array([*self._scalars, b])
+        return {
+            "n": np.array(self.n),
+            "origin": a,
+            "scalars": scalars,
+            **self._sums,
+            **self._gaps,
+        }
+
+
+def assembled(stripes: Sequence[Arrays]) -> Gram:
+    """The Gram of which these are all stripes, in their order."""
+    first = stripes[0]
+    d, n = len(first["x"]), int(first["n"])
+    if any(int(stripe["n"]) != n for stripe in stripes):
+        raise StateError("stripes of different rows cannot be put together")
+    square = ["xx", *(["seen", "cross"] if any("seen" in s for s in stripes) else [])]
+    tables = {name: np.empty((d, d)) for name in square}
+    label, lo = np.full(d, first["scalars"][0]), 0
+    for stripe in stripes:
+        rows, width = stripe["xx"].shape
+        if width != d - lo:
+            raise StateError(f"a stripe from feature {lo} on has {width} features, not {d - lo}")
+        hi = lo + rows
+        for name, table in tables.items():
+            forth, back = _stripe_pair(stripe, name, n)
+            table[lo:hi, lo:] = forth
+            table[lo:, lo:hi] = back.T
+            if (
+                name != "cross"
+            ):  # a product of two different arrays need not be symmetric to the bit
+                upper = np.triu(forth[:, :rows])
+                table[lo:hi, lo:hi] = upper + np.triu(upper, 1).T
+        if "label" in stripe:
+            label[lo:hi] = stripe["label"][:rows]
+        lo = hi
+    if lo != d:
+        raise StateError(f"stripes of {lo} features, not {d}")
+    gaps = {"label": label} if "seen" in tables else {}
+    whole = {name: first[name] for name in ("n", "origin", "scalars", "xy", "x")}
+    return Gram.from_arrays({**whole, **tables, **gaps})
+
+
+def _stripe_pair(stripe: Arrays, name: str, n: int) -> tuple[Floats, Floats]:
+    """A table of a stripe, and its mirror image; as if nothing were absent where nothing is."""
+    if name in stripe:
+        return stripe[name], stripe["back" if name == "cross" else name]
+    rows, width = stripe["xx"].shape
+    if name == "seen":
+        full = np.full((rows, width), float(n))
+        return full, full
+    x = stripe["x"]
+    return np.tile(x, (rows, 1)), np.tile(x[:rows, None], (1, width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,16 @@
-"""Moments: what is remembered of partially seen rows."""
+"""Moments: sums of x x', x y and y^2 over rows of which only some features were seen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, SupportsFloat
+from typing import Annotated, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.core.structs import hold
+from keyhole.core.functions import c_function
+from keyhole.core.records import hold
 from keyhole.errors import LARGEST
-from keyhole.learners.blocks.sums import moments_kernels as kernels
-from keyhole.learners.blocks.sums import triangle as triangles
-from keyhole.learners.blocks.sums.rows import Gathered, Rows
 from keyhole.problem import (
     DataError,
     Floats,
@@ -23,8 +21,154 @@ from keyhole.problem import (
     whole_number,
 )
 
-_ROWS = 4096  # most rows in the buffer
-_ENTRIES = 1 << 19  # most entries in it, if a row has no more: 10 MB with the workspace
+
+class Rows(NamedTuple):
+    """Rows of which only some features were seen.
+
+    Row t has the entries offsets[t], ..., offsets[t + 1] - 1 of `features`, which are ascending
+    within it, and of `x`, their values. Its label is y[t].
+    """
+
+    offsets: Annotated[NDArray[np.int32], "rows+1"]
+    features: Annotated[NDArray[np.int32], "entries"]
+    x: Annotated[Floats, "entries"]
+    y: Annotated[Floats, "rows"]
+
+
+class Gathered(NamedTuple):
+    """Room for the entries of rows in the order of their features."""
+
+    start: Annotated[NDArray[np.int32], "d+1"]
+    order: Annotated[NDArray[np.int32], "2 entries"]
+
+
+def restrict_triangle(flat: NDArray[Any], d: int, S: Indices, out: NDArray[Any]) -> None:
+    """The triangle of the features S, in the order of S, from the triangle of d features."""
+    first, m = _row_starts(d), len(S)
+    place = _row_starts(m)
+    for a, feature in enumerate(S):
+        low, high = np.minimum(feature, S[a:]), np.maximum(feature, S[a:])
+        out[place[a] + a : place[a] + m] = flat[first[low] + high]
+
+
+def unpack_triangle(flat: NDArray[Any], d: int, out: NDArray[Any]) -> None:
+    """The full symmetric d x d matrix of the triangle at the beginning of `flat`."""
+    for i, start in enumerate(_row_starts(d)):
+        row = flat[start + i : start + d]
+        out[i, i:] = row
+        out[i:, i] = row
+
+
+def _row_starts(d: int) -> Indices:
+    """The entry (i, j), i <= j, is at bases[i] + j."""
+    i = np.arange(d)
+    bases: Indices = i * d - i * (i + 1) // 2
+    return bases
+
+
+# Rows summed in `recent` before it is added to `total`. A sum of n terms then has passed at most
+# FOLD + n / FOLD roundings instead of n, which is least near sqrt(n); this is for n = 10^8.
+FOLD = 8192
+
+LABEL_SUM, LABEL_SQUARE = (
+    -2,
+    -1,
+)  # of `total` and `recent`: the sums of y and y^2, behind everything else
+
+
+class MomentSums(NamedTuple):
+    """What a `Moments` adds to.
+
+    `total` and `recent` hold the triangle of x x^T, then x y, x, y where x was seen
+    (d each), then y and y^2; `pairs` is the triangle of the counts.
+    """
+
+    d: int
+    total: Annotated[Floats, "sums"]
+    recent: Annotated[Floats, "sums"]
+    pairs: Annotated[Indices, "pairs"]
+
+
+@c_function("kh_first_fault", "bought[n,width] values[n,width] labels[n]")
+def first_fault(bought: Indices, values: Floats, labels: Floats, d: int) -> int:
+    """The first row that is not ascending features and usable values, or -1.
+
+    -1 in `bought` ends a row. One comparison refuses NaN, infinite and oversized numbers alike.
+    """
+    raise NotImplementedError
+
+
+@c_function(
+    "kh_take_rows",
+    "bought[m,width] values[m,width] labels[m]",
+    room="65*d+8192",
+    long=True,
+)
+def take_rows(
+    bought: Indices,
+    values: Floats,
+    labels: Floats,
+    n: int,
+    buffered: int,
+    buffer: Rows,
+    sums: MomentSums,
+    room: Gathered,
+) -> tuple[int, int]:
+    """Copy rows into the buffer, which holds `buffered` rows and is added to sums of n rows
+    whenever it is full; the new numbers of rows in the sums and in the buffer.
+    """
+    raise NotImplementedError
+
+
+@c_function("kh_accumulate", room="65*d+8192", long=True)
+def accumulate(n: int, buffered: int, buffer: Rows, sums: MomentSums, room: Gathered) -> int:
+    """Add the first `buffered` rows of the buffer to sums of n rows; the new number of rows.
+
+    `recent` moves to `total` after every FOLD rows told, wherever the buffer ends.
+    """
+    raise NotImplementedError
+
+
+# Both crossings are measured by `make bench` (benchmarks/speed/products.py); C has them too.
+BLOCK_SHARE, BLOCK_OVERHEAD = (
+    0.35,
+    20.0,
+)  # rows that see more than BLOCK_SHARE d + BLOCK_OVERHEAD features go as a block
+MAX_CACHED_D = 300  # up to this d the sums stay in the cache, wherever one jumps
+
+
+class PairSums(NamedTuple):
+    """What is added to: `sums` begins with the triangle of x x^T, `pairs` is that of the counts."""
+
+    d: int
+    sums: Annotated[Floats, "."]
+    pairs: Annotated[Indices, "."]
+
+
+@c_function("kh_by_row", long=True)
+def by_row(rows: Rows, first: int, last: int, into: PairSums) -> None:
+    """Rows first, ..., last - 1 one after the other: O(seen^2) each, best while all is cached."""
+    raise NotImplementedError
+
+
+@c_function("kh_by_feature", long=True)
+def by_feature(rows: Rows, first: int, last: int, into: PairSums, room: Gathered) -> None:
+    """The same, gone through one row of the triangle after the other."""
+    raise NotImplementedError
+
+
+@c_function("kh_as_block", room="65*d+8192", long=True)
+def as_block(rows: Rows, first: int, last: int, into: PairSums) -> None:
+    """The same as a product of blocks with zeros where nothing was seen: O(d^2) per row.
+
+    Z^T Z for 64 rows Z at a time, tile by tile of its columns, two rows i and i + 1 of the
+    triangle at a time from column i + 2 on; what is left of it goes one by one.
+    """
+    raise NotImplementedError
+
+
+_MAX_BUFFER_ROWS = 4096  # most rows in the buffer
+_MAX_BUFFER_ENTRIES = 1 << 19  # most entries in it, if a row has no more: 10 MB with the workspace
 
 
 def _numbers(name: str, values: ArrayLike, kinds: str, ndim: int) -> NDArray[Any]:
@@ -90,12 +234,15 @@ class Moments:
         self._recent = np.zeros(triangle + 3 * d + 2)
         self._pairs = np.zeros(triangle, dtype=np.int64)
         self._buffered = 0
-        capacity = max(d, min(_ENTRIES, _ROWS * d))
-        offsets, features = np.zeros(_ROWS + 1, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+        capacity = max(d, min(_MAX_BUFFER_ENTRIES, _MAX_BUFFER_ROWS * d))
+        offsets, features = (
+            np.zeros(_MAX_BUFFER_ROWS + 1, dtype=np.int32),
+            np.empty(capacity, dtype=np.int32),
+        )
         start, order = np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32)
         self._parts = (
-            hold(Rows(offsets, features, np.empty(capacity), np.empty(_ROWS))),
-            hold(kernels.MomentSums(d, self._total, self._recent, self._pairs)),
+            hold(Rows(offsets, features, np.empty(capacity), np.empty(_MAX_BUFFER_ROWS))),
+            hold(MomentSums(d, self._total, self._recent, self._pairs)),
             hold(Gathered(start, order)),
         )
 
@@ -124,18 +271,18 @@ class Moments:
                 f"features and values must have the same shape, one row per label and at most "
                 f"d = {self.d} wide, got {S.shape}, {x.shape} and {y.shape}"
             )
-        fault = kernels.first_fault(S, x, y, self.d)
+        fault = first_fault(S, x, y, self.d)
         if fault >= 0:
             raise DataError(
                 f"row {fault} must have ascending features from 0 to {self.d - 1}, values and a "
                 f"label that are finite and at most {LARGEST:g} in size (leave out what "
                 f"did not arrive), got {S[fault].tolist()}, {x[fault].tolist()}, {y[fault]}"
             )
-        self._n, self._buffered = kernels.take(S, x, y, self._n, self._buffered, *self._parts)
+        self._n, self._buffered = take_rows(S, x, y, self._n, self._buffered, *self._parts)
 
     def _flush(self) -> None:
         if self._buffered:
-            self._n = kernels.accumulate(self._n, self._buffered, *self._parts)
+            self._n = accumulate(self._n, self._buffered, *self._parts)
             self._buffered = 0
 
     def _sum(self, start: int, stop: int) -> Floats:
@@ -159,7 +306,7 @@ class Moments:
     def XX(self) -> Floats:
         """Sum of x_i x_j over the rows where both were seen, d x d."""
         full = np.empty((self.d, self.d))
-        triangles.unpack(self._sum(0, len(self._pairs)), self.d, full)
+        unpack_triangle(self._sum(0, len(self._pairs)), self.d, full)
         return full
 
     @property
@@ -167,7 +314,7 @@ class Moments:
         """In how many rows i and j were both seen, d x d."""
         self._flush()
         full = np.empty((self.d, self.d), dtype=np.int64)
-        triangles.unpack(self._pairs, self.d, full)
+        unpack_triangle(self._pairs, self.d, full)
         return full
 
     @property
@@ -188,12 +335,12 @@ class Moments:
     @property
     def y(self) -> float:
         """Sum of y over all rows."""
-        return self._scalar(kernels.LABEL)
+        return self._scalar(LABEL_SUM)
 
     @property
     def yy(self) -> float:
         """Sum of y^2 over all rows."""
-        return self._scalar(kernels.SQUARE)
+        return self._scalar(LABEL_SQUARE)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of the rows of both; a + b and b + a are the same to the last bit."""
@@ -222,9 +369,9 @@ class Moments:
         keep = keep.astype(np.int64)
         self._flush()
         result, triangle = Moments(keep.size), len(self._pairs)
-        triangles.restrict(self._pairs, self.d, keep, result._pairs)
+        restrict_triangle(self._pairs, self.d, keep, result._pairs)
         for mine, its in ((self._total, result._total), (self._recent, result._recent)):
-            triangles.restrict(mine[:triangle], self.d, keep, its)
+            restrict_triangle(mine[:triangle], self.d, keep, its)
             its[len(result._pairs) : -2] = mine[triangle:-2].reshape(3, self.d)[:, keep].ravel()
             its[-2:] = mine[-2:]
         result._n = self._n

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Floats, Indices, whole_number
-from keyhole.problem.fields import Holds
+from keyhole.problem.state import Holds
 
 PRODUCT, COUNT, FIRST, SECOND = range(4)  # of `pairs`, i <= j: sums of x_i x_j, 1, x_i, x_j
 LABELLED, LABEL = range(2)  # of `singles`: sums of x_i y and of y
@@ -76,6 +77,22 @@ class SeenSums:
         records = np.ones((len(j), 4))
         records[:, PRODUCT], records[:, FIRST], records[:, SECOND] = x_i * x_j, x_i, x_j
         self.pairs[place(i, j, self.d)] += records
+
+    def add_complete(self, history: DataSums) -> None:
+        """Add the sums of complete rows."""
+        d = self.d
+        raw = history.gram.about(np.zeros(d), 0.0).arrays()
+        n, (y, yy, _) = float(raw["n"]), raw["scalars"].tolist()
+        seen = raw.get("seen", np.full((d, d), n))
+        cross = raw.get("cross", np.tile(raw["x"], (d, 1)))  # of x_j where i has a value
+        i, j = np.triu_indices(d)
+        self.pairs[:, PRODUCT] += raw["xx"][i, j]
+        self.pairs[:, COUNT] += seen[i, j]
+        self.pairs[:, FIRST] += cross[j, i]
+        self.pairs[:, SECOND] += cross[i, j]
+        self.singles[LABELLED] += raw["xy"]
+        self.singles[LABEL] += raw.get("label", np.full(d, y))
+        self.totals[[WEIGHT, TOTAL, SQUARE]] += n, y, yy
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every row so far."""

@@ -1,0 +1,262 @@
+"""Summary of `keyhole run`: what it cost, how good it is, the model; as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from keyhole.cli.output import columns, heading, number, plain, say, span
+from keyhole.cli.recording import RecordedRun
+from keyhole.game.probability_scores import ProbabilityScores
+from keyhole.learners.yes_no import YesNoLearner
+from keyhole.problem import Interval, Learner
+from keyhole.report.number_format import doubt
+from keyhole.report.page_tables import sentences
+from keyhole.report.run import LAST, MEAN
+from keyhole.report.score_table import Score, in_hindsight, of_model, scores
+
+MAX_FEATURES_LISTED = 12  # features in the list of what was bought
+BAR_WIDTH = 24  # characters
+
+
+def r2_against(done: RecordedRun, baseline: str) -> float:
+    """1 - loss / loss of that baseline."""
+    lost = _loss_of(done, baseline)
+    return 1 - done.run.ledger.loss / lost if lost > 0 else math.nan
+
+
+def facts(done: RecordedRun) -> dict[str, object]:
+    """The answer of --json."""
+    run, history = done.run, done.before.history
+    answer: dict[str, object] = plain(run.summary())
+    return {
+        **answer,
+        "answers": done.source.answers_json(),
+        "r2_running_mean": r2_against(done, MEAN),
+        "r2_last_value": r2_against(done, LAST),
+        "money": None if done.money is None else done.money.as_json(),
+        "sizes": done.before.sizes.as_json(),
+        "history": None if history is None else history.as_json(),
+        "rows_without_target": done.source.left_out,
+        "interrupted": done.interrupted,
+        "report": done.files.report,
+        "save": done.files.save,
+    }
+
+
+def show(done: RecordedRun, *, explain: bool) -> None:
+    """The answer for people."""
+    run, p, ledger, history = done.run, done.run.problem, done.run.ledger, done.before.history
+    say(
+        f"{run.title}: {ledger.rounds:,} rounds, {p.d:,} features, target {run.target}; "
+        f"learner {run.learner}, seed {run.seed}{'' if history is None else ', ' + history.words()}"
+    )
+    if history is not None and history.left_out:
+        say(f"{history.left_out:,} rows of {history.title} without a target were left out.")
+    if done.source.left_out:
+        say(f"{done.source.left_out:,} rows without a target were left out.")
+    say(*done.source.answer_words())
+    if done.money is not None:
+        say(*done.money.pricing.words())
+    if done.before.sizes.words:
+        say(done.before.sizes.words)
+    heading("What it cost")
+    say(*columns(_costs(done), "<><"))
+    show_scores(done)
+    _model(done)
+    _reads(done)
+    _orders(done)
+    if explain:
+        _explanation(done)
+        _advice(done)
+    if run.notes:
+        say("", *run.notes)
+    report, save = done.files.report, done.files.save
+    if report is not None:
+        say("", f"Report: {report}")
+    if save is not None:
+        say("", f"Learner: {save} (keyhole predict {save} FILE --out predictions.csv)")
+
+
+def _costs(done: RecordedRun) -> list[tuple[str, str, str]]:
+    """What was read and spent."""
+    run, money = done.run, done.money
+    reads = f"{number(run.ledger.mean_reads)} of {run.problem.d:,}"
+    if money is not None:
+        return [*money.spent_rows(), ("features read per example", reads, "")]
+    return [("features read per example", reads, f"{run.saved:.0%} saved")]
+
+
+def _model(done: RecordedRun) -> None:
+    run, model = done.run, done.run.sparse
+    score = "" if run.probabilities is None else ", its score from about 0 (no) to 1 (yes),"
+    heading(f"The model of at most {run.problem.k} weights: {run.target}{score} =")
+    order = np.argsort(-np.abs(model.weights * run.spread[model.features]), kind="stable")
+    yardstick = run.best if done.money is None else done.money.best
+    best = set() if yardstick is None else set(yardstick.support.tolist())
+    rows = [(_signed(model.intercept), "", "", "", "")]
+    for i in order.tolist():
+        feature = int(model.features[i])
+        known = "among the best in hindsight" if feature in best else ""
+        error = "" if model.errors is None else f"± {doubt(float(model.errors[i]))}"
+        long = "" if model.shares is None else f"in the model {model.shares[i]:.0%} of the time"
+        rows.append((_signed(float(model.weights[i])), error, f"× {model.names[i]}", long, known))
+    # What is nowhere known takes no room.
+    there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
+    say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
+    if not run.plays_sparse:
+        used = f"While playing, {run.learner} uses other weights, {len(run.support)} at the end"
+        say(f"  {used}: see --report, or `model` in --json.")
+
+
+def _signed(weight: float) -> str:
+    return f"{'-' if weight < 0 else '+'}{number(abs(weight))}"
+
+
+def _reads(done: RecordedRun) -> None:
+    run = done.run
+    share = run.ledger.reads / run.ledger.rounds
+    order = np.argsort(-share, kind="stable")
+    money = done.money
+    words = "" if money is None else ", and what it costs alone"
+    if run.columns:
+        words = ", and the column it comes from"
+    heading(f"How often each feature was bought{words}")
+    rows = []
+    for j in order[:MAX_FEATURES_LISTED].tolist():
+        bar = "█" * round(BAR_WIDTH * share[j])
+        price = () if money is None else (money.price(j),)
+        rows.append((run.problem.label(j), *price, f"{share[j]:.1%}", bar))
+    say(*columns(rows, "<><" if money is None else "<>><"))
+    rest = share[order[MAX_FEATURES_LISTED:]]
+    if len(rest):
+        say(f"  and {len(rest):,} more, {rest.min():.1%} to {rest.max():.1%} each")
+
+
+def _orders(done: RecordedRun) -> None:
+    """What was ordered: a panel is one item, and so is a column of levels."""
+    if done.money is None or not done.money.pricing.prices.items:
+        return
+    what = "How often each column was bought" if done.run.columns else "What was ordered"
+    heading(what if done.run.columns else f"{what}, most money first")
+    rows, more = done.money.order_rows(MAX_FEATURES_LISTED)
+    say(*columns(rows, "<" + ">" * (len(rows[0]) - 1)))
+    if more:
+        say(f"  and {more} more")
+
+
+def _explanation(done: RecordedRun) -> None:
+    explained = getattr(done.learner, "explain", None)
+    heading("What is bought now, and why")
+    if explained is None:
+        say(f"  {done.run.learner} does not say.")
+    else:
+        say(*str(explained()).splitlines())
+
+
+def _advice(done: RecordedRun) -> None:
+    if done.run.advice is not None:
+        heading("Advice")
+        said = str(done.run.advice)
+        if done.run.columns:
+            told = sentences(done.run.advice, columns=True)
+            for before, after in zip(done.run.advice.sentences, told, strict=True):
+                said = said.replace(before, after)
+        say(*said.splitlines())
+
+
+def _loss_of(done: RecordedRun, baseline: str) -> float:
+    found = next(b for b in done.run.baselines if b.name == baseline)
+    return float(found.loss[-1])
+
+
+def show_scores(done: RecordedRun) -> None:
+    """The table, what it is measured by, and the first round by itself."""
+    run, ledger = done.run, done.run.ledger
+    squared = "mean squared loss" if run.probabilities is None else "Brier score"
+    recent = f"last {run.recent.rounds:,} rounds"
+    rows = [("How good it is", squared, "typical error", recent, "R2")]
+    for row in _score_rows(done):
+        rows.append(
+            (
+                row.who,
+                number(row.mean.high),
+                number(row.error),
+                "" if math.isnan(row.last_tenth) else number(row.last_tenth),
+                f"{round(row.r2, 3) + 0.0:.3f}",  # no -0.000
+            )
+        )
+    head, *lines = columns(rows, "<>>>>")
+    heading(head)
+    say(*lines)
+    more = [*_probability_rows(done), *_interval_rows(done), *_regret_rows(done)]
+    if more:
+        say("", *columns(more, "<><"))
+    variance = number(run.best.variance)
+    notes = [f"R2 is 1 - {squared} / {variance}, the variance of the label."]
+    if ledger.rounds > 1:
+        lost = number(ledger.first_loss)
+        notes.append(f"These figures leave out the first round, in which {lost} was lost.")
+    say("", *notes)
+
+
+def _score_rows(done: RecordedRun) -> list[Score]:
+    """The learner, the best in hindsight, and what everybody knows."""
+    run, money = done.run, done.money
+    ours, *others = scores(run)
+    known = others[len(in_hindsight(run)) :]
+    best = others[: len(others) - len(known)]
+    if money is not None:
+        best = [] if money.best is None else [of_model(run, money.best_words, money.best)]
+    return [ours, *best, *known]
+
+
+def _probability_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
+    """Scores of probabilities, where predictions are some."""
+    if done.run.probabilities is None:
+        return []
+    return [*score_rows(done.run.probabilities), *calibration_row(done.learner)]
+
+
+def _interval_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
+    """How many labels were within their intervals, where those were asked for."""
+    ledger = done.run.ledger
+    if not ledger.bounded or ledger.coverage is None:
+        return []
+    words = f"labels within their {100 * ledger.coverage:g} % intervals"
+    return [(words, f"{ledger.covered_share:.1%}", f"{number(ledger.mean_width)} wide on average")]
+
+
+def _regret_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
+    """What was lost beyond the best model, the first round left out."""
+    run = done.run
+    if done.money is not None:
+        return done.money.regret_rows()
+    gap, n = run.later_regret, run.ledger.rounds
+    per_round = f"{number(gap.high / n)} per round at most"
+    return [(f"regret against the {run.yardstick}", span(gap), per_round)]
+
+
+def score_rows(scores: ProbabilityScores) -> list[tuple[str, str, str]]:
+    """Log loss, Brier score and AUC beside those of the share of yes."""
+    base = scores.base_log_loss, scores.base_brier
+    return [
+        ("log loss", number(scores.log_loss), f"share of yes so far {number(base[0])}"),
+        ("Brier score", number(scores.brier), f"share of yes so far {number(base[1])}"),
+        ("AUC", auc_words(scores.auc), "a yes before a no; by chance 0.5"),
+    ]
+
+
+def calibration_row(learner: Learner) -> list[tuple[str, str, str]]:
+    """The regret of calibration, where there is one."""
+    if not isinstance(learner, YesNoLearner):
+        return []
+    found = learner.calibration()
+    words = f"nats in all, against {found.best}; at most {found.bound:.1f}"
+    return [("regret of calibration", f"{found.regret:+.1f}", words)]
+
+
+def auc_words(auc: Interval) -> str:
+    """The middle of the interval, which is narrow; not known if all labels are alike."""
+    return "not known" if auc.width == 1.0 else f"{(auc.low + auc.high) / 2:.3f}"

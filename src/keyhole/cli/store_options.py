@@ -1,0 +1,149 @@
+"""Options of the commands for a store, and tickets and times in words."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from keyhole.counter.store import Store, StoredTicket
+
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+StoreAddress = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="KEYHOLE_STORE",
+        metavar="FILE",
+        help="The store: a file, or postgresql://...",
+    ),
+]
+LearnerName = Annotated[
+    str, typer.Argument(metavar="LEARNER", help="Name of the learner in the store.")
+]
+OneOrAll = Annotated[
+    str | None,
+    typer.Argument(metavar="LEARNER", help="Name of the learner in the store.", show_default="all"),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreOptions:
+    """Which store, who uses it, and under which idempotency key."""
+
+    store: StoreAddress = "keyhole.db"
+    who: Annotated[
+        str | None,
+        typer.Option(
+            "--who",
+            metavar="TEXT",
+            help="Who did it, for the log.",
+            show_default="the name you logged in as",
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="TEXT",
+            help="Idempotency key: a repeated call with the same key gets the first reply.",
+        ),
+    ] = None
+
+    def user(self) -> str:
+        """Who does it."""
+        import getpass
+
+        from keyhole.errors import printable
+
+        if self.who is not None:
+            return self.who
+        with contextlib.suppress(KeyError, OSError, ImportError):  # nobody logged in
+            return printable(getpass.getuser())[:200]
+        return ""
+
+
+@contextlib.contextmanager
+def open_store(url: str, *, create: bool = False) -> Iterator[Store]:
+    """The store, closed at the end."""
+    from keyhole.counter.store import Store
+
+    with Store(url, create=create) as store:
+        yield store
+
+
+def parse_duration(text: str) -> float:
+    """A span of time in seconds, as it is typed.
+
+    >>> parse_duration("7d"), parse_duration("90s"), parse_duration("1.5h")
+    (604800.0, 90.0, 5400.0)
+    """
+    from keyhole.errors import DataError
+
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
+    if not found:
+        raise DataError(f"a span of time is a number and s, m, h, d or w, such as 7d; got {text!r}")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def ago(then: datetime | None) -> str:
+    """How long ago that was, for people."""
+    if then is None:
+        return "never"
+    seconds = max(0.0, (datetime.now(UTC) - then).total_seconds())
+    for unit, size in reversed(SECONDS.items()):
+        if seconds >= size and unit != "w":
+            return f"{seconds / size:.0f} {unit}"
+    return "now"
+
+
+def unit_of(ticket: StoredTicket, name: str) -> str:
+    """A feature with its unit, if it has one."""
+    return f"{name} ({ticket.units[name]})" if name in ticket.units else name
+
+
+def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
+    """What to buy for a ticket, in words."""
+    from keyhole.cli.output import columns
+    from keyhole.problem.display import money_text
+
+    head = f"Ticket {ticket.id}, round {ticket.round} of {ticket.learner}"
+    if not ticket.names:
+        return [f"{head}: nothing to buy; tell its label when it is known."]
+    in_hand = ticket.ticket.known
+    if not priced:
+        wanted = ", ".join(unit_of(ticket, name) for name in ticket.names)
+        return [f"{head}: get {wanted}"]
+    rows = [
+        (item, money_text(price) if price else "free")
+        for item, price in zip(ticket.items, ticket.item_prices, strict=True)
+    ]
+    numbers = ticket.ticket.features.tolist()
+    values = [
+        unit_of(ticket, name)
+        for name, j in zip(ticket.names, numbers, strict=True)
+        if j not in in_hand
+    ]
+    return [
+        f"{head}: {money_text(ticket.cost)} to pay",
+        *columns(rows, "<>"),
+        f"  values to fill in: {', '.join(values)}",
+    ]
+
+
+def closed_words(ticket: StoredTicket) -> str:
+    """What became of a ticket that was told or dropped."""
+    if ticket.state == "dropped":
+        return f"Ticket {ticket.id} is dropped: {ticket.learner} does not wait for its label."
+    return (
+        f"Ticket {ticket.id} is told: {ticket.learner} predicted {ticket.prediction:.6g}, "
+        f"it was {ticket.label:.6g}."
+    )

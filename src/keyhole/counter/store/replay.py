@@ -1,0 +1,274 @@
+"""Replaying events: learners rebuilt from a snapshot and the log after it, and compared with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from keyhole.counter.store import tables
+from keyhole.counter.store.database import Connection
+from keyhole.counter.store.records import Event
+from keyhole.counter.store.requests import (
+    LoadedLearner,
+    ask_learner,
+    interval_body,
+    observation_of,
+    seen_body,
+)
+from keyhole.counter.store.tables import TICKET_ROW, LearnerRow, Projection, TicketRow
+from keyhole.errors import DataError, StateError, StoreDamagedError, shortened
+from keyhole.problem import Learner
+from keyhole.problem.ticket import Ticket
+from keyhole.saving.api import from_bytes, to_bytes
+from keyhole.version import __version__
+
+SNAPSHOTS_KEPT = 2  # beside the first of all, from which everything can be replayed
+PLATFORM = f"{platform.system()} {platform.machine()}"
+
+
+class Replay:
+    """Plays events again with a learner, and compares what it says with what was said then.
+
+    Tickets that are open are looked up by `find`, which gives the bodies of their events asked and
+    seen, for those that stand before the first event that is played.
+    """
+
+    def __init__(self, learner: Learner, find: Any) -> None:
+        self._learner, self._find = learner, find
+        self._asked: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+
+    def play(self, event: Event) -> None:
+        """Play one event; StoreDamagedError if it goes another way than it went then."""
+        try:
+            self._play(event)
+        except StoreDamagedError:
+            raise
+        except Exception as error:  # the log is data: whatever it leads to is its fault
+            raise StoreDamagedError(f"event {event.seq} cannot be played again: {error}") from None
+
+    def _play(self, event: Event) -> None:
+        learner, id = self._learner, cast(str, event.ticket)
+        if event.kind == "asked":
+            was = json.loads(event.body)
+            ticket = ask_learner(learner, was.get("terms", {}))
+            if not ticket.says_the_same(Ticket.from_json(event.body)):
+                raise _differs(event, "the ticket", ticket.features.tolist(), was["features"])
+            self._asked[id] = event.body
+        elif event.kind == "seen":
+            was = json.loads(event.body)
+            again = observation_of(Ticket.from_json(self._order(id)), was)
+            _compare(event, seen_body(learner, again, was.get("coverage")), was)
+            self._seen[id] = event.body
+        elif event.kind == "interval":
+            was = json.loads(event.body)
+            id = str(was["ticket"])
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            _compare(
+                event, interval_body(learner, observation_of(order, back), was["coverage"]), was
+            )
+        elif event.kind == "told":
+            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
+            learner.tell(observation_of(order, back), float(json.loads(event.body)["y"]))
+            self._forget(id)
+        elif event.kind == "dropped":
+            learner.drop(Ticket.from_json(self._order(id)))
+            self._forget(id)
+        elif event.kind != "created" or event.seq != 1:
+            raise DataError(f"it is of kind {shortened(event.kind)}")
+
+    def _order(self, id: str) -> str:
+        return self._asked.get(id) or str(self._find(id, "asked"))
+
+    def _back(self, id: str) -> str:
+        return self._seen.get(id) or str(self._find(id, "seen"))
+
+    def _forget(self, id: str) -> None:
+        self._asked.pop(id, None)
+        self._seen.pop(id, None)
+
+
+def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+    """StoreDamagedError unless the same was served."""
+    for what in ("prediction", "low", "high"):
+        if now.get(what) != then.get(what):
+            raise _differs(event, f"the {what}", now.get(what), then.get(what))
+
+
+def _differs(event: Event, what: str, now: object, then: object) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"event {event.seq} does not replay: {what} of {_about(event)} is now {shortened(now)}, "
+        f"and was {shortened(then)}"
+    )
+
+
+def _about(event: Event) -> str:
+    return str(event.ticket or json.loads(event.body).get("ticket"))
+
+
+def load_learner(connection: Connection, row: LearnerRow) -> LoadedLearner:
+    """The learner of this row: the last snapshot that is sound, and the events since.
+
+    StoreDamagedError if none is, or if the events do not replay as they happened.
+    """
+    reason = "there is no snapshot"
+    seqs = connection.rows(
+        "SELECT seq FROM kh_snapshot WHERE learner = ? AND seq <= ? ORDER BY seq DESC",
+        (row.id, row.seq),
+    )
+    for (seq,) in seqs:
+        try:
+            loaded = load_snapshot(connection, row.id, seq)
+        except StoreDamagedError as error:
+            reason = str(error)  # an older one will do, with more events to replay
+            continue
+        catch_up(connection, loaded, row)
+        return loaded
+    raise StoreDamagedError(f"{row.name!r} cannot be recovered: {reason}")
+
+
+def load_snapshot(connection: Connection, learner: int, seq: int) -> LoadedLearner:
+    """A snapshot as a learner, or a StoreDamagedError."""
+    sql = "SELECT at, digest, version, sha256, state FROM kh_snapshot WHERE learner = ? AND seq = ?"
+    at, digest, version, sha256, state = connection.rows(sql, (learner, seq))[0]
+    data = bytes(state)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise StoreDamagedError(f"the snapshot at event {seq} is damaged: its checksum is wrong")
+    try:
+        return LoadedLearner(from_bytes(data), seq, digest, seq, len(data), at, version)
+    except StateError as error:
+        raise StoreDamagedError(f"the snapshot at event {seq} is damaged: {error}") from None
+
+
+def catch_up(connection: Connection, loaded: LoadedLearner, row: LearnerRow) -> None:
+    """Play the events that the log has and the learner has not, others may have written them."""
+    for _ in replayed(connection, loaded, row):
+        pass
+
+
+def replayed(connection: Connection, loaded: LoadedLearner, row: LearnerRow) -> Iterator[Event]:
+    """The same event by event, each when it was played; StoreDamagedError if one goes otherwise."""
+
+    def find(ticket: str, kind: str) -> str:
+        sql = "SELECT body FROM kh_event WHERE learner = ? AND ticket = ? AND kind = ?"
+        found = connection.rows(sql, (row.id, ticket, kind))
+        if not found:
+            raise StoreDamagedError(f"the log does not say how {ticket} was {kind}")
+        return str(found[0][0])
+
+    loaded.tickets.clear()  # others may have written about them
+    replay = Replay(loaded.learner, find)
+    try:
+        for event in tables.events(connection, row.id, loaded.seq, row.seq):
+            if tables.chained(loaded.digest, event) != event.digest:
+                raise StoreDamagedError(f"event {event.seq} was changed after it was written")
+            replay.play(event)
+            loaded.seq, loaded.digest = event.seq, event.digest
+            yield event
+        if (loaded.seq, loaded.digest) != (row.seq, row.digest):
+            raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
+    except StoreDamagedError as error:
+        here = f"keyhole {__version__} on {PLATFORM}"
+        other = "" if loaded.version == __version__ else f", the snapshot is by {loaded.version}"
+        raise StoreDamagedError(
+            f"{row.name!r} is not served: {error} (this is {here}{other}; "
+            "docs/howto/the-counter.md says what to do)"
+        ) from None
+
+
+def write_snapshot(connection: Connection, learner: int, loaded: LoadedLearner, now: float) -> None:
+    """Write a snapshot and forget those before the last two, in a transaction that is open."""
+    state = to_bytes(loaded.learner)
+    columns = "learner, seq, at, digest, version, platform, sha256, state"
+    sha256 = hashlib.sha256(state).hexdigest()
+    connection.run(
+        f"INSERT INTO kh_snapshot ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (learner, seq) DO NOTHING",
+        (learner, loaded.seq, now, loaded.digest, __version__, PLATFORM, sha256, state),
+    )
+    connection.run(
+        "DELETE FROM kh_snapshot WHERE learner = ? AND seq > 1 AND seq NOT IN "
+        "(SELECT seq FROM kh_snapshot WHERE learner = ? ORDER BY seq DESC LIMIT ?)",
+        (learner, learner, SNAPSHOTS_KEPT),
+    )
+    loaded.snapshot_seq, loaded.snapshot_bytes, loaded.snapshot_at = loaded.seq, len(state), now
+
+
+def verify(connection: Connection, row: LearnerRow) -> int:
+    """Replay a learner's log, or a StoreDamagedError with the first difference; how many events.
+
+    Compared are every ticket and prediction with the log, every snapshot with the state at its
+    event, bit for bit, and the rows of the learner and of its tickets with what the log makes.
+    """
+    seqs = [
+        seq
+        for (seq,) in connection.rows(
+            "SELECT seq FROM kh_snapshot WHERE learner = ? ORDER BY seq", (row.id,)
+        )
+    ]
+    if not seqs or seqs[0] != 1:
+        raise StoreDamagedError(f"{row.name!r}: its first snapshot is missing")
+    try:
+        loaded = load_snapshot(connection, row.id, 1)
+        loaded.seq, loaded.digest = 0, ""
+        for seq in [*seqs, row.seq]:
+            digest = _digest(connection, row, seq)
+            catch_up(connection, loaded, replace(row, seq=seq, digest=digest))
+            if seq in seqs and to_bytes(load_snapshot(connection, row.id, seq).learner) != to_bytes(
+                loaded.learner
+            ):
+                raise StoreDamagedError(f"the snapshot at event {seq} is not what the log makes")
+        if loaded.digest != row.digest:
+            raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
+        _refuse_other_start(connection, row)
+        _refuse_other_rows(connection, row)
+    except StoreDamagedError as error:
+        if repr(row.name) in str(error):
+            raise
+        raise StoreDamagedError(f"{row.name!r}: {error}") from None
+    return row.seq
+
+
+def replay_from_start(connection: Connection, row: LearnerRow) -> Iterator[tuple[Event, Learner]]:
+    """Every event in order, with the learner as it was after it; it goes on when asked for more."""
+    loaded = load_snapshot(connection, row.id, 1)
+    loaded.seq, loaded.digest = 0, ""
+    for event in replayed(connection, loaded, row):
+        yield event, loaded.learner
+
+
+def _digest(connection: Connection, row: LearnerRow, seq: int) -> str:
+    sql = "SELECT digest FROM kh_event WHERE learner = ? AND seq = ?"
+    found = connection.rows(sql, (row.id, seq))
+    return str(found[0][0]) if found else ""  # it will be missed
+
+
+def _refuse_other_start(connection: Connection, row: LearnerRow) -> None:
+    """StoreDamagedError unless the first snapshot and the row are what the first event says."""
+    sql = "SELECT state FROM kh_snapshot WHERE learner = ? AND seq = 1"
+    state = bytes(connection.rows(sql, (row.id,))[0][0])
+    first = json.loads(tables.body(connection, row.id, 1))
+    if hashlib.sha256(state).hexdigest() != first.pop("sha256"):
+        raise StoreDamagedError("the first snapshot is not the learner that was created")
+    first.pop("version")
+    if first != json.loads(row.about):
+        raise StoreDamagedError("its row is not what was created")
+
+
+def _refuse_other_rows(connection: Connection, row: LearnerRow) -> None:
+    made = Projection(LearnerRow(row.id, row.name, row.about, row.created_at, 0, ""))
+    for event in tables.events(connection, row.id, 0, row.seq):
+        made.take(event)
+    if made.row != row:
+        raise StoreDamagedError("its row is not what the log makes")
+    sql = f"SELECT {TICKET_ROW} FROM kh_ticket WHERE learner = ?"
+    kept = {
+        ticket.id: ticket for ticket in (TicketRow(*r) for r in connection.rows(sql, (row.id,)))
+    }
+    for id in kept.keys() | made.tickets.keys():
+        if kept.get(id) != made.tickets.get(id):
+            raise StoreDamagedError(f"the row of ticket {id} is not what the log makes")

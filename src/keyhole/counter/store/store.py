@@ -1,0 +1,460 @@
+"""Store: the counter where learners are asked and told, by people and programs alike."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from keyhole.counter.store import requests, tables
+from keyhole.counter.store.database import Connection, SharedConnection, open_database
+from keyhole.counter.store.learner import StoredLearner, about_new, make_new, write_new
+from keyhole.counter.store.records import (
+    Commit,
+    Event,
+    LearnerInfo,
+    Snapshot,
+    StoredTicket,
+    checked_name,
+    checked_who,
+    read_id,
+    seconds,
+)
+from keyhole.counter.store.replay import replay_from_start, verify
+from keyhole.counter.store.requests import DEFAULT_COVERAGE, Duration, Request, Values
+from keyhole.counter.store.tables import delete_learner
+from keyhole.counter.store.transfer import ExportedLearner, export
+from keyhole.counter.store.writer import Writer
+from keyhole.errors import StoreError, positive_number, shortened, whole_number
+from keyhole.problem import BlockStream, Learner, Problem
+
+T = TypeVar("T")
+
+
+class Store:
+    """Learners in a database, asked and told by ticket id, weeks apart and from many processes.
+
+    Every call that changes something returns when that is on disk. A crash at any moment loses
+    nothing that was answered, and nothing is done twice: repeat a request with the same `key` and
+    you get the first reply. Threads may share a store; so may processes, each with its own `Store`
+    on the same address: they take turns.
+
+    Parameters
+    ----------
+    url
+        The path of a file (SQLite), or `postgresql://...` (needs the extra `postgres`). Not on a
+        network file system.
+    create
+        Whether to make a store where there is none; else that is a StoreError.
+    wait
+        For how many seconds to wait while other processes write; then StoreLockedError.
+
+    Guarantee
+    ---------
+    A learner here plays bit for bit as it does in memory. It is recovered from a snapshot and the
+    events since; every ticket and every prediction that is replayed is compared with the log, and a
+    learner that differs is not served (StoreDamagedError).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import keyhole as kh
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = kh.Store(folder.name + "/keyhole.db")
+    >>> problem = kh.Problem(d=3, k=2, budget=2, names=("age", "crp", "tsh"))
+    >>> store.create("clinic", problem, learner="fixed").rounds
+    0
+    >>> [ticket] = store.ask("clinic", who="ward 3")
+    >>> ticket.items, ticket.cost
+    (('age', 'crp'), 2.0)
+    >>> store.fill(ticket.id, {"age": 61, "crp": 4.2}).prediction
+    0.0
+    >>> store.tell(ticket.id, 7.5).state                      # weeks later, elsewhere
+    'told'
+    >>> store.tickets("clinic", state="open")
+    []
+    >>> store.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str] = "keyhole.db",
+        *,
+        create: bool = True,
+        wait: float = 30.0,
+    ) -> None:
+        positive_number("wait", wait)
+        try:
+            address = os.fspath(url)
+        except TypeError:
+            raise StoreError(f"url must be a path or an address, got {shortened(url)}") from None
+        self._database = open_database(address, wait)
+        self._database.migrate(create)
+        self._writer = Writer(self._database)
+        self._reader = SharedConnection(self._database)
+        self._closed = False
+
+    @property
+    def url(self) -> str:
+        """Where it is; without the password, if there is one."""
+        return self._database.name
+
+    @property
+    def commits(self) -> tuple[int, int]:
+        """How many transactions this object has committed, and how many requests were in them."""
+        return self._writer.transactions, self._writer.requests
+
+    @property
+    def last_commit_seconds(self) -> float:
+        """How long the last of those commits took; 0 before the first."""
+        return self._writer.recent[-1].seconds if self._writer.recent else 0.0
+
+    @property
+    def recent_commits(self) -> list[Commit]:
+        """The last 512 of them, oldest first: how many requests each had, and how long it took."""
+        return list(self._writer.recent)
+
+    def snapshots(self) -> dict[str, Snapshot]:
+        """By learner, when its last snapshot was taken, and how many events came since."""
+        sql = (
+            "SELECT l.name, s.at, l.seq - s.seq FROM kh_learner l "
+            "JOIN kh_snapshot s ON s.learner = l.id WHERE s.seq = "
+            "(SELECT MAX(seq) FROM kh_snapshot WHERE learner = l.id) ORDER BY l.name"
+        )
+        with self._reader.connected() as connection:
+            rows = connection.rows(sql)
+        return {name: Snapshot(datetime.fromtimestamp(at, UTC), tail) for name, at, tail in rows}
+
+    # Learners
+
+    def create(
+        self,
+        name: str,
+        problem: Problem,
+        learner: str = "auto",
+        *,
+        seed: int = 0,
+        history: BlockStream | None = None,
+        half_life: float | None = None,
+        units: Mapping[str, str] | None = None,
+        who: str = "",
+        **settings: Any,
+    ) -> LearnerInfo:
+        """Make a learner under a name of its own; ConflictError if the name is taken.
+
+        Parameters
+        ----------
+        name
+            Letters, digits, `.`, `-` and `_`.
+        problem
+            What may be read, and what it costs.
+        learner
+            Its name in `kh.LEARNERS`.
+        seed
+            Random seed.
+        history, half_life
+            Old examples that are known in full, which it studies first: see `learner.study`.
+        units
+            By feature name, its unit: shown beside it when it is asked for.
+        who
+            Who made it.
+        settings
+            Arguments for the learner.
+        """
+        new = make_new(problem, learner, seed, settings, history, half_life)
+        about, now = about_new(new, learner, seed, units), time.time()
+        given = name, about, new.learner, checked_who(who), now
+        self._writer.run(lambda connection: write_new(connection, *given))
+        return self.info(name)
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all learners, in order."""
+        return tuple(info.name for info in self.learners())
+
+    def learners(self) -> list[LearnerInfo]:
+        """What there is to say about each learner, by name."""
+        with self._reader.connected() as connection:
+            return [row.info() for row in tables.learner_rows(connection)]
+
+    def info(self, name: str) -> LearnerInfo:
+        """What there is to say about one learner; UnknownLearnerError if there is none."""
+        with self._reader.connected() as connection:
+            return tables.learner_row(connection, name).info()
+
+    def learner(self, name: str) -> StoredLearner:
+        """A learner of the store, to be used like any other `kh.Learner`."""
+        return StoredLearner(self, name, self._look(name, lambda learner: learner.problem))
+
+    # Verbs
+
+    def ask(
+        self,
+        name: str,
+        count: int = 1,
+        *,
+        who: str = "",
+        key: str | None = None,
+        expires_in: Duration = None,
+        terms: Mapping[str, Any] | None = None,
+    ) -> list[StoredTicket]:
+        """Tickets for the next examples: what to buy for each.
+
+        Parameters
+        ----------
+        name
+            The learner.
+        count
+            How many tickets.
+        who
+            Who asks; kept with the ticket.
+        key
+            Idempotency key: the same key and the same request give the first reply, its tickets as
+            they are now; the same key and another request are a ConflictError.
+        expires_in
+            Seconds, or a timedelta, until the tickets are marked as expired. A note, no more: a
+            label that comes later is taken.
+        terms
+            Of these examples only, for learners that take them: `prices`, `without`, `known`,
+            `budget`, as in `kh.AutoLearner.ask`.
+        """
+        return self._answer(requests.ask(name, count, who, key, expires_in, terms))
+
+    def fill(
+        self,
+        ticket: str,
+        values: Values,
+        *,
+        coverage: float | None = DEFAULT_COVERAGE,
+        who: str = "",
+        key: str | None = None,
+    ) -> StoredTicket:
+        """Keep what came back for a ticket and serve the prediction: `.prediction` of the reply.
+
+        Values are by name, by feature number, or in the ticket's order; None, NaN or left out: it
+        was bought and did not arrive. What the learner buys and predicts stays as it is. The same
+        values again give the first reply, others are a ConflictError.
+
+        Beside the prediction is an interval, `.low` and `.high`, that holds the label in a share
+        `coverage` of rounds (see `interval` of learners; None before the first label, or where the
+        learner makes none). `coverage=None` issues none.
+        """
+        return self._answer(requests.fill(ticket, values, coverage, who, key))[0]
+
+    def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
+        """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
+
+        The same label again gives the first reply, another one is a ConflictError. So is a label
+        for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
+        """
+        return self._answer(requests.tell(ticket, y, who, key))[0]
+
+    def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
+        """Close a ticket whose label will never come; again changes nothing."""
+        return self._answer(requests.drop(ticket, who, key))[0]
+
+    def fill_many(
+        self,
+        name: str,
+        rows: Mapping[str, Values],
+        *,
+        coverage: float | None = DEFAULT_COVERAGE,
+        who: str = "",
+        key: str | None = None,
+    ) -> list[StoredTicket]:
+        """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
+        return self._answer(requests.fill_many(name, rows, coverage, who, key))
+
+    def tell_many(
+        self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
+    ) -> list[StoredTicket]:
+        """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
+        return self._answer(requests.tell_many(name, labels, who, key))
+
+    # Tickets and events
+
+    def ticket(self, ticket: str) -> StoredTicket:
+        """A ticket by its id; UnknownTicketError if there is none, or the id was mistyped."""
+        id = read_id(ticket)
+        with self._reader.connected() as connection:
+            return tables.tickets_by_id(connection, [id])[0]
+
+    def tickets(
+        self,
+        name: str | None = None,
+        *,
+        state: str | None = None,
+        older_than: Duration = None,
+        limit: int | None = None,
+        after: str | None = None,
+        newest_first: bool = False,
+    ) -> list[StoredTicket]:
+        """Tickets, oldest first.
+
+        Parameters
+        ----------
+        name
+            Of one learner; None: of all.
+        state
+            "asked", "filled", "told", "dropped", "open" (asked or filled) or "closed".
+        older_than
+            Only those asked at least so many seconds (or a timedelta) ago.
+        limit, after
+            At most so many, after the ticket of this id: a page at a time.
+        newest_first
+            In the other order.
+        """
+        age = seconds("older_than", older_than)
+        asked_before = None if age is None else time.time() - age
+        with self._reader.connected() as connection:
+            return tables.search_tickets(
+                connection, name, state, asked_before, limit, after, newest_first
+            )
+
+    def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The events of a learner in order, after the one of this number."""
+        with self._reader.connected() as connection:
+            row, first = tables.learner_row(connection, name), whole_number("after", after, 0)
+            last = row.seq if limit is None else first + whole_number("limit", limit, 0)
+            return list(tables.events(connection, row.id, first, min(row.seq, last)))
+
+    # The beginning and the end
+
+    def load(self, name: str | None = None) -> None:
+        """Restore a learner, or all of them, now and not when it is first asked for.
+
+        That takes long where many events were logged since its last snapshot.
+        """
+        for each in self.names() if name is None else (name,):
+            self._look(each, lambda learner: learner.round)
+
+    def snapshot(self) -> None:
+        """Write a snapshot of each learner that has none of its present state."""
+        for name in self.names():
+            self._writer.snapshot(name)
+
+    def verify(self, name: str | None = None) -> dict[str, int]:
+        """Replay every log from its first event and compare; how many events, by learner.
+
+        StoreDamagedError with the first thing that is not as it was written. Others may go on
+        writing meanwhile.
+        """
+        with self._view() as connection:
+            self._database.check(connection)
+            rows = (
+                tables.learner_rows(connection)
+                if name is None
+                else [tables.learner_row(connection, name)]
+            )
+            return {row.name: verify(connection, row) for row in rows}
+
+    def replay(self, name: str) -> Iterator[tuple[Event, Learner]]:
+        """Every event of a log in order, with the learner as it was after it.
+
+        The learner is a copy that plays the log again, compared with it: StoreDamagedError where
+        it goes another way. Look at it before you ask for the next event, and change nothing.
+        """
+        with self._view() as connection:
+            yield from replay_from_start(connection, tables.learner_row(connection, name))
+
+    def export(self, name: str, path: str | os.PathLike[str]) -> None:
+        """Write one learner, its log and its tickets included, to a file for `import_`.
+
+        Idempotency keys stay behind.
+        """
+        self._writer.snapshot(name)
+        with self._reader.connected() as connection, connection.reading():
+            export(connection, tables.learner_row(connection, name), os.fspath(path))
+
+    def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
+        """Take in a learner that `export` wrote, under its name or another one.
+
+        DataError if the file was changed, ConflictError if the name or a ticket is there already.
+        """
+        parcel = ExportedLearner(os.fspath(path))
+        new = checked_name(parcel.name if name is None else name)
+        self._writer.run(lambda connection: parcel.keep(connection, new))
+        return self.info(new)
+
+    def delete(self, name: str, *, force: bool = False) -> LearnerInfo:
+        """Delete a learner: its log, its tickets, its snapshots. What it was is returned.
+
+        This cannot be undone: `export` it first. ConflictError if it has open tickets, for
+        somebody may still bring their values or labels; `force` gives them up.
+        """
+        lock = self._database.row_lock
+        row = self._writer.run(lambda connection: delete_learner(connection, name, lock, force))
+        self._writer.forget(row.id)
+        return row.info()
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the whole store to a new file, as it is now, while others go on. SQLite only.
+
+        Snapshots are written first, so that the copy is served at once, elsewhere too.
+        """
+        with contextlib.suppress(StoreError):  # one that is not served is copied as it is
+            self.snapshot()
+        self._database.backup(os.fspath(path))
+
+    def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
+        """Write snapshots, forget old idempotency keys, give free space back. No event is lost."""
+        self.snapshot()
+        before = time.time() - (seconds("keys_older_than", keys_older_than) or 0.0)
+        sql = "DELETE FROM kh_request WHERE at < ?"
+        self._writer.run(lambda connection: connection.run(sql, (before,)))
+        self._database.shrink()
+
+    def close(self) -> None:
+        """Leave snapshots behind and close; safe to call again."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._writer.close()
+        finally:
+            self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Within the room
+
+    @contextlib.contextmanager
+    def _view(self) -> Iterator[Connection]:
+        """The store as it is now, on a connection of its own, for what takes long."""
+        if self._closed:
+            raise StoreError("the store is closed")
+        connection = self._database.connect()
+        try:
+            with connection.reading():
+                yield connection
+        finally:
+            connection.close()
+
+    def _look(self, name: str, at: Callable[[Learner], T]) -> T:
+        return self._writer.look(name, at)
+
+    def _submit(self, request: Request) -> Request:
+        return self._writer.submit(request)
+
+    def _answer(self, request: Request) -> list[StoredTicket]:
+        return self._replies(self._submit(request))
+
+    def _replies(self, done: Request) -> list[StoredTicket]:
+        """The tickets of a request that is done: as it left them, or as they are by now."""
+        if done.replies is not None:
+            return done.replies
+        with self._reader.connected() as connection:
+            return tables.tickets_by_id(connection, done.tickets)

@@ -1,0 +1,460 @@
+"""The tables: SQL for learners, events and tickets, and what each event changes in their rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, cast
+
+from keyhole.counter.store.database import Connection, Row
+from keyhole.counter.store.records import (
+    STATES,
+    Event,
+    LearnerInfo,
+    StoredTicket,
+    is_name,
+    moment,
+    read_id,
+)
+from keyhole.errors import (
+    ConflictError,
+    StoreDamagedError,
+    UnknownLearnerError,
+    UnknownTicketError,
+    nearest,
+    one_of,
+    shortened,
+    whole_number,
+)
+from keyhole.problem.ticket import Ticket
+
+EVENTS_PER_QUERY = 1000  # events at a time
+MAX_KEYS_PER_QUERY = 512  # keys in one statement
+CHANGING_COLUMNS = "seq, digest, waiting, filled, told, dropped, spent, loss, asked_at, told_at"
+LEARNER_COLUMNS = f"id, name, about, created_at, {CHANGING_COLUMNS}"
+EVENT_COLUMNS = "seq, kind, ticket, who, at, body, digest"
+
+
+@dataclass(slots=True)
+class LearnerRow:
+    """The row of a learner: how far its log goes, and what can be said without reading it."""
+
+    id: int
+    name: str
+    about: str
+    created_at: float
+    seq: int
+    digest: str
+    waiting: int = 0
+    filled: int = 0
+    told: int = 0
+    dropped: int = 0
+    spent: float = 0.0
+    loss: float = 0.0
+    asked_at: float | None = None
+    told_at: float | None = None
+
+    def values(self) -> tuple[Any, ...]:
+        """The columns of CHANGING_COLUMNS."""
+        return _changing_values(self)
+
+    def info(self) -> LearnerInfo:
+        """The same as users see it."""
+        about = json.loads(self.about)
+        names = about.pop("names")
+        return LearnerInfo(
+            **about,
+            name=self.name,
+            names=None if names is None else tuple(names),
+            rounds=self.waiting + self.filled + self.told + self.dropped,
+            waiting=self.waiting,
+            filled=self.filled,
+            told=self.told,
+            dropped=self.dropped,
+            spent=self.spent,
+            loss=self.loss,
+            created_at=datetime.fromtimestamp(self.created_at, UTC),
+            asked_at=moment(self.asked_at),
+            told_at=moment(self.told_at),
+            events=self.seq,
+        )
+
+
+_changing_values = attrgetter(*CHANGING_COLUMNS.split(", "))
+_event_values = attrgetter(*EVENT_COLUMNS.split(", "))
+
+
+def chained(before: str, event: Event) -> str:
+    """The digest of an event and all before it: none is edited or lost without being noticed."""
+    return digest(before, event.seq, event.kind, event.ticket, event.who, event.at, event.body)
+
+
+def digest(before: str, *parts: Any) -> str:
+    """The same of the parts of an event, in their order."""
+    return hashlib.sha256(json.dumps([before, *parts]).encode()).hexdigest()[:32]
+
+
+def learner_row(connection: Connection, name: str, lock: str = "") -> LearnerRow:
+    """The row of a learner, or an UnknownLearnerError with the nearest name."""
+    found: list[Row] = []
+    if is_name(name):  # a database may take offence at anything else
+        found = connection.rows(
+            f"SELECT {LEARNER_COLUMNS} FROM kh_learner WHERE name = ?{lock}", (name,)
+        )
+    if not found:
+        names = [other for (other,) in connection.rows("SELECT name FROM kh_learner ORDER BY name")]
+        hint = nearest(name, names) or (": there are " + ", ".join(names[:8]) if names else "")
+        raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store{hint}")
+    return LearnerRow(*found[0])
+
+
+def learner_rows(connection: Connection) -> list[LearnerRow]:
+    """The rows of all learners, by name."""
+    return [
+        LearnerRow(*row)
+        for row in connection.rows(f"SELECT {LEARNER_COLUMNS} FROM kh_learner ORDER BY name")
+    ]
+
+
+def add_learner(connection: Connection, row: LearnerRow) -> None:
+    """Write the row of a new learner, and its number into `row`."""
+    columns = f"name, about, created_at, {CHANGING_COLUMNS}"
+    values = (row.name, row.about, row.created_at, *row.values())
+    marks = ", ".join("?" for _ in values)
+    sql = f"INSERT INTO kh_learner ({columns}) VALUES ({marks}) ON CONFLICT (name) DO NOTHING"
+    found = connection.rows(f"{sql} RETURNING id", values)
+    if not found:
+        raise ConflictError(f"the store already has a learner {row.name!r}: use another name")
+    row.id = found[0][0]
+
+
+def update_learner(connection: Connection, row: LearnerRow, seq: int) -> None:
+    """Write the row of a learner whose log went up to `seq` before."""
+    columns = ", ".join(f"{name} = ?" for name in CHANGING_COLUMNS.split(", "))
+    sql = f"UPDATE kh_learner SET {columns} WHERE id = ? AND seq = ?"
+    if connection.run(sql, (*row.values(), row.id, seq)) != 1:
+        raise StoreDamagedError(f"another process wrote to the log of {row.name!r} out of turn")
+
+
+def events(connection: Connection, learner: int, after: int, last: int) -> Iterator[Event]:
+    """The events after one and up to another, in order."""
+    while after < last:
+        sql = f"SELECT {EVENT_COLUMNS} FROM kh_event WHERE learner = ? AND seq > ? AND seq <= ?"
+        rows = connection.rows(
+            f"{sql} ORDER BY seq LIMIT ?", (learner, after, last, EVENTS_PER_QUERY)
+        )
+        for row in rows:
+            event = Event(*row)
+            if event.seq != after + 1:
+                break
+            after = event.seq
+            yield event
+        if not rows or rows[-1][0] != after:
+            raise StoreDamagedError(f"event {after + 1} of {last} is missing from the log")
+
+
+def add_events(connection: Connection, learner: int, events: Iterable[Event]) -> None:
+    """Write events."""
+    connection.run_many(
+        f"INSERT INTO kh_event (learner, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(learner, *_event_values(event)) for event in events],
+    )
+
+
+@dataclass(slots=True)
+class TicketRow:
+    """The row of a ticket: where in the log it was asked, filled and closed. A projection."""
+
+    id: str
+    learner: int
+    round: int
+    state: str
+    cost: float
+    asked_seq: int
+    asked_at: float
+    expires_at: float | None = None
+    filled_seq: int | None = None
+    filled_at: float | None = None
+    prediction: float | None = None
+    closed_seq: int | None = None
+    closed_at: float | None = None
+
+    def values(self) -> tuple[Any, ...]:
+        """All columns."""
+        return _ticket_values(self)
+
+
+TICKET_ROW = ", ".join(TicketRow.__slots__)
+TICKET_CHANGES = ("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at")
+_ticket_values = attrgetter(*TicketRow.__slots__)
+_changing_ticket_values = attrgetter(*TICKET_CHANGES, "id")
+
+
+def add_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
+    """Write the rows of new tickets."""
+    marks = ", ".join("?" for _ in TicketRow.__slots__)
+    sql = f"INSERT INTO kh_ticket ({TICKET_ROW}) VALUES ({marks})"
+    connection.run_many(sql, [row.values() for row in rows])
+
+
+def update_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
+    """Write what has happened to tickets."""
+    columns = ", ".join(f"{name} = ?" for name in TICKET_CHANGES)
+    sql = f"UPDATE kh_ticket SET {columns} WHERE id = ?"
+    connection.run_many(sql, [_changing_ticket_values(row) for row in rows])
+
+
+def among(connection: Connection, sql: str, first: Sequence[Any], keys: Sequence[str]) -> list[Row]:
+    """The rows for any of these keys; the SQL says `{}` where their marks go, at its end.
+
+    Marks are a power of two in number, so that few statements are prepared.
+    """
+    found: list[Row] = []
+    for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
+        some = [*keys[start : start + MAX_KEYS_PER_QUERY]]
+        many = 1 << (len(some) - 1).bit_length()
+        marks = ", ".join("?" * many)
+        found += connection.rows(
+            sql.format(marks), (*first, *some, *some[-1:] * (many - len(some)))
+        )
+    return found
+
+
+def answered(
+    connection: Connection, learner: int, keys: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """What idempotency keys were used for, those that were: hash and tickets of the request."""
+    sql = "SELECT idem_key, request_hash, tickets FROM kh_request WHERE learner = ? AND idem_key"
+    return {key: (a, b) for key, a, b in among(connection, sql + " IN ({})", (learner,), keys)}
+
+
+def add_requests(connection: Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write what idempotency keys were used for."""
+    columns = "learner, idem_key, request_hash, tickets, at"
+    connection.run_many(f"INSERT INTO kh_request ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def owners(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The names of the learners of tickets, by id; without those that there are not."""
+    sql = "SELECT t.id, l.name FROM kh_ticket t JOIN kh_learner l ON l.id = t.learner"
+    return dict(among(connection, sql + " WHERE t.id IN ({})", (), ids))
+
+
+def find_ticket_row(connection: Connection, where: str, values: Sequence[Any]) -> TicketRow | None:
+    """The row of the ticket for which this holds, if there is one."""
+    found = connection.rows(f"SELECT {TICKET_ROW} FROM kh_ticket WHERE {where}", values)
+    return TicketRow(*found[0]) if found else None
+
+
+def body(connection: Connection, learner: int, seq: int | None) -> str:
+    """What an event says."""
+    sql = "SELECT body FROM kh_event WHERE learner = ? AND seq = ?"
+    found = connection.rows(sql, (learner, seq))
+    if not found:
+        raise StoreDamagedError(f"event {seq} is missing from the log")
+    return str(found[0][0])
+
+
+def project(
+    row: LearnerRow, ticket: TicketRow | None, event: Event, body: Mapping[str, Any] | None = None
+) -> TicketRow:
+    """Take an event into the row of its learner and of its ticket, which is new if it is asked.
+
+    `body` is what the event says, for those who know it without reading it.
+    """
+    body = json.loads(event.body) if body is None else body
+    row.seq, row.digest = event.seq, event.digest
+    if event.kind == "asked":
+        row.waiting, row.spent, row.asked_at = row.waiting + 1, row.spent + body["cost"], event.at
+        number, cost = int(body["round"]), float(body["cost"])
+        expires_at = body.get("expires_at")
+        id = cast(str, event.ticket)
+        return TicketRow(id, row.id, number, "asked", cost, event.seq, event.at, expires_at)
+    if ticket is None:
+        raise StoreDamagedError(f"event {event.seq} is about a ticket that was never asked for")
+    if event.kind == "seen":
+        row.waiting, row.filled = row.waiting - 1, row.filled + 1
+        ticket.state, ticket.prediction = "filled", body["prediction"]
+        ticket.filled_seq, ticket.filled_at = event.seq, event.at
+        return ticket
+    if ticket.state == "asked":
+        row.waiting -= 1
+    else:
+        row.filled -= 1
+    if event.kind == "told":
+        error = body["y"] - cast(float, ticket.prediction)
+        row.told, row.loss, row.told_at = row.told + 1, row.loss + error * error, event.at
+    else:
+        row.dropped += 1
+    ticket.state, ticket.closed_seq, ticket.closed_at = event.kind, event.seq, event.at
+    return ticket
+
+
+class Projection:
+    """The rows that a log makes, event by event."""
+
+    def __init__(self, row: LearnerRow) -> None:
+        self.row = row
+        self.tickets: dict[str, TicketRow] = {}
+
+    def take(self, event: Event) -> None:
+        """Take the next event in."""
+        if event.ticket is None:
+            self.row.seq, self.row.digest = event.seq, event.digest
+        else:
+            ticket = self.tickets.get(event.ticket)
+            self.tickets[event.ticket] = project(self.row, ticket, event)
+
+
+TICKET_COLUMNS = ", ".join(f"t.{name}" for name in TicketRow.__slots__)
+SELECT_TICKETS = f"""
+    SELECT l.name, l.about, a.who, a.body, s.body, c.body, {TICKET_COLUMNS}
+    FROM kh_ticket t
+    JOIN kh_learner l ON l.id = t.learner
+    JOIN kh_event a ON a.learner = t.learner AND a.seq = t.asked_seq
+    LEFT JOIN kh_event s ON s.learner = t.learner AND s.seq = t.filled_seq
+    LEFT JOIN kh_event c ON c.learner = t.learner AND c.seq = t.closed_seq
+"""
+
+
+@dataclass(slots=True)
+class TicketRecord:
+    """A ticket: its row, who asked, the order, and what the events after it say."""
+
+    row: TicketRow
+    who: str
+    order: Ticket
+    item_prices: tuple[float, ...]
+    seen: Mapping[str, Any] | None = None  # as `events.seen` has it
+    label: float | None = None
+
+    def stored(self, learner: str, about: str) -> StoredTicket:
+        """The same as users see it."""
+        row, seen = self.row, self.seen or {}
+        return StoredTicket(
+            id=row.id,
+            learner=learner,
+            state=row.state,  # type: ignore[arg-type]
+            who=self.who,
+            asked_at=datetime.fromtimestamp(row.asked_at, UTC),
+            expires_at=moment(row.expires_at),
+            filled_at=moment(row.filled_at),
+            closed_at=moment(row.closed_at),
+            ticket=self.order,
+            item_prices=self.item_prices,
+            units=_units(about),
+            values=None if self.seen is None else tuple(map(_number, seen["values"])),
+            prediction=seen.get("prediction"),
+            label=self.label,
+            coverage=seen.get("coverage"),
+            low=seen.get("low"),
+            high=seen.get("high"),
+        )
+
+
+def find_ticket(connection: Connection, id: str, learner: int) -> TicketRecord | None:
+    """A ticket of this learner, if there is one."""
+    found = connection.rows(f"{SELECT_TICKETS} WHERE t.id = ? AND t.learner = ?", (id, learner))
+    return _ticket_record(found[0]) if found else None
+
+
+def tickets(connection: Connection, rest: str, values: Sequence[Any]) -> list[StoredTicket]:
+    """Tickets as users see them; `rest` is what follows in the SELECT_TICKETS."""
+    rows = connection.rows(SELECT_TICKETS + rest, values)
+    return [_ticket_record(row).stored(row[0], row[1]) for row in rows]
+
+
+def tickets_by_id(connection: Connection, ids: Sequence[str]) -> list[StoredTicket]:
+    """These tickets, in this order."""
+    found = []
+    for id in ids:
+        found += tickets(connection, " WHERE t.id = ?", (id,))
+        if not found or found[-1].id != id:
+            raise UnknownTicketError(f"there is no ticket {id} in the store")
+    return found
+
+
+def search_tickets(
+    connection: Connection,
+    name: str | None,
+    state: str | None,
+    asked_before: float | None,
+    limit: int | None,
+    after: str | None,
+    newest_first: bool,
+) -> list[StoredTicket]:
+    """Tickets of a learner, in a state, of an age; a page of them."""
+    where: list[tuple[str, Sequence[Any]]] = []
+    if state is not None:
+        states = STATES[one_of("state", state, STATES)]
+        where.append((f"t.state IN ({', '.join('?' for _ in states)})", states))
+    if asked_before is not None:
+        where.append(("t.asked_at <= ?", [asked_before]))
+    if name is not None:
+        where.append(("t.learner = ?", [learner_row(connection, name).id]))
+    if after is not None:
+        last = read_id(after)
+        if find_ticket_row(connection, "id = ?", (last,)) is None:
+            raise UnknownTicketError(f"there is no ticket {last} in the store")
+        sign = "<" if newest_first else ">"
+        where.append((f"t.number {sign} (SELECT number FROM kh_ticket WHERE id = ?)", [last]))
+    rest = " WHERE " + " AND ".join(part for part, _ in where) if where else ""
+    rest += " ORDER BY t.number" + (" DESC" if newest_first else "")
+    values = [value for _, part in where for value in part]
+    if limit is not None:
+        most = min(whole_number("limit", limit, 0), sys.maxsize)
+        rest, values = rest + " LIMIT ?", [*values, most]
+    return tickets(connection, rest, values)
+
+
+def _ticket_record(found: Row) -> TicketRecord:
+    _, _, who, asked, seen, closed, *columns = found
+    row = TicketRow(*columns)
+    return TicketRecord(
+        row,
+        who,
+        Ticket.from_json(asked),
+        tuple(json.loads(asked)["item_prices"]),
+        None if seen is None else json.loads(seen),
+        float(json.loads(closed)["y"]) if row.state == "told" else None,
+    )
+
+
+@lru_cache(maxsize=64)
+def _units(about: str) -> Mapping[str, str]:
+    found: dict[str, str] = json.loads(about)["units"]
+    return found
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+# Those that name their learner.
+TABLES_OF_LEARNER = ("kh_request", "kh_snapshot", "kh_ticket", "kh_event")
+
+
+def delete_learner(connection: Connection, name: str, lock: str, force: bool) -> LearnerRow:
+    """Delete a learner, in a transaction that is open; its row as it was.
+
+    ConflictError if somebody may still bring values or labels, unless they are given up too.
+    """
+    row = learner_row(connection, name, lock)
+    waiting = row.waiting + row.filled
+    if waiting and not force:
+        tickets = "an open ticket" if waiting == 1 else f"{waiting:,} open tickets"
+        raise ConflictError(
+            f"{name!r} has {tickets}: tell their labels or drop them first, or force it (`force`). "
+            "Export the learner before you delete it: this cannot be undone"
+        )
+    for table in TABLES_OF_LEARNER:
+        connection.run(f"DELETE FROM {table} WHERE learner = ?", (row.id,))
+    connection.run("DELETE FROM kh_learner WHERE id = ?", (row.id,))
+    return row

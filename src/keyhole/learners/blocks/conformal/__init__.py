@@ -1,1 +1,0 @@
-"""Prediction intervals from past errors: quantiles followed online, with a guarantee."""

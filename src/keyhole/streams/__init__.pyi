@@ -1,0 +1,46 @@
+# The public names, each with the module it is loaded from; `keyhole/_lazy.py` reads this file.
+from keyhole.streams import designs as designs
+from keyhole.streams.arrays import ArrayStream as ArrayStream
+from keyhole.streams.arrays import GeneratedStream as GeneratedStream
+from keyhole.streams.arrays import chain as chain
+from keyhole.streams.arrays import collect as collect
+from keyhole.streams.arrays import repeat as repeat
+from keyhole.streams.arrays import shuffle as shuffle
+from keyhole.streams.arrays import take as take
+from keyhole.streams.clinic import CLINIC_BUDGET as CLINIC_BUDGET
+from keyhole.streams.clinic import clinic as clinic
+from keyhole.streams.clinic import clinic_prices as clinic_prices
+from keyhole.streams.columns import Answers as Answers
+from keyhole.streams.drift import drifting as drifting
+from keyhole.streams.drift import leaders as leaders
+from keyhole.streams.drift import sign_flips as sign_flips
+from keyhole.streams.drift import switching as switching
+from keyhole.streams.files import FileStream as FileStream
+from keyhole.streams.files import ReadStream as ReadStream
+from keyhole.streams.files import read as read
+from keyhole.streams.simulate import Simulated as Simulated
+from keyhole.streams.simulate import Truth as Truth
+from keyhole.streams.simulate import linear as linear
+from keyhole.streams.sparse import SparseStream as SparseStream
+from keyhole.streams.sparse_files import SparseFileStream as SparseFileStream
+from keyhole.streams.suites import AGNOSTIC_SUITE as AGNOSTIC_SUITE
+from keyhole.streams.suites import PRICED_SUITE as PRICED_SUITE
+from keyhole.streams.suites import REALIZABLE_SUITE as REALIZABLE_SUITE
+from keyhole.streams.suites import Case as Case
+from keyhole.streams.suites import Priced as Priced
+from keyhole.streams.suites import PricedCase as PricedCase
+from keyhole.streams.suites import Setting as Setting
+from keyhole.streams.suites import agnostic_suite as agnostic_suite
+from keyhole.streams.suites import priced_suite as priced_suite
+from keyhole.streams.suites import realizable_suite as realizable_suite
+from keyhole.streams.synthetic import dense as dense
+from keyhole.streams.synthetic import dependent as dependent
+from keyhole.streams.synthetic import ill_conditioned as ill_conditioned
+from keyhole.streams.synthetic import linear_measurements as linear_measurements
+from keyhole.streams.synthetic import needle as needle
+from keyhole.streams.synthetic import nonlinear as nonlinear
+from keyhole.streams.synthetic import padded_hard as padded_hard
+from keyhole.streams.synthetic import realizable as realizable
+from keyhole.streams.writer import write as write
+
+__all__: list[str]

@@ -1,0 +1,438 @@
+"""The schema of a table, from a first pass: what its columns hold, and the levels of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NoReturn
+
+import numpy as np
+
+from keyhole.errors import shortened
+from keyhole.problem import DataError
+from keyhole.problem.optional_imports import extra
+from keyhole.streams.cell_formats import MISSING_WORDS, looks_like_a_date
+from keyhole.streams.columns import (
+    MAX_TARGET_VALUES,
+    Answers,
+    Kind,
+    Positive,
+    answers_of_numbers,
+    answers_of_text,
+    as_text,
+    is_category,
+    kind_of,
+    numbers,
+)
+from keyhole.streams.csv_dialect import number_pattern
+from keyhole.streams.read_options import AUTO, Request
+from keyhole.streams.tables import Batch, Table, wanted_rows
+
+SCANNED_ROWS = 1 << 14  # at a time; a table of text has blocks of its own
+USABLE_KINDS = (Kind.EMPTY, Kind.NUMBER, Kind.FLAG, Kind.TEXT)
+
+
+class TextInNumbersError(DataError):
+    """A cell of text in a column of numbers; `text` is what it holds."""
+
+    text = ""
+
+
+class ColumnRole(Enum):
+    """What a column is for: whatever it holds, levels by order, numbers by order, the target."""
+
+    FREE, LEVELS, NUMBERS, TARGET = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What a first pass found: levels by column (None: numbers), Arrow types, rows, no target.
+
+    And what the two values of the target mean, None for a target of numbers.
+    """
+
+    levels: dict[str, tuple[str, ...] | None]
+    types: dict[str, Any]
+    rows: int
+    without_target: int
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What is asked of the target: which value means yes, whether it is about yes and no at all."""
+
+    positive: Positive | None = None
+    yes_no: bool | None = None
+    known: Answers | None = None  # as in an earlier stream
+
+    @classmethod
+    def of(cls, request: Request) -> TargetOptions:
+        """What was asked of `read`."""
+        given = request.positive
+        if isinstance(given, Answers):
+            return cls(None, request.yes_no, given)
+        return cls(given, request.yes_no)
+
+
+def scan_schema(
+    table: Table,
+    roles: Mapping[str, ColumnRole],
+    most_levels: int | None,
+    rounds: int | None = None,
+    wanted: TargetOptions = TargetOptions(),
+    progress: Callable[[int], None] | None = None,
+) -> TableSchema:
+    """Go through a table once and find out about the columns that have roles.
+
+    A table that has types is asked for its target and its text columns only. `most_levels` None
+    collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
+    `progress` is told how many rows have been seen.
+    """
+    return scan_columns(table, roles, most_levels, rounds, progress).settled(wanted)
+
+
+class ColumnScans:
+    """What was seen of the columns of a table, or of several: `include` adds another one's."""
+
+    def __init__(
+        self, table: Table, roles: Mapping[str, ColumnRole], seen: dict[str, _ColumnScan]
+    ) -> None:
+        self.title, self.roles, self.seen, self.rows = table.title, roles, seen, 0
+        self._types = dict(table.types)
+
+    @property
+    def without_target(self) -> int:
+        """Rows that have no target."""
+        return sum(s.absent for s in self.seen.values())
+
+    def call_it(self, title: str) -> None:
+        """Name what was seen so in messages from now on."""
+        self.title = title
+        for scan in self.seen.values():
+            scan.title = title
+
+    def include(self, other: ColumnScans) -> None:
+        """Add what was seen of a table with the same columns, in the same roles."""
+        self.rows += other.rows
+        for name, scan in self.seen.items():
+            scan.include(other.seen[name])
+
+    def settled(self, wanted: TargetOptions) -> TableSchema:
+        """What it comes to; a DataError for a column of which no sense can be made."""
+        roles, seen = self.roles, self.seen
+        if self.rows == 0:
+            raise DataError(f"{self.title} has columns but no rows")
+        for scan in seen.values():
+            scan.settle()
+        answers = [
+            s.answers(wanted) for name, s in seen.items() if roles[name] is ColumnRole.TARGET
+        ]
+        without = self.without_target
+        if without == self.rows:
+            target = next(name for name, role in roles.items() if role is ColumnRole.TARGET)
+            raise DataError(f"{self.title}: the target {target!r} is missing in every row")
+        return TableSchema(
+            levels={
+                n: s.sorted_levels for n, s in seen.items() if roles[n] is not ColumnRole.TARGET
+            },
+            types=self._types or {name: s.text_type for name, s in seen.items()},
+            rows=self.rows,
+            without_target=without,
+            answers=answers[0] if answers else None,
+        )
+
+
+def scan_columns(
+    table: Table,
+    roles: Mapping[str, ColumnRole],
+    most_levels: int | None,
+    rounds: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ColumnScans:
+    """Go through a table once and take note of the columns that have roles."""
+    seen = {name: _ColumnScan(table, name, role, most_levels) for name, role in roles.items()}
+    for name, arrow_type in table.types.items():
+        if name in seen:
+            seen[name].declare(arrow_type)
+    open_questions = [name for name, s in seen.items() if not table.types or s.needs_a_look]
+    found = ColumnScans(table, roles, seen)
+
+    def left() -> int:
+        return (rounds or 0) - (found.rows - found.without_target)
+
+    limit = None if rounds is None else left
+    asked = open_questions or list(seen)[:1]
+    for batch in table.batches(asked, _as_text(roles), SCANNED_ROWS, limit):
+        for part in wanted_rows(batch, limit):
+            found.rows += part.rows.num_rows
+            for name in open_questions:
+                seen[name].note(part)
+        if progress is not None:
+            progress(found.rows)
+        if limit is not None and limit() <= 0:
+            break
+    return found
+
+
+def restored_scans(
+    table: Table,
+    roles: Mapping[str, ColumnRole],
+    most_levels: int | None,
+    rows: int,
+    kept: Mapping[str, Mapping[str, Any]],
+) -> ColumnScans:
+    """What was seen of a table, from what `as_json` of its columns has kept."""
+    seen = {name: _ColumnScan(table, name, role, most_levels) for name, role in roles.items()}
+    found = ColumnScans(table, roles, seen)
+    found.rows = rows
+    for name, scan in seen.items():
+        scan.restore(kept[name])
+    return found
+
+
+def _as_text(roles: Mapping[str, ColumnRole]) -> dict[str, Any]:
+    string = extra("pyarrow", "files").string()
+    return {name: string for name, role in roles.items() if role is ColumnRole.LEVELS}
+
+
+class _ColumnScan:
+    """What was seen of one column so far: kinds, levels, the first cell that is no number."""
+
+    def __init__(self, table: Table, name: str, role: ColumnRole, most_levels: int | None) -> None:
+        self.absent = 0  # rows without a target
+        self.title = table.title
+        self._syntax = table.syntax
+        self._decimal = table.decimal
+        self._name = name
+        self._numeric = role in (ColumnRole.NUMBERS, ColumnRole.TARGET)
+        self._is_target = role is ColumnRole.TARGET
+        self._told = (
+            role is ColumnRole.LEVELS
+        )  # that it is categorical; a dictionary tells so itself
+        self._most_levels = most_levels
+        self._number = number_pattern(table.decimal)
+        self._kinds: set[Kind] = set()
+        self._levels: set[str] = set()
+        self._odd: tuple[str, str] | None = None  # place and text of the first cell of text
+        self._values: set[float] = set()  # of a target of numbers, until there are too many
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether the type does not say everything."""
+        return self._is_target or self._is_categorical
+
+    @property
+    def sorted_levels(self) -> tuple[str, ...] | None:
+        """The levels in alphabetical order, None for a column of numbers."""
+        return tuple(sorted(self._levels)) if self._is_categorical else None
+
+    @property
+    def text_type(self) -> Any:
+        """The Arrow type to read cells of text as."""
+        arrow = extra("pyarrow", "files")
+        if self._is_categorical:
+            return arrow.string()
+        return arrow.bool_() if Kind.FLAG in self._kinds else arrow.float64()
+
+    @property
+    def _is_categorical(self) -> bool:
+        return self._told or Kind.TEXT in self._kinds
+
+    def declare(self, arrow_type: Any) -> None:
+        """Take note of a type, and refuse those that are no use."""
+        self._told = self._told or (is_category(arrow_type) and not self._numeric)
+        kind = kind_of(arrow_type)
+        self._kinds.add(kind)
+        if kind not in USABLE_KINDS and not (kind is Kind.DATE and self._told):
+            self._refuse_kind(kind)
+
+    def note(self, batch: Batch) -> None:
+        """Take note of some rows."""
+        cells = batch.rows.column(self._name)
+        self.declare(cells.type)
+        kind = kind_of(cells.type)
+        if kind is Kind.TEXT and not self._told:
+            self._find_odd(batch, cells)
+            if self._is_target:
+                self.absent += cells.null_count
+            elif self._numeric:
+                self.settle()
+        elif self._is_target:
+            y = numbers(cells)
+            here = ~np.isnan(y)
+            self.absent += len(y) - int(here.sum())
+            if len(self._values) <= MAX_TARGET_VALUES:
+                self._values.update(np.unique(y[here]).tolist())
+        if self._is_categorical and kind is not Kind.EMPTY:
+            self._collect(cells)
+
+    def as_json(self) -> dict[str, Any]:
+        """What was seen, as plain values."""
+        return {
+            "absent": self.absent,
+            "told": self._told,
+            "kinds": sorted(kind.name for kind in self._kinds),
+            "levels": sorted(self._levels),
+            "odd": self._odd,
+            "values": sorted(self._values),
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Have seen what was kept."""
+        self.absent, self._told = int(kept["absent"]), bool(kept["told"])
+        self._kinds = {Kind[name] for name in kept["kinds"]}
+        self._levels, self._values = {*kept["levels"]}, {*map(float, kept["values"])}
+        self._odd = None if kept["odd"] is None else (kept["odd"][0], kept["odd"][1])
+
+    def include(self, other: _ColumnScan) -> None:
+        """Take note of what was seen elsewhere, in rows that come after these."""
+        self.absent += other.absent
+        self._told = self._told or other._told
+        self._kinds |= other._kinds
+        self._odd = self._odd or other._odd
+        if len(self._values) <= MAX_TARGET_VALUES:
+            self._values |= other._values
+        if other._levels - self._levels:
+            self._levels |= other._levels
+            self._refuse_many_levels()
+
+    def settle(self) -> None:
+        """DataError where kinds are mixed in a way that is most likely a mistake."""
+        if self._told:
+            return
+        if self._kinds >= {Kind.NUMBER, Kind.FLAG}:
+            raise DataError(
+                f"{self.title}: {self._what} holds numbers in some rows, true and false in others"
+            )
+        if self._is_target and self._kinds <= {Kind.TEXT, Kind.EMPTY}:
+            return  # `answers` says what it is
+        if Kind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
+            place, text = self._odd
+            must = "must be" if self._numeric else "is mostly"
+            error = TextInNumbersError(
+                f"{self.title}, {place}: {self._what} {must} {most.value}, got {text!r}"
+                f"{self._hint(text)}: {self._remedy(text)}"
+            )
+            error.text = text
+            raise error
+        if Kind.TEXT in self._kinds and self._numeric:
+            self._refuse_kind(Kind.TEXT)
+
+    def answers(self, wanted: TargetOptions) -> Answers | None:
+        """What the values of the target mean; None if they are numbers. DataError if neither."""
+        positive, known = wanted.positive, wanted.known
+        if Kind.TEXT in self._kinds and self._levels:
+            what = f"{self.title}: {self._what}"
+            if known is not None:
+                return self._as_before(known, self._levels)
+            found = answers_of_text(what, self._levels, re.compile(self._number), positive)
+            if found is None:
+                self._refuse_text()
+            return found
+        if known is not None:
+            return self._as_before(known, ())
+        return answers_of_numbers(
+            f"{self.title}: {self._what}",
+            self._values,
+            flags=Kind.FLAG in self._kinds,
+            positive=positive,
+            yes_no=wanted.yes_no,
+        )
+
+    def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
+        """The answers of an earlier stream, if this column can have them."""
+        other = sorted({*texts} - {known.yes, known.no or known.yes}) if known.no else []
+        if other or bool(texts) == (known.number is not None):
+            got = f", got {other[0]!r}" if other else ""
+            raise DataError(f"{self.title}: {self._what} must be as before: {known}{got}")
+        return known
+
+    @property
+    def _what(self) -> str:
+        return f"the target {self._name!r}" if self._is_target else f"column {self._name!r}"
+
+    def _hint(self, text: str) -> str:
+        """A guess at what a cell is, as a question."""
+        if looks_like_a_date(text):
+            return f" (is it a date? Use {self._syntax.write('dates', 'ordinal')})"
+        other = "," if self._decimal == "." else "."
+        if re.fullmatch(rf"\s*[+-]?[0-9]+{re.escape(other)}[0-9]+\s*", text):
+            return f" (is the decimal {other!r}? Say {self._syntax.write('decimal', other)})"
+        return ""
+
+    def _remedy(self, text: str) -> str:
+        write = self._syntax.write
+        auto = f" or {write('missing', AUTO)}" if text.strip() in MISSING_WORDS else ""
+        missing = f"{write('missing', text)}{auto}"
+        remedy = f"correct the cell, or say that it means a missing value ({missing})"
+        if self._numeric:
+            return remedy
+        ignore, codes = write("ignore", self._name), write("categorical", self._name)
+        return f"{remedy}, leave the column out ({ignore}) or take it for levels ({codes})"
+
+    def _collect(self, cells: Any) -> None:
+        most = MAX_TARGET_VALUES if self._is_target else self._most_levels
+        if most is None:
+            return
+        found = extra("pyarrow.compute", "files").unique(as_text(cells)).to_pylist()
+        self._levels.update(level for level in found if level is not None)
+        self._refuse_many_levels()
+
+    def _refuse_many_levels(self) -> None:
+        most = MAX_TARGET_VALUES if self._is_target else self._most_levels
+        if most is not None and len(self._levels) > most:
+            self.settle()
+            if self._is_target:
+                self._refuse_text()
+            raise DataError(
+                f"{self.title}: {self._what} has more than {most} different texts, such as "
+                f"{shortened(min(self._levels))}{self._hint(min(self._levels))}: leave it out "
+                f"({self._syntax.write('ignore', self._name)}) or allow more "
+                f"({self._syntax.write('most_levels', 4 * most)})"
+            )
+
+    def _refuse_text(self) -> NoReturn:
+        """Some cells of the target are numbers, and others are not."""
+        if self._odd is None:
+            self._refuse_kind(Kind.TEXT)
+        place, text = self._odd
+        error = TextInNumbersError(
+            f"{self.title}, {place}: {self._what} must be numbers, got {text!r}"
+            f"{self._hint(text)}: {self._remedy(text)}, or say which value of a target of codes "
+            f"means yes ({self._syntax.write('positive', text)})"
+        )
+        error.text = text
+        raise error
+
+    def _mostly(self) -> Kind | None:
+        """What most of a column of text is, if that is not text."""
+        for kind in (Kind.NUMBER, Kind.FLAG):
+            if kind in self._kinds:  # a whole block of them
+                return kind
+        number = re.compile(self._number)
+        numerals = sum(bool(number.match(level)) for level in self._levels)
+        return Kind.NUMBER if self._numeric or 2 * numerals >= len(self._levels) else None
+
+    def _find_odd(self, batch: Batch, cells: Any) -> None:
+        if self._odd is not None:
+            return
+        compute = extra("pyarrow.compute", "files")
+        text = as_text(cells)
+        plain = compute.fill_null(compute.match_substring_regex(text, self._number), True)
+        odd = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
+        if len(odd):
+            self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
+
+    def _refuse_kind(self, kind: Kind) -> NoReturn:
+        remedy = f"leave it out ({self._syntax.write('ignore', self._name)})"
+        if kind is Kind.DATE:
+            remedy += (
+                f", or make numbers of it ({self._syntax.write('dates', 'ordinal')}; also month, "
+                "weekday, hour)"
+            )
+        if self._is_target:
+            remedy = "it must be numbers"
+        raise DataError(f"{self.title}: {self._what} holds {kind.value}: {remedy}")
