@@ -8,7 +8,7 @@ INSTALL = sh tools/install.sh $(BIN)/python
 
 LOWEST := .venv-lowest/bin
 # A cross-section for the lowest versions: core classes, readers, programs, adapters, service, client, cluster,
-# report, command line. docs/decisions/0031 says what is left out, and why polars has a version of its own.
+# report, command line. docs/decisions/0033 says what is left out, and why polars has a version of its own.
 SMOKE := tests/problem/test_problem.py tests/problem/test_ticket.py tests/problem/test_price_table.py tests/analysis/test_theory.py \
   tests/learners/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
   tests/adapters/test_sklearn.py tests/adapters/test_sklearn_classifier.py tests/adapters/test_sklearn_names.py \
