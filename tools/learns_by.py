@@ -16,14 +16,14 @@ import numpy as np
 
 import keyhole as kh
 from keyhole.problem import Problem
-from keyhole.testing.learning import SHAPE, SHARE, easy_stream
+from keyhole.testing.learning import EASY_SHAPE, SHARE, easy_stream
 
 SEEDS, LONGEST = 16, 1 << 13
 
 
 def rounds_to_learn(name: str, seed: int) -> int | None:
     """The first such n, None if there is none up to `LONGEST`."""
-    d, k, budget = SHAPE
+    d, k, budget = EASY_SHAPE
     row, stream = kh.LEARNERS[name], easy_stream(LONGEST, seed)
     problem = Problem(d, k, d if row.reads_everything else budget)
     errors = (stream.y - kh.play(row(problem, seed=seed), stream).predictions) ** 2

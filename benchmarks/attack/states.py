@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from benchmarks.attack.outcome import finite
 from benchmarks.attack.victims import NAMES, PRICED, make
-from keyhole.problem.state import State
+from keyhole.problem.state import LearnerState
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 
@@ -92,7 +92,7 @@ def play_on(learner: Any) -> None:
 
 
 @functools.cache
-def genuine(name: str, problem: int, moment: str) -> State:
+def genuine(name: str, problem: int, moment: str) -> LearnerState:
     """A learner's own state: `new`, with labels missing (`waiting`), or further on (`late`)."""
     learner: Any = make(name, PROBLEMS[problem], seed=3)
     rng = np.random.default_rng(7)
@@ -107,7 +107,7 @@ def genuine(name: str, problem: int, moment: str) -> State:
                 learner.ask(known={1: 0.5}, without=[0], budget=3)
             if t % 4:
                 learner.tell(ticket.fill(values), rng.normal())
-    state: State = learner.state()
+    state: LearnerState = learner.state()
     return state
 
 
@@ -137,7 +137,7 @@ def leaves(tree: Any, path: Path = ()) -> Iterator[Leaf]:
         yield from leaves(value, (*path, key))
 
 
-def _tree(state: State) -> dict[str, Any]:
+def _tree(state: LearnerState) -> dict[str, Any]:
     return {
         "settings": dict(state.settings),
         "parts": dict(state.parts),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.common.files import standardised
 from keyhole.problem import Floats, Indices
 from keyhole.streams import collect, read
-from keyhole.streams.arrays import Block, rows_of
+from keyhole.streams.arrays import LabelledRows, rows_of
 
 NUMBERS = 2**22  # in a block that is written out
 
@@ -108,7 +108,7 @@ class ProductStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows written out."""
         size = max(1, NUMBERS // self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))

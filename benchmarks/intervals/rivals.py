@@ -23,7 +23,7 @@ from keyhole.learners.blocks.conformal import (
     new_trackers,
 )
 from keyhole.problem import Floats
-from keyhole.problem.rows import Bought
+from keyhole.problem.rows import BoughtValues
 
 WINDOW = 500
 GAMMA = 0.005  # the step of ACI
@@ -107,7 +107,7 @@ def gaussian(errors: Floats, alpha: float, delay: int, edges: Floats) -> None:
     _gaussian(errors, NormalDist().inv_cdf(1.0 - alpha / 2.0), delay, edges)
 
 
-def factors(d: int, bought: Bought, y_hat: Floats, errors: Floats, delay: int) -> Floats:
+def factors(d: int, bought: BoughtValues, y_hat: Floats, errors: Floats, delay: int) -> Floats:
     """By what was bought, from errors that come so many rounds late."""
     s, factors, heard = hold(new_sizes(d)), np.empty(len(errors)), np.empty(1)
     for t in range(len(errors)):

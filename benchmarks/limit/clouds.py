@@ -24,7 +24,7 @@ from benchmarks.limit.state import (
 from benchmarks.limit.unread import independent, neighbours
 from keyhole.problem import Floats, Indices
 from keyhole.streams.designs import toeplitz
-from keyhole.streams.simulate import CHUNK, DESIGN, ROWS, Truth, keyed, room
+from keyhole.streams.simulate import CHUNK, DESIGN, EXAMPLES, Truth, keyed, room
 
 PARTICLES, FEWER, SWEEPS = 256, 128, 3  # fewer where a move costs most
 THIRD = 1.0 / 3.0  # variance of a feature uniform on [-1, 1]
@@ -174,7 +174,7 @@ def uncut(played: Played) -> Floats:
     X, y = played.X, played.y
     whole, rows = y.copy(), toeplitz(0.5)(played.d, keyed(played.seed, DESIGN))
     for start in range(0, played.n, CHUNK):
-        rng, size = keyed(played.seed, ROWS, start // CHUNK), min(CHUNK, played.n - start)
+        rng, size = keyed(played.seed, EXAMPLES, start // CHUNK), min(CHUNK, played.n - start)
         rows(CHUNK, rng)
         u = rng.uniform(-1.0, 1.0, CHUNK)[:size]
         part = slice(start, start + size)

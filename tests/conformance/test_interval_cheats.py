@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.learners.residuals import Residuals
 from keyhole.problem import Floats
-from keyhole.problem.state import State
+from keyhole.problem.state import LearnerState
 from keyhole.testing import intervals as checks
 
 
@@ -66,7 +66,7 @@ class StartsAnew(kh.RunningMean):
     """Loaded without what its errors were."""
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         learner = super().from_state(state)
         learner._residuals = Residuals()
         return learner

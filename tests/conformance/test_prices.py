@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game.playing import Game
+from keyhole.game.playing import RunningGame
 from keyhole.learners.base import LearnerBase
 from keyhole.problem import Floats
 from keyhole.problem.prices import Prices
@@ -79,7 +79,7 @@ class WithoutThePanel(Cheat):
 def test_what_is_too_dear_is_caught(cheat: type[Cheat], in_blocks: bool) -> None:
     learner = cheat(CENTS)
     assert in_blocks or learner.problem.width < len(learner.features) or cheat is OverByACent
-    game = Game(learner, in_blocks=in_blocks)
+    game = RunningGame(learner, in_blocks=in_blocks)
     if learner.problem.width < len(learner.features) and in_blocks:
         return  # `bought` has no room for it
     with pytest.raises(kh.BudgetError, match=r"cost .*, the budget is 1\.\d+ per example"):
@@ -112,17 +112,17 @@ def test_a_wrong_bill_is_caught(
 ) -> None:
     learner = Cheat(CENTS)
     learner.features, learner.bill = features, bill
-    game = Game(learner, in_blocks=False)
+    game = RunningGame(learner, in_blocks=False)
     with pytest.raises(kh.BudgetError, match=message):
         game.play_block(np.ones((3, 12)), np.zeros(3))
     with pytest.raises((AssertionError, kh.BudgetError)):
         priced.spends_within_the_limit(lambda problem: _cheat(features, bill))
     honest = Cheat(CENTS)
     honest.features = features
-    Game(honest, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
+    RunningGame(honest, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
     plain = Cheat(CENTS)  # a ticket that says nothing is as good
     plain.features, plain.bill = features, {"names": None}
-    Game(plain, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
+    RunningGame(plain, in_blocks=False).play_block(np.ones((3, 12)), np.zeros(3))
 
 
 def _cheat(features: tuple[int, ...], bill: dict[str, Any]) -> Cheat:

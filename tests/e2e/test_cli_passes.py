@@ -10,7 +10,7 @@ import pytest
 import keyhole as kh
 from keyhole.cli.app import run
 from keyhole.streams.csv_table import CsvTable
-from keyhole.streams.tables import Batch
+from keyhole.streams.tables import TableBatch
 
 PLAIN = ("--ignore", "heating")  # without columns of levels
 
@@ -40,7 +40,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         types: Mapping[str, Any],
         rows: int,
         left: Any = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         found.append(0)
         for batch in batches(self, columns, types, rows, left):
             found[-1] += batch.rows.num_rows

@@ -12,7 +12,7 @@ from keyhole.game import PlayedBlock
 from keyhole.game.ledger import Ledger
 from keyhole.game.progress_line import ten_times_a_second
 from keyhole.problem import Floats
-from keyhole.streams.arrays import Block
+from keyhole.streams.arrays import LabelledRows
 from keyhole.testing.helpers import RowsOnly
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ PROBLEM = kh.Problem(d=6, k=2, budget=3)
 class Blocks(kh.streams.ArrayStream):
     """Rows in blocks of 700, so that limits fall inside of blocks and at their ends."""
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """Blocks of 700 rows."""
         return super().blocks(700)
 
@@ -105,7 +105,7 @@ def test_a_row_of_another_shape_is_not_sold(shape: tuple[int, ...]) -> None:
 class BadLabel(Blocks):
     """Hands out a label that is not a number in the third round."""
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         for block, labels in super().blocks(rows):
             told = labels.copy()
             told[[2, 4]] = np.nan, np.inf

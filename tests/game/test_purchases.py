@@ -7,7 +7,7 @@ import keyhole as kh
 from keyhole.game.audit import poisoned
 from keyhole.game.block_play import _check_purchases
 from keyhole.game.observer import Observer, PlayedBlock
-from keyhole.game.playing import Game, _due
+from keyhole.game.playing import RunningGame, _due
 
 PROBLEM = kh.Problem(6, 2, 3)
 
@@ -113,7 +113,7 @@ def test_rounds_that_buy_less_than_the_budget_end_in_minus_one(in_blocks: bool) 
             told.extend(played.bought.tolist())
 
     learner = kh.FixedSubset(PROBLEM, support=[1, 4])
-    game = Game(learner, [Notes()], in_blocks=in_blocks)
+    game = RunningGame(learner, [Notes()], in_blocks=in_blocks)
     game.play_block(np.ones((4, 6)), np.ones(4))
     assert told == [[1, 4, -1]] * 4
 
@@ -126,7 +126,7 @@ def test_a_game_is_in_blocks_keeps_predictions_and_has_no_audit_unless_told() ->
         def ask(self) -> kh.Ticket:
             raise AssertionError("blocks need no tickets")
 
-    game = Game(Once(PROBLEM))
+    game = RunningGame(Once(PROBLEM))
     game.play_block(np.ones((4, 6)), np.ones(4))
     assert game.ledger.predictions.tolist() == [0.0] * 4
     ledger = kh.play(Once(PROBLEM), kh.streams.ArrayStream(np.ones((4, 6)), np.ones(4)))

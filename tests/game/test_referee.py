@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game import Game, Observer, PlayedBlock
+from keyhole.game import Observer, PlayedBlock, RunningGame
 from keyhole.problem import Floats
 from keyhole.testing.helpers import RowsOnly
 
@@ -294,7 +294,7 @@ def test_labels_are_real_numbers(label: Any) -> None:
     ticket = learner.ask()
     with pytest.raises(kh.DataError, match="the label must be a number"):
         learner.tell(ticket.fill(np.zeros(len(ticket.features))), label)
-    game = Game(kh.RunningMean(PROBLEM), [Told()])
+    game = RunningGame(kh.RunningMean(PROBLEM), [Told()])
     with pytest.raises(kh.DataError, match="the label must be a number"):
         game.play_row(X[0], label)
 
@@ -312,9 +312,9 @@ def test_labels_are_real_numbers(label: Any) -> None:
 def test_rows_are_real_numbers(row: Any, observers: Any) -> None:
     learner = kh.FixedSubset(PROBLEM)
     with pytest.raises(kh.DataError, match=r"numbers|masked"):
-        Game(learner, observers).play_row(row, 1.0)
+        RunningGame(learner, observers).play_row(row, 1.0)
     with pytest.raises(kh.DataError, match=r"numbers|masked"):
-        Game(learner, observers).play_block(row[None, :], np.ones(1))
+        RunningGame(learner, observers).play_block(row[None, :], np.ones(1))
     with pytest.raises(kh.DataError, match=r"numbers|masked"):
         kh.sell(PROBLEM, kh.Ticket(1, np.array([0])), row)
     assert learner.round == 0
@@ -324,7 +324,7 @@ def test_rows_are_real_numbers(row: Any, observers: Any) -> None:
 def test_blocks_have_a_real_label_for_each_row(y: Any) -> None:
     learner = kh.RunningMean(PROBLEM)
     with pytest.raises(kh.DataError):
-        Game(learner).play_block(X[:1], y)
+        RunningGame(learner).play_block(X[:1], y)
     with pytest.raises(kh.DataError):
         learner.advance(X[:1], y)
     assert learner.round == 0

@@ -12,7 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game import Audit, Game, Observer, PlayedBlock, block_play, playing
+from keyhole.game import Audit, Observer, PlayedBlock, RunningGame, block_play, playing
 from keyhole.game.block_play import RowBuffer
 from keyhole.game.referee import sell
 from keyhole.learners.registry import make_learner
@@ -59,7 +59,10 @@ def test_the_same_game_to_the_bit(name: str, absent: str) -> None:
 
 def test_single_rounds_and_blocks_are_the_same_game_of_float32() -> None:
     full, sparse = streams("zero", np.float32)
-    singles, blocks = Game(kh.AutoLearner(PROBLEM), in_blocks=False), Game(kh.AutoLearner(PROBLEM))
+    singles, blocks = (
+        RunningGame(kh.AutoLearner(PROBLEM), in_blocks=False),
+        RunningGame(kh.AutoLearner(PROBLEM)),
+    )
     for X, y in sparse.lazy_blocks(60):
         singles.play_block(X, y)
         blocks.play_block(X, y)
@@ -141,7 +144,7 @@ class Raises(kh.RandomSubset):
 
 
 def test_the_board_is_wiped_after_an_error() -> None:
-    game, stream = Game(Raises(PROBLEM)), streams("zero")[1]
+    game, stream = RunningGame(Raises(PROBLEM)), streams("zero")[1]
     X, y = next(stream.lazy_blocks())
     with pytest.raises(kh.DataError, match="no more"):
         game.play_block(X, y)
@@ -178,4 +181,4 @@ def test_selling_a_sparse_row_checks_its_shape_and_the_ticket() -> None:
     with pytest.raises(kh.DataError, match="must have 12 features"):
         sell(PROBLEM, ticket, SparseRow(row._indices, row._values, D + 1))
     with pytest.raises(kh.DataError, match="a block needs 12 features"):
-        Game(kh.AutoLearner(PROBLEM)).play_block(streams("zero")[1]._rows[:3], np.zeros(2))
+        RunningGame(kh.AutoLearner(PROBLEM)).play_block(streams("zero")[1]._rows[:3], np.zeros(2))

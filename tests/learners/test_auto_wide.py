@@ -10,7 +10,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.problem.state import State
+from keyhole.problem.state import LearnerState
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 from tests.helpers.variants import check_variant
@@ -158,7 +158,7 @@ def test_history_is_studied_without_seats_for_all() -> None:
     assert (kept.rest[0, kept.seat < 0, 3] * kept.scale[0] >= 150.0).all()  # all rows of all
 
 
-def put(state: State, name: str, array: Any) -> bytes:
+def put(state: LearnerState, name: str, array: Any) -> bytes:
     """The file of a state with another array in its memories."""
     changed = copy.deepcopy(state)
     [kept] = [pair[1] for pair in changed.parts["learnt"]["of"] if pair[0] == "kept"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.problem.display import MAX_TABLE_ROWS, html_table
+from keyhole.problem.display import MAX_HTML_ROWS, html_table
 from keyhole.report import Run
 
 HOSTILE = ("<b>age</b>", "two\nlines", "\x1b[2J", *(f"f{i}" for i in range(9)))
@@ -93,8 +93,8 @@ def test_short_problems_can_be_typed_in_again() -> None:
 
 
 def test_long_tables_are_cut_off_and_say_so() -> None:
-    table = html_table("t", [(str(i), i) for i in range(MAX_TABLE_ROWS + 5)])
-    assert table.count("<tr>") == MAX_TABLE_ROWS + 1
+    table = html_table("t", [(str(i), i) for i in range(MAX_HTML_ROWS + 5)])
+    assert table.count("<tr>") == MAX_HTML_ROWS + 1
     assert "and 5 more" in table
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.game.block_play import RowBuffer, play_rounds
-from keyhole.game.playing import Game
+from keyhole.game.playing import RunningGame
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.problem import Floats, Problem, ProblemError
 from keyhole.problem.prices import Prices, price_list
@@ -200,7 +200,7 @@ def test_the_referee_charges_to_the_cent(
 
 
 def _play(learner: kh.Learner, X: Floats, y: Floats, in_blocks: bool) -> kh.Ledger:
-    game = Game(learner, in_blocks=in_blocks)
+    game = RunningGame(learner, in_blocks=in_blocks)
     game.play_block(X, y)
     return game.ledger
 
@@ -367,7 +367,7 @@ def test_the_referee_lets_no_cent_above_the_limit_pass(
         if in_blocks and len(features) > problem.width:
             assert not fits
             continue
-        game = Game(learner, in_blocks=in_blocks)
+        game = RunningGame(learner, in_blocks=in_blocks)
         if fits:
             game.play_block(np.ones((rows, problem.d)), np.zeros(rows))
             assert game.ledger.most_spent == pytest.approx(float(cost), abs=1e-12)

@@ -12,7 +12,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.registry import make_learner
-from keyhole.problem.state import State
+from keyhole.problem.state import LearnerState
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import decode, encode
 from keyhole.saving.checksum import (
@@ -27,8 +27,10 @@ WIDE = kh.Problem(
 )  # arrays of twice as many bytes as are hashed by a thread
 
 
-def a_state() -> State:
-    return State("X", WIDE, 0, {}, {"a": np.arange(float(THREAD_FROM_BYTES)), "b": np.ones(100)})
+def a_state() -> LearnerState:
+    return LearnerState(
+        "X", WIDE, 0, {}, {"a": np.arange(float(THREAD_FROM_BYTES)), "b": np.ones(100)}
+    )
 
 
 def test_the_file_is_what_to_bytes_says(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ class Keeps(kh.RunningMean):
     kept: Any = None
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         learner = cls(state.problem)
         learner.kept = state.part("a")
         return learner
@@ -134,7 +136,7 @@ class Keeps(kh.RunningMean):
 
 def test_a_learner_of_ones_own_may_keep_the_arrays_of_its_state() -> None:
     state = a_state()
-    data = encode(State("Keeps", state.problem, 0, {}, state.parts), "1")
+    data = encode(LearnerState("Keeps", state.problem, 0, {}, state.parts), "1")
     kept, other = from_bytes(data, Keeps).kept, decode(data).parts["a"]
     for array in (kept, other):
         assert array.flags.writeable

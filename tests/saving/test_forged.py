@@ -19,7 +19,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem.desk import unpack_tickets
-from keyhole.problem.state import State, fit
+from keyhole.problem.state import LearnerState, fit
 from keyhole.saving import api
 from keyhole.saving.archive import decode, encode
 
@@ -84,7 +84,7 @@ def test_tickets_without_features_are_saved_too() -> None:
         again.tell(tickets[1].fill([]), 1.0)
 
 
-def refused(state: State, path: Sequence[Any], value: object) -> None:
+def refused(state: LearnerState, path: Sequence[Any], value: object) -> None:
     """What is loaded is a StateError after the part at the path has been set."""
     parts = copy.deepcopy(state.parts)
     *above, last = path
@@ -213,7 +213,7 @@ def test_a_file_and_its_folder_are_both_on_disk_when_save_returns(
 
 
 def test_a_member_that_is_not_where_it_is_said_to_be_is_refused() -> None:
-    state = State("X", kh.Problem(8, 2, 5), 0, {}, {"a": np.arange(100.0)})
+    state = LearnerState("X", kh.Problem(8, 2, 5), 0, {}, {"a": np.arange(100.0)})
     content = bytearray(encode(state, "1"))
     assert decode(bytes(content)).parts["a"].tolist() == list(range(100))
     for change in (content.index(b"PK\x03\x04", 4), content.index(b"PK\x03\x04", 4) + 27):
@@ -225,7 +225,9 @@ def test_a_member_that_is_not_where_it_is_said_to_be_is_refused() -> None:
 
 
 def test_large_states_are_not_copied_again_and_again() -> None:
-    state = State("X", kh.Problem(8, 2, 5), 0, {}, {"a": np.zeros(10**6), "b": np.zeros(10**6)})
+    state = LearnerState(
+        "X", kh.Problem(8, 2, 5), 0, {}, {"a": np.zeros(10**6), "b": np.zeros(10**6)}
+    )
     content, size = encode(state, "1"), 16e6
     for work, most in ((lambda: encode(state, "1"), 1.1), (lambda: decode(content), 1.1)):
         tracemalloc.start()

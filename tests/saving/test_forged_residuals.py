@@ -13,7 +13,7 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.conformal import FACTOR
 from keyhole.learners.residuals import Residuals
-from keyhole.problem.state import State
+from keyhole.problem.state import LearnerState
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import encode
 
@@ -43,7 +43,7 @@ def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
 
 
-def forged(state: State, path: tuple[Any, ...], value: Any) -> bytes:
+def forged(state: LearnerState, path: tuple[Any, ...], value: Any) -> bytes:
     tree = copy.deepcopy(dict(state.parts["residuals"]))
     inside = tree
     for key in path[:-1]:

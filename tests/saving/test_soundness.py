@@ -9,7 +9,7 @@ import pytest
 import keyhole as kh
 from keyhole.problem import Floats, Indices
 from keyhole.problem.desk import Desk
-from keyhole.problem.state import MAX_WHOLE_NUMBER, Features, Holds, PerFeature
+from keyhole.problem.state import MAX_WHOLE_NUMBER, AscendingFeatures, Holds, PerFeature
 from keyhole.problem.state_checks import prove, prove_tickets, refuse_another_model
 
 SIZES = {"d": 5, "k": 2, "budget": 3}
@@ -20,7 +20,7 @@ class Record(NamedTuple):
 
     plain: Floats = np.zeros(2)
     counts: Indices = np.zeros(2, dtype=np.int64)
-    features: Features = np.array([0, 4])
+    features: AscendingFeatures = np.array([0, 4])
     place: Annotated[Indices, Holds(below="plain")] = np.array([0, 1])
     size: Annotated[Indices, Holds(most="plain")] = np.array([0, 2])
     positive: Annotated[Floats, Holds(least=0.0)] = np.zeros(1)
@@ -152,7 +152,7 @@ def test_memos_of_no_known_kind_are_refused() -> None:
 
 def test_of_several_kinds_of_memos_each_is_held_to_its_own() -> None:
     class Number(NamedTuple):
-        features: Features
+        features: AscendingFeatures
         number: Annotated[Indices, Holds(shape=(), most="budget")]
 
     kinds, sizes = (Memo, Number), {**SIZES, "begun": 7}

@@ -11,15 +11,15 @@ import pytest
 
 import keyhole as kh
 from keyhole.problem.desk import Desk, pack_tickets, unpack_tickets
-from keyhole.problem.state import State, fit, pack, unpack
+from keyhole.problem.state import LearnerState, fit, pack, unpack
 from keyhole.saving import archive
 from keyhole.saving.archive import decode, encode
 
 PROBLEM = kh.Problem(5, 2, 3)
 
 
-def state_of(**parts: Any) -> State:
-    return State("Nobody", PROBLEM, 4, {"seed": 3}, parts)
+def state_of(**parts: Any) -> LearnerState:
+    return LearnerState("Nobody", PROBLEM, 4, {"seed": 3}, parts)
 
 
 def members_of(content: bytes) -> list[str]:

@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from keyhole.problem import Floats, Indices, Problem, ProblemError
-from keyhole.streams.arrays import Block, collect
+from keyhole.streams.arrays import LabelledRows, collect
 from keyhole.streams.clinic import DAYS, TESTS, clinic
 
 Reals = NDArray[np.floating]
 
 
 @pytest.fixture(scope="module")
-def patients() -> Block:
+def patients() -> LabelledRows:
     return collect(clinic().stream)
 
 
@@ -62,7 +62,7 @@ def check_few_tests_explain(X: Reals, y: Floats) -> None:
     assert np.quantile(random, 0.9) < four - 0.1
 
 
-def test_four_tests_explain_most_and_eight_random_ones_less(patients: Block) -> None:
+def test_four_tests_explain_most_and_eight_random_ones_less(patients: LabelledRows) -> None:
     X, y = patients
     check_few_tests_explain(X, y)
     with pytest.raises(AssertionError):
@@ -72,7 +72,7 @@ def test_four_tests_explain_most_and_eight_random_ones_less(patients: Block) -> 
         check_few_tests_explain(y[:, None] + 2.0 * rng.standard_normal(X.shape), y)
 
 
-def test_forward_selection_finds_tests_that_matter(patients: Block) -> None:
+def test_forward_selection_finds_tests_that_matter(patients: LabelledRows) -> None:
     X, y = patients
     four = {TESTS[j].name for j in Fit(X, y).forward(4)}
     assert four == {"crp_mg_l", "age_years", "creatinine_mg_dl", "haemoglobin_g_dl"}
@@ -89,7 +89,7 @@ def check_failures(X: Reals) -> None:
     assert np.abs(absent.mean(axis=0) - p).max() < margin
 
 
-def test_some_tests_fail(patients: Block) -> None:
+def test_some_tests_fail(patients: LabelledRows) -> None:
     X, y = patients
     check_failures(X)
     assert np.isfinite(y).all()
@@ -101,7 +101,7 @@ def test_some_tests_fail(patients: Block) -> None:
         check_failures(whole_rows)
 
 
-def test_the_truth_is_in_the_units_of_the_tests(patients: Block) -> None:
+def test_the_truth_is_in_the_units_of_the_tests(patients: LabelledRows) -> None:
     X, y = patients
     truth = clinic().truth
     whole = ~np.isnan(X).any(axis=1)
@@ -114,7 +114,7 @@ def test_the_truth_is_in_the_units_of_the_tests(patients: Block) -> None:
     assert len(truth.support) == len(DAYS) == 10
 
 
-def test_values_and_names_are_plausible(patients: Block) -> None:
+def test_values_and_names_are_plausible(patients: LabelledRows) -> None:
     X, y = patients
     stream = clinic().stream
     assert stream.names is not None
@@ -139,7 +139,7 @@ def test_values_and_names_are_plausible(patients: Block) -> None:
             assert np.nanmean(X[:, j]) > np.nanmedian(X[:, j]), test.name
 
 
-def test_two_tests_are_pure_noise_and_others_hang_together(patients: Block) -> None:
+def test_two_tests_are_pure_noise_and_others_hang_together(patients: LabelledRows) -> None:
     X, y = patients
     Z = imputed(X)
     correlations = np.abs(Z.T @ Z / len(Z)) - np.eye(Z.shape[1])

@@ -12,7 +12,7 @@ from keyhole.problem import Floats, ProblemError
 from keyhole.streams.designs import (
     Design,
     Noise,
-    Rows,
+    RowSampler,
     binary,
     bounded,
     duplicates,
@@ -110,17 +110,17 @@ def test_moments(design: Design, second: Floats) -> None:
     check_moments(design, second)
 
 
-def rho_ignored(d: int, rng: np.random.Generator) -> Rows:
+def rho_ignored(d: int, rng: np.random.Generator) -> RowSampler:
     return toeplitz(0.0)(d, rng)
 
 
-def signs_ignored(d: int, rng: np.random.Generator) -> Rows:
+def signs_ignored(d: int, rng: np.random.Generator) -> RowSampler:
     # Its own signs once more: every loading becomes positive.
     plain, s = factor(0.4)(d, np.random.default_rng([1, 1])), signs(d, rng)
     return lambda n, rng: plain(n, rng) * s
 
 
-def half_range(d: int, rng: np.random.Generator) -> Rows:
+def half_range(d: int, rng: np.random.Generator) -> RowSampler:
     return lambda n, rng: rng.uniform(0.0, 1.0, (n, d))
 
 
@@ -149,7 +149,7 @@ def check_tails(design: Design) -> None:
     assert abs((np.abs(draw(design)) > 0.8).mean() - p) < margin
 
 
-def thin_tails(d: int, rng: np.random.Generator) -> Rows:
+def thin_tails(d: int, rng: np.random.Generator) -> RowSampler:
     # The same variance as a Student t with 4 degrees of freedom, divided by 5.
     return lambda n, rng: np.clip(rng.normal(0.0, math.sqrt(2.0) / 5.0, (n, d)), -1.0, 1.0)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import keyhole as kh
 from keyhole.streams import FileStream, collect, csv_dialect, csv_table, read
 from keyhole.streams.csv_dialect import Decoded, Uncommented
-from keyhole.streams.read_options import Request, assumptions_line
+from keyhole.streams.read_options import ReadArguments, assumptions_line
 
 
 def made(folder: Path, data: str | bytes, **arguments: Any) -> FileStream:
@@ -245,14 +245,14 @@ NUMBER = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
 def test_plain_files_are_never_suspected(rows: list[tuple[float, float]]) -> None:
     """Commas, points and a header: nothing is assumed whatever the numbers are."""
     text = "a,y\n" + "".join(f"{a!r},{y!r}\n" for a, y in rows)
-    found = csv_dialect.sniff(text.encode(), Request("y"), ",")
+    found = csv_dialect.sniff(text.encode(), ReadArguments("y"), ",")
     assert found.assumed == []
     assert found.dialect == kh.streams.csv_dialect.CsvDialect()
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_give_an_answer(data: bytes) -> None:
-    csv_dialect.sniff(data, Request("y"), ",")
+    csv_dialect.sniff(data, ReadArguments("y"), ",")
 
 
 def test_cells_made_to_take_long_do_not(tmp_path: Path) -> None:

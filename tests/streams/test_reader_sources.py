@@ -16,7 +16,7 @@ from keyhole.problem.optional_imports import extra
 from keyhole.streams import collect, read
 from keyhole.streams.cell_formats import CodeCounter
 from keyhole.streams.files import read_with
-from keyhole.streams.read_options import COMMAND_SYNTAX, Request
+from keyhole.streams.read_options import COMMAND_SYNTAX, ReadArguments
 
 arrow: Any = extra("pyarrow", "files")
 TEXT = b"a,c,y\n" + b"".join(
@@ -289,7 +289,7 @@ def test_a_row_whose_target_is_a_code_is_left_out(tmp_path: Path) -> None:
     assert X[-1, 0] == 30
     assert "the label 9999 (4 times)" in " ".join(str(kh.diagnose(plain, 1, 1)).split())
     # Of rows that are counted, those without a label are some: nothing beyond them is looked at.
-    few = read_with(path, Request("y", missing=("auto",), rounds=93))
+    few = read_with(path, ReadArguments("y", missing=("auto",), rounds=93))
     assert (few.rounds, few.left_out, len(collect(few)[1])) == (90, 3, 90)
 
 
@@ -303,7 +303,7 @@ def test_answers_of_yes_and_no_are_no_codes(tmp_path: Path) -> None:
 def test_reading_says_how_far_it_is(tmp_path: Path) -> None:
     path, told = tmp_path / "t.csv", list[int]()
     path.write_text("a,y\n" + "1,2\n2,3\n" * 100)
-    read_with(path, Request("y", missing=("auto",), progress=told.append))
+    read_with(path, ReadArguments("y", missing=("auto",), progress=told.append))
     assert told.count(200) == 2  # the first pass, and the one that looks for codes
 
 
@@ -322,23 +322,25 @@ def test_diagnose_lists_codes() -> None:
 def test_only_rows_that_are_played_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('a,y\n1,1\n2,\n3,2\n"4",3\nx,4\n5\n')
     for rounds in (1, 2, 3):
-        stream = read_with(tmp_path / "t.csv", Request("y", rounds=rounds))
+        stream = read_with(tmp_path / "t.csv", ReadArguments("y", rounds=rounds))
         assert (stream.rounds, len(collect(stream)[1])) == (rounds, rounds)
-    request = Request("y", rounds=4, syntax=COMMAND_SYNTAX)
+    request = ReadArguments("y", rounds=4, syntax=COMMAND_SYNTAX)
     assert (
         "line 6: column 'a' is mostly numbers, got 'x': correct the cell, or say that it means a "
         "missing value (--missing x), leave the column out (--ignore a) or"
         in refused(lambda: read_with(tmp_path / "t.csv", request))
     )
     frame = arrow.table({"a": [1.0, np.inf], "y": [1.0, 2.0]})
-    assert collect(read_with(frame, Request("y", rounds=1)))[1].tolist() == [1]
+    assert collect(read_with(frame, ReadArguments("y", rounds=1)))[1].tolist() == [1]
     frame = arrow.table({"a": [1.0, np.inf], "y": [1.0, None]})  # no target: not played
     assert collect(read(frame, target="y"))[1].tolist() == [1]
 
 
 def test_unknown_levels_are_counted(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("c\nu\nv\nw\n\nw\n")
-    stream = read_with(tmp_path / "t.csv", Request(None, features=["c=u"], known=["c=u", "c=v"]))
+    stream = read_with(
+        tmp_path / "t.csv", ReadArguments(None, features=["c=u"], known=["c=u", "c=v"])
+    )
     X, _ = collect(stream)
     assert X[:, 0].tolist() == [1, 0, 0, 0]  # a blank line is no row
     assert stream.unknown == {"c": 2}

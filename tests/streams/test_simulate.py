@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keyhole.problem import Floats, ProblemError
-from keyhole.streams.arrays import Block, GeneratedStream, collect, take
+from keyhole.streams.arrays import GeneratedStream, LabelledRows, collect, take
 from keyhole.streams.clinic import clinic
 from keyhole.streams.designs import (
     binary,
@@ -57,7 +57,7 @@ ALL: dict[str, Maker] = {
 }
 
 
-def same(a: Block, b: Block) -> None:
+def same(a: LabelledRows, b: LabelledRows) -> None:
     np.testing.assert_array_equal(a[0], b[0])
     np.testing.assert_array_equal(a[1], b[1])
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from keyhole.problem import Floats, ProblemError
-from keyhole.streams.arrays import Block, collect
+from keyhole.streams.arrays import LabelledRows, collect
 from keyhole.streams.designs import bounded, toeplitz, uniform
 from keyhole.streams.simulate import Simulated, linear
 from keyhole.streams.synthetic import (
@@ -159,12 +159,12 @@ D, K, HARD, PADDING = 14, 2, 5000, 45_000
 
 
 @pytest.fixture(scope="module")
-def padded() -> tuple[Block, Simulated]:
+def padded() -> tuple[LabelledRows, Simulated]:
     made = padded_hard(D, K, HARD, PADDING, seed=2)
     return collect(made.stream), made
 
 
-def test_the_hard_part_is_an_exact_cover(padded: tuple[Block, Simulated]) -> None:
+def test_the_hard_part_is_an_exact_cover(padded: tuple[LabelledRows, Simulated]) -> None:
     (X, y), (_, truth) = padded
     X, y = X[:HARD], y[:HARD]
     np.testing.assert_allclose(y, X @ truth.weights, rtol=0, atol=1e-15)
@@ -181,7 +181,7 @@ def check_alike(X: Reals, y: Floats) -> None:
     assert np.abs(K * X.T @ y / len(y) - 1 / K).max() < margin
 
 
-def test_no_feature_of_the_hard_part_stands_out(padded: tuple[Block, Simulated]) -> None:
+def test_no_feature_of_the_hard_part_stands_out(padded: tuple[LabelledRows, Simulated]) -> None:
     (X, y), _ = padded
     check_alike(X[:HARD], y[:HARD])
     smaller = X[:HARD].copy()
@@ -206,7 +206,7 @@ def check_isometry(X: Reals) -> None:
     assert high <= 6 / 5
 
 
-def test_only_the_padded_whole_is_well_conditioned(padded: tuple[Block, Simulated]) -> None:
+def test_only_the_padded_whole_is_well_conditioned(padded: tuple[LabelledRows, Simulated]) -> None:
     # The whole has G = 0.1 G_hard + 0.9 G_pad. G_hard restricted to 6 columns has eigenvalues from
     # 0 to its trace 6/k = 3. The 91 off-diagonals of G_pad are below sqrt(2 ln(182/1e-6)/45000) =
     # 0.029 (Hoeffding), so its eigenvalues on 6 columns are within 1 +- 5 * 0.029 (Gershgorin).
@@ -220,7 +220,7 @@ def test_only_the_padded_whole_is_well_conditioned(padded: tuple[Block, Simulate
             check_isometry(X[:early])
 
 
-def test_padding_rounds_follow_the_same_weights(padded: tuple[Block, Simulated]) -> None:
+def test_padding_rounds_follow_the_same_weights(padded: tuple[LabelledRows, Simulated]) -> None:
     (X, y), (_, truth) = padded
     X, y = X[HARD:], y[HARD:]
     assert set(np.unique(X)) == {-1.0, 1.0}

@@ -39,7 +39,7 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
-from keyhole.problem.display import Cell, counted, few, html_table
+from keyhole.problem.display import HtmlCell, counted, few, html_table
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, Prices
 
@@ -105,7 +105,7 @@ class Hindsight:
         return f"<Hindsight of {counted(self.k, 'feature')}: {about}; {few(kept)}>"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Cell]] = [("loss", str(self.loss)), ("R2", self.r2)]
+        rows: list[tuple[str, HtmlCell]] = [("loss", str(self.loss)), ("R2", self.r2)]
         rows.append(("intercept", self.intercept))
         rows += [(f"weight of feature {j}", float(self.weights[j])) for j in self.support.tolist()]
         return html_table(f"Best {counted(self.k, 'feature')} in hindsight", rows)

@@ -13,17 +13,17 @@ from keyhole.cli.progress import status_line
 from keyhole.errors import printable
 from keyhole.problem import BlockStream, DataError
 from keyhole.streams.files import ReadStream, read_with
-from keyhole.streams.read_options import COMMAND_SYNTAX, Request, assumptions_line
+from keyhole.streams.read_options import COMMAND_SYNTAX, ReadArguments, assumptions_line
 
 
-def request_of(csv: CsvOptions, target: str | None) -> Request:
+def request_of(csv: CsvOptions, target: str | None) -> ReadArguments:
     """What the options of a CSV ask of the reader."""
     given = {field.name: getattr(csv, field.name) for field in dataclasses.fields(csv)}
     missing = tuple(given.pop("missing") or ())
-    return Request(target, **given, missing=missing, syntax=COMMAND_SYNTAX)
+    return ReadArguments(target, **given, missing=missing, syntax=COMMAND_SYNTAX)
 
 
-def whole_request(reading: ReadOptions, target: str) -> Request:
+def whole_request(reading: ReadOptions, target: str) -> ReadArguments:
     """What all options ask of the reader."""
     parts = ",".join(reading.dates or ()).split(",")
     return dataclasses.replace(
@@ -40,7 +40,7 @@ def whole_request(reading: ReadOptions, target: str) -> Request:
     )
 
 
-def read_files(files: Sequence[str], request: Request, title: str) -> ReadStream:
+def read_files(files: Sequence[str], request: ReadArguments, title: str) -> ReadStream:
     """The stream of some files; a line on standard error says what was assumed about them."""
     source = files[0] if len(files) == 1 else list(files)
     with status_line(f"reading {title}") as stage:

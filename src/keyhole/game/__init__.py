@@ -2,17 +2,17 @@
 
 from keyhole.game.audit import Audit
 from keyhole.game.observer import Observer, PlayedBlock
-from keyhole.game.playing import Game, play, rounds
+from keyhole.game.playing import RunningGame, play, rounds
 from keyhole.game.progress_line import Progress, ProgressLine
 from keyhole.game.referee import sell
 
 __all__ = [
     "Audit",
-    "Game",
     "Observer",
     "PlayedBlock",
     "Progress",
     "ProgressLine",
+    "RunningGame",
     "play",
     "rounds",
     "sell",

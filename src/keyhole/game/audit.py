@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keyhole.errors import shortened
 from keyhole.game.block_play import BlockAnswer
-from keyhole.game.observer import Rows
+from keyhole.game.observer import ArrayOrLazyRows
 from keyhole.game.referee import play_round
 from keyhole.problem import (
     BlockLearner,
@@ -119,7 +119,7 @@ class Audit:
         problem: Problem,
         learner: BlockLearner,
         twin: Learner,
-        rows: tuple[int, Rows, Floats],
+        rows: tuple[int, ArrayOrLazyRows, Floats],
         answer: BlockAnswer,
     ) -> None:
         """BudgetError if this block is drawn and the learner's copy does not play it alike.

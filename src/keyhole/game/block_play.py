@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.game.observer import Rows
+from keyhole.game.observer import ArrayOrLazyRows
 from keyhole.game.referee import overspent, real_prediction
 from keyhole.problem import BlockLearner, BudgetError, DataError, Floats, Problem
 from keyhole.problem.rows import LazyRows, are_lazy
@@ -73,7 +73,12 @@ class BlockAnswer(NamedTuple):
 
 
 def play_rounds(
-    problem: Problem, learner: BlockLearner, first: int, X: Rows, y: Floats, buffer: RowBuffer
+    problem: Problem,
+    learner: BlockLearner,
+    first: int,
+    X: ArrayOrLazyRows,
+    y: Floats,
+    buffer: RowBuffer,
 ) -> BlockAnswer:
     """Have a learner play a block of rounds, `first` and those after it."""
     name, n = type(learner).__name__, len(y)
@@ -100,7 +105,7 @@ def play_rounds(
 
 
 @contextmanager
-def _copied(X: Rows, buffer: RowBuffer) -> Iterator[NDArray[np.floating]]:
+def _copied(X: ArrayOrLazyRows, buffer: RowBuffer) -> Iterator[NDArray[np.floating]]:
     """Rows that a learner may have: a copy, or written out into the buffer."""
     if are_lazy(X):
         with buffer.filled_with(X) as rows:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keyhole.errors import shortened
 from keyhole.game.read_counts import ReadCounts
 from keyhole.problem import DataError, Floats, Indices, Problem, Round
-from keyhole.problem.display import Cell, html_table
+from keyhole.problem.display import HtmlCell, html_table
 from keyhole.problem.prices import exchange_rate
 
 CHECKPOINTS_PER_DOUBLING = 8
@@ -311,7 +311,7 @@ class Ledger:
         return f"<Ledger: {self}>"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Cell]] = [("rounds", self.rounds)]
+        rows: list[tuple[str, HtmlCell]] = [("rounds", self.rounds)]
         if self.rounds:
             rows += [
                 ("mean squared loss", self.mean_loss),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keyhole.problem import Floats, Learner
 from keyhole.problem.rows import LazyRows
 
-Rows = NDArray[np.floating] | LazyRows
+ArrayOrLazyRows = NDArray[np.floating] | LazyRows
 
 
 class PlayedBlock(NamedTuple):
@@ -22,7 +22,7 @@ class PlayedBlock(NamedTuple):
     """
 
     first_round: int
-    rows: Rows
+    rows: ArrayOrLazyRows
     y: Floats
     y_hat: Floats
     bought: NDArray[np.int32]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keyhole.game.audit import Audit
 from keyhole.game.block_play import MIN_BLOCK_ROWS, RowBuffer, buffer_rows, play_rounds
 from keyhole.game.ledger import Ledger, next_checkpoint
-from keyhole.game.observer import Observer, PlayedBlock, Rows
+from keyhole.game.observer import ArrayOrLazyRows, Observer, PlayedBlock
 from keyhole.game.progress_line import Progress, ten_times_a_second
 from keyhole.game.referee import (
     play_round,
@@ -39,7 +39,7 @@ from keyhole.problem import (
 )
 from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.rows import (
-    Bought,
+    BoughtValues,
     LazyRow,
     are_lazy,
     bought_of_row,
@@ -155,7 +155,7 @@ def play(
     (499, 0.9, (500, 2))
     """
     limit = None if rounds is None else whole_number("rounds", rounds, 0)
-    game = Game(
+    game = RunningGame(
         learner,
         observers,
         progress=progress,
@@ -175,7 +175,7 @@ def play(
     return game.ledger
 
 
-def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
+def _play_stream(game: RunningGame, stream: Stream, limit: int | None) -> None:
     ledger = game.ledger
     if not has_blocks(stream):
         for x, y in stream:
@@ -194,7 +194,7 @@ def _play_stream(game: Game, stream: Stream, limit: int | None) -> None:
             return
 
 
-def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
+def _blocks(stream: BlockStream) -> Iterator[tuple[ArrayOrLazyRows, Floats]]:
     """The blocks of a stream; lazy ones only as long as observers can have them written out."""
     room = buffer_rows(stream.d) or MIN_BLOCK_ROWS
     if has_lazy_blocks(stream):
@@ -203,7 +203,7 @@ def _blocks(stream: BlockStream) -> Iterator[tuple[Rows, Floats]]:
         yield from stream.blocks()
 
 
-class Game:
+class RunningGame:
     """A game in progress: rows are put in, the books are kept, observers are told.
 
     `play` puts in a stream. An observer that lets another learner play the same rows has a game of
@@ -254,7 +254,7 @@ class Game:
         else:
             self._play_single(x, y)
 
-    def play_block(self, X: Rows, y: Floats) -> None:
+    def play_block(self, X: ArrayOrLazyRows, y: Floats) -> None:
         """Play a round for each row; lazy rows only as many at a time as the buffer holds."""
         rows, labels = _rows_and_labels(X, y, self.problem.d)
         room = buffer_rows(self.problem.d) if are_lazy(rows) else len(labels)
@@ -331,7 +331,7 @@ class Game:
             self._residuals = Residuals(self.problem.d)
 
     def _enter_intervals(
-        self, y_hat: Floats, y: Floats, bought: Bought, ends: Floats | None
+        self, y_hat: Floats, y: Floats, bought: BoughtValues, ends: Floats | None
     ) -> None:
         if self._coverage is None or self._residuals is None:
             return
@@ -349,7 +349,7 @@ class Game:
         self._report()
 
 
-def _rows_and_labels(X: Rows, y: Floats, d: int) -> tuple[Rows, Floats]:
+def _rows_and_labels(X: ArrayOrLazyRows, y: Floats, d: int) -> tuple[ArrayOrLazyRows, Floats]:
     """A row of d features for each label, or a DataError."""
     if not are_lazy(X):
         return rows_and_labels(X, y, d)
@@ -362,7 +362,7 @@ def _rows_and_labels(X: Rows, y: Floats, d: int) -> tuple[Rows, Floats]:
     return X, labels
 
 
-def _single(X: Rows) -> Iterator[NDArray[np.floating] | LazyRow]:
+def _single(X: ArrayOrLazyRows) -> Iterator[NDArray[np.floating] | LazyRow]:
     """Rows, one at a time; those that are written out in double precision."""
     if are_lazy(X):
         return (X.row(i) for i in range(len(X)))

@@ -13,9 +13,9 @@ from keyhole.errors import real_numbers, whole_number
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.problem import DataError, Floats, Indices, Interval, Learner
 
-MIN_PROBABILITY = 1e-15  # probabilities are cut off this far from 0 and 1, for the logarithm
+LOG_LOSS_EPS = 1e-15  # probabilities are cut off this far from 0 and 1, for the logarithm
 BINS_PER_UNIT, MAX_LOG_ODDS = 256, 21  # bins per unit of log-odds, from -21 to 21
-BINS = 2 * MAX_LOG_ODDS * BINS_PER_UNIT
+LOG_ODDS_BINS = 2 * MAX_LOG_ODDS * BINS_PER_UNIT
 NORMAL_95 = 1.96  # 95% of a Gaussian lies within so many standard deviations
 
 
@@ -64,8 +64,8 @@ class ProbabilityScores(Observer):
     def __init__(self) -> None:
         self.rounds = self.yes = 0
         self._losses: Floats = np.zeros(4)  # log and Brier, those of the base rate
-        self._counts: Indices = np.zeros((2, BINS), dtype=np.int64)  # no, yes
-        self._predicted: Floats = np.zeros(BINS)
+        self._counts: Indices = np.zeros((2, LOG_ODDS_BINS), dtype=np.int64)  # no, yes
+        self._predicted: Floats = np.zeros(LOG_ODDS_BINS)
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Take note of the rounds of a game."""
@@ -92,8 +92,8 @@ class ProbabilityScores(Observer):
         ]
         bins = _bin(p)
         for answer in (0, 1):
-            self._counts[answer] += np.bincount(bins[y == answer], minlength=BINS)
-        self._predicted += np.bincount(bins, weights=p, minlength=BINS)
+            self._counts[answer] += np.bincount(bins[y == answer], minlength=LOG_ODDS_BINS)
+        self._predicted += np.bincount(bins, weights=p, minlength=LOG_ODDS_BINS)
         self.rounds += len(y)
         self.yes += int(y.sum())
 
@@ -191,15 +191,15 @@ class ProbabilityScores(Observer):
 
 def _log_losses(y: Floats, p: Floats) -> Floats:
     likely = np.where(y > 0.5, p, 1.0 - p)
-    losses: Floats = -np.log(np.clip(likely, MIN_PROBABILITY, 1.0))
+    losses: Floats = -np.log(np.clip(likely, LOG_LOSS_EPS, 1.0))
     return losses
 
 
 def _bin(p: Floats) -> Indices:
     """The bins of probabilities, by their log-odds."""
-    inside = np.clip(p, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
+    inside = np.clip(p, LOG_LOSS_EPS, 1.0 - LOG_LOSS_EPS)
     place = np.floor((np.log(inside) - np.log1p(-inside) + MAX_LOG_ODDS) * BINS_PER_UNIT)
-    bins: Indices = np.clip(place, 0, BINS - 1).astype(np.int64)
+    bins: Indices = np.clip(place, 0, LOG_ODDS_BINS - 1).astype(np.int64)
     return bins
 
 

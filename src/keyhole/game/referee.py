@@ -28,10 +28,10 @@ from keyhole.problem import (
 )
 from keyhole.problem.rows import LazyRow, is_lazy_row
 
-Row = NDArray[np.floating] | LazyRow
+ArrayOrLazyRow = NDArray[np.floating] | LazyRow
 
 
-def sell(problem: Problem, ticket: Ticket, x: Row) -> Observation:
+def sell(problem: Problem, ticket: Ticket, x: ArrayOrLazyRow) -> Observation:
     """What a ticket buys of the row x: a copy of x at its features and nothing else.
 
     A sparse row is asked for these features, and never written out.
@@ -110,14 +110,14 @@ def overspent(problem: Problem, number: int, features: Indices) -> str:
     )
 
 
-def _row(problem: Problem, x: Row) -> Row:
-    row: Row = x if is_lazy_row(x) else real_numbers("x", cast(NDArray[np.floating], x))
+def _row(problem: Problem, x: ArrayOrLazyRow) -> ArrayOrLazyRow:
+    row: ArrayOrLazyRow = x if is_lazy_row(x) else real_numbers("x", cast(NDArray[np.floating], x))
     if row.shape != (problem.d,):
         raise DataError(f"a row must have {problem.d} features, got shape {row.shape}")
     return row
 
 
-def _observed(ticket: Ticket, row: Row, features: Indices) -> Observation:
+def _observed(ticket: Ticket, row: ArrayOrLazyRow, features: Indices) -> Observation:
     if isinstance(row, np.ndarray):
         values = row[features].astype(np.float64, copy=False)  # [features] copies
     else:
@@ -125,7 +125,9 @@ def _observed(ticket: Ticket, row: Row, features: Indices) -> Observation:
     return Observation(ticket, values)
 
 
-def play_round(problem: Problem, learner: Learner, number: int, x: Row, y: float) -> Round:
+def play_round(
+    problem: Problem, learner: Learner, number: int, x: ArrayOrLazyRow, y: float
+) -> Round:
     """Play round `number` by the paper's protocol; the row never reaches the learner."""
     row, label = _row(problem, x), finite_label(y)
     ticket = learner.ask()

@@ -70,7 +70,7 @@ from keyhole.problem.label_span import cut_off_largest_rounds
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, money
 from keyhole.problem.sparse_model import SparseModel
-from keyhole.problem.state import State, Tree, fit, restore, unpack
+from keyhole.problem.state import LearnerState, Tree, fit, restore, unpack
 
 SAVED_BESIDE = (
     "studied",
@@ -443,7 +443,7 @@ class AutoLearner(LearnerBase):
         return mode if self.problem.prices is None else {**mode, **given}
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         kinds = (AutoParts, ExpertKind)
         # Files from before there were parts have none: those were the usual ones.
         settings = {key: unpack(value, key, kinds) for key, value in state.settings.items()}

@@ -12,10 +12,10 @@ from keyhole.learners.blocks.auto.parts import AutoParts
 from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.learners.blocks.sums.past_labels import LAST_LABELS
 from keyhole.problem import Floats, Indices, StateError, Ticket
-from keyhole.problem.state import Holds, State
+from keyhole.problem.state import Holds, LearnerState
 
 
-def seated_as_saved(parts: Any, state: State) -> Any:
+def seated_as_saved(parts: Any, state: LearnerState) -> Any:
     """The parts that a learner is made anew with: with as many seats as the file has.
 
     Files of problems with up to 1,024 features were written with fewer seats for a while.

@@ -37,13 +37,13 @@ from keyhole.problem import (
     rows_and_labels,
 )
 from keyhole.problem.desk import Desk
-from keyhole.problem.display import Cell, counted, html_table
+from keyhole.problem.display import HtmlCell, counted, html_table
 from keyhole.problem.label_span import cut_off_largest, cut_off_largest_rounds
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem.rows import bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.problem.state import State, restore, snapshot
+from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
 
 P = ParamSpec("P")
@@ -512,13 +512,13 @@ class LearnerBase(Locked, ABC):
         return [p.name for p in named if p.kind is p.KEYWORD_ONLY and p.name != "seed"]
 
     @locked
-    def state(self) -> State:
+    def state(self) -> LearnerState:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         """The learner that `state` described; a StateError names what in it cannot be."""
         learner = cls._restored(state)
         sizes = learner._sizes()
@@ -533,7 +533,7 @@ class LearnerBase(Locked, ABC):
         return learner
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         """The learner with its state put back, not looked at yet."""
         return restore(cls, state)
 
@@ -615,7 +615,7 @@ def refuse_prices(problem: Problem, what: str) -> None:
 def learner_table(name: str, learner: Learner) -> str:
     """The problem, the rounds and the model as it is now."""
     p, model = learner.problem, sparse_model(learner)
-    rows: list[tuple[str, Cell]] = [
+    rows: list[tuple[str, HtmlCell]] = [
         ("features", p.d),
         ("features of a model (k)", p.k),
         ("budget of one example", p.budget),

@@ -10,7 +10,7 @@ import numpy as np
 
 from keyhole.problem import Indices, StateError
 from keyhole.problem.desk import Desk
-from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, State, Tree, fit
+from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, LearnerState, Tree, fit
 
 Content = TypeVar("Content")
 
@@ -84,7 +84,7 @@ class Batches(Generic[Content]):
         apart = self.apart and replace(self.apart, content=tidy(self.apart.content))
         return {"begun": self.begun, "waiting": waiting, "apart": apart}
 
-    def put_back(self, state: State, reopen: Callable[[Tree], Entry[Content]]) -> None:
+    def put_back(self, state: LearnerState, reopen: Callable[[Tree], Entry[Content]]) -> None:
         """Go on from the parts that `saved` returned; `reopen` makes an entry from its tree."""
         apart = state.part("apart")
         self.restore(

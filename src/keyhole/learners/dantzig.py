@@ -30,7 +30,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.problem.state import Holds, State, restore
+from keyhole.problem.state import Holds, LearnerState, restore
 
 # values that are explored between two additions to the moments, at most
 _MAX_BUFFERED_VALUES = 1 << 18
@@ -288,7 +288,7 @@ class DantzigLearner(LearnerBase):
         return [name for name in super()._setting_names() if name != "threshold"]
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         return restore(cls, state, loose=("_model", "_shards"))
 
     def _sizes(self) -> dict[str, int]:

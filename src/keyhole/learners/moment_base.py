@@ -25,7 +25,7 @@ from keyhole.problem import (
     StateError,
     positive_number,
 )
-from keyhole.problem.state import Holds, State, restore
+from keyhole.problem.state import Holds, LearnerState, restore
 
 MIN_NEW_SHARE = 0.05  # a feature of which less is new, given those chosen, is passed over
 MIN_UNEXPLAINED = 0.05  # the share of the label that is taken to be unexplained, at least
@@ -359,7 +359,7 @@ class MomentLearner(LearnerBase):
         self._sums.add_complete(history)
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         return restore(cls, state, loose=("_support",))
 
     def _plan(self, t: int) -> SupportPlan:

@@ -34,7 +34,7 @@ from keyhole.problem import (
     Ticket,
     whole_number,
 )
-from keyhole.problem.state import Holds, State, Tree, entries, fit, restore
+from keyhole.problem.state import Holds, LearnerState, Tree, entries, fit, restore
 
 
 def theorem_parameters(problem: Problem, kappa: float, horizon: int) -> tuple[int, int]:
@@ -281,7 +281,7 @@ class OnlineGreedyLearner(LearnerBase):
         return {**sizes, **fit, "clip": self.clip}
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         parts = VARIANTS.get(str(state.settings.get("parts")))
         learner = restore(cls, state, settings={**state.settings, "parts": parts})
         learner._batches.put_back(state, learner._reopen)

@@ -34,7 +34,7 @@ from keyhole.learners.dantzig_selection import (
 from keyhole.learners.history import widen
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError
 from keyhole.problem.label_span import cut_off_largest
-from keyhole.problem.state import AT_LEAST_0, Holds, State, fit, restore
+from keyhole.problem.state import AT_LEAST_0, Holds, LearnerState, fit, restore
 from keyhole.problem.state_checks import refuse_another_model
 
 
@@ -302,7 +302,7 @@ class PracticalDantzig(DantzigLearner):
         return {"parts": self.parts}
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         given = state.settings
         settings = {"seed": given["seed"], "parts": fit(PRACTICAL, given["parts"], "parts")}
         loose = ("_played", "_fixed", "_avoid")

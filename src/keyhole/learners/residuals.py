@@ -31,7 +31,7 @@ from keyhole.learners.blocks.conformal import (
 )
 from keyhole.problem import Floats, Indices, Observation, ProblemError, StateError
 from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
-from keyhole.problem.rows import Bought
+from keyhole.problem.rows import BoughtValues
 from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, entries, fit, pack
 from keyhole.problem.state_checks import prove
 
@@ -254,13 +254,13 @@ class Residuals:
         self._sizes = None if sizes is None else hold(sizes)
 
     def look(
-        self, prediction: float, coverage: float, bought: Bought | None = None
+        self, prediction: float, coverage: float, bought: BoughtValues | None = None
     ) -> PredictionInterval:
         """The interval around a prediction that is made now, from this; it is not kept."""
         return self._said(prediction, coverage, bought)[0]
 
     def issue(
-        self, round: int, prediction: float, coverage: float, bought: Bought | None = None
+        self, round: int, prediction: float, coverage: float, bought: BoughtValues | None = None
     ) -> PredictionInterval:
         """The interval for a ticket that is open; it is kept until its label comes."""
         interval, notes = self._said(prediction, coverage, bought)
@@ -268,7 +268,7 @@ class Residuals:
         return interval
 
     def _said(
-        self, prediction: float, coverage: float, bought: Bought | None
+        self, prediction: float, coverage: float, bought: BoughtValues | None
     ) -> tuple[PredictionInterval, Floats]:
         """The interval, and the notes of all coverages."""
         place = self.track(coverage)
@@ -285,7 +285,9 @@ class Residuals:
         issued = self._issued.get(round)
         return None if issued is None else issued.prediction
 
-    def hear(self, round: int, prediction: float, y: float, bought: Bought | None = None) -> None:
+    def hear(
+        self, round: int, prediction: float, y: float, bought: BoughtValues | None = None
+    ) -> None:
         """Learn the label of a ticket, of which this was the prediction."""
         issued, error, factor = self._issued.pop(round, None), y - prediction, 1.0
         if self._sizes is not None:
@@ -313,12 +315,14 @@ class Residuals:
         for some in parts:
             conformal.learn(self._trackers, some, notes, error, gain)
 
-    def hear_block(self, predictions: Floats, y: Floats, bought: Bought | None = None) -> None:
+    def hear_block(
+        self, predictions: Floats, y: Floats, bought: BoughtValues | None = None
+    ) -> None:
         """Learn labels that came at once, one after the other."""
         self._hear(predictions, y - predictions, bought)
 
     def play_block(
-        self, predictions: Floats, y: Floats, coverage: float, bought: Bought | None = None
+        self, predictions: Floats, y: Floats, coverage: float, bought: BoughtValues | None = None
     ) -> Floats:
         """As `hear_block`; returns the low and the high end of each round's interval."""
         place = self.track(coverage)
@@ -330,7 +334,7 @@ class Residuals:
         """Forget what was issued for a ticket whose label never comes."""
         self._issued.pop(round, None)
 
-    def _hear(self, predictions: Floats, errors: Floats, bought: Bought | None) -> Floats:
+    def _hear(self, predictions: Floats, errors: Floats, bought: BoughtValues | None) -> Floats:
         """Learn errors; the edges of each round and coverage, as offsets from the prediction."""
         factors = self._learn_sizes(predictions, errors, bought)
         self._keep(errors, factors)
@@ -340,7 +344,9 @@ class Residuals:
             conformal.play(self._trackers, self._order, errors, factors, gain, edges)
         return edges
 
-    def _learn_sizes(self, predictions: Floats, errors: Floats, bought: Bought | None) -> Floats:
+    def _learn_sizes(
+        self, predictions: Floats, errors: Floats, bought: BoughtValues | None
+    ) -> Floats:
         """The factor of each error as it is heard, by what was learnt from those before it."""
         factors = np.ones(len(errors))
         if self._sizes is not None:
@@ -348,16 +354,16 @@ class Residuals:
             factors_of(self._sizes, *its, predictions, errors, factors)
         return factors
 
-    def _factor(self, prediction: float, bought: Bought | None) -> float:
+    def _factor(self, prediction: float, bought: BoughtValues | None) -> float:
         if self._sizes is None:
             return 1.0
         features, values = self._within(bought, 1)
         return factor_of(self._sizes, features[0], values[0], prediction)
 
-    def _within(self, bought: Bought | None, rounds: int) -> Bought:
+    def _within(self, bought: BoughtValues | None, rounds: int) -> BoughtValues:
         """Without features that there are not: compiled code believes what it is given."""
         if bought is None:
-            return Bought(np.empty((rounds, 0), dtype=np.int64), np.empty((rounds, 0)))
+            return BoughtValues(np.empty((rounds, 0), dtype=np.int64), np.empty((rounds, 0)))
         return bought._replace(features=np.where(bought.features < self.d, bought.features, -1))
 
     def _keep(self, errors: Floats, factors: Floats) -> None:

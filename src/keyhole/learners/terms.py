@@ -13,7 +13,7 @@ import numpy as np
 from keyhole.errors import LARGEST, SMALLEST, shortened
 from keyhole.learners.blocks.fit.purchase import Market, market
 from keyhole.problem import Floats, Indices, Problem, ProblemError
-from keyhole.problem.prices import MAX_UNITS, Money, Prices, feature_finder, money
+from keyhole.problem.prices import MAX_AMOUNT, Money, Prices, feature_finder, money
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def own_terms(
         raise ProblemError(
             f"{problem.label(j)} is said to be known and to be unavailable: leave one of them out"
         )
-    if sum(units) > MAX_UNITS:
+    if sum(units) > MAX_AMOUNT:
         raise ProblemError(
             f"prices: all items together cost {usual.money(sum(units)):g}, too much to count "
             "exactly: use math.inf for what is not available"

@@ -26,7 +26,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
-from keyhole.problem.state import Holds, State, restore
+from keyhole.problem.state import Holds, LearnerState, restore
 
 DS_WEIGHTINGS = ("ratio", "exact")
 
@@ -299,7 +299,7 @@ class DSLearner(LearnerBase):
         return {**self._fit.settings(), "clip": self.clip}
 
     @classmethod
-    def _restored(cls, state: State) -> Self:
+    def _restored(cls, state: LearnerState) -> Self:
         return restore(cls, state, kinds=(DantzigBasis,))
 
     def _resume(self) -> None:

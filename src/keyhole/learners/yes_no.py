@@ -44,7 +44,16 @@ from keyhole.problem import (
     rows_and_labels,
 )
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.problem.state import Features, Holds, State, Tree, entries, fit, has_state, pack
+from keyhole.problem.state import (
+    AscendingFeatures,
+    Holds,
+    LearnerState,
+    Tree,
+    entries,
+    fit,
+    has_state,
+    pack,
+)
 from keyhole.problem.state_checks import prove
 
 LABELS_PER_REFRESH = 256  # labels between two looks at the model; at first at powers of two
@@ -54,7 +63,7 @@ MIN_LABELS_TO_CALIBRATE = 50  # scores from which on their calibrator is believe
 class LinearModel(NamedTuple):
     """A linear model as it was at some round."""
 
-    support: Features
+    support: AscendingFeatures
     weights: Annotated[Floats, Holds(shape=("support",))]
     intercept: Annotated[Floats, Holds(shape=(1,))]
 
@@ -350,7 +359,7 @@ class YesNoLearner(Locked):
         return rows
 
     @locked
-    def state(self) -> State:
+    def state(self) -> LearnerState:
         """Everything this learner is, the learner inside included, for `keyhole.save`."""
         inside, name = self._inner, type(self._inner).__name__
         if not has_state(inside) or learner_class(name) is not type(inside):
@@ -366,10 +375,10 @@ class YesNoLearner(Locked):
             "model": self._model,
         }
         parts = {**{name: pack(part, name) for name, part in own.items()}, "inner": kept}
-        return State(type(self).__name__, self.problem, self.round, {}, parts)
+        return LearnerState(type(self).__name__, self.problem, self.round, {}, parts)
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         """The learner that `state` described; a StateError names what in it cannot be."""
         learner = cls(_inner_of(state))
         for name in ("calibrator", "linear"):
@@ -439,7 +448,7 @@ def _parts(rows: NDArray[np.floating], told: int) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def _inner_of(state: State) -> Learner:
+def _inner_of(state: LearnerState) -> Learner:
     """The learner inside, which proves its own state."""
     tree: dict[str, Tree] = entries(state.part("inner"), ["learner", "settings", "parts"], "inner")
     name = tree["learner"]
@@ -449,7 +458,9 @@ def _inner_of(state: State) -> Learner:
     for key in ("settings", "parts"):
         if not isinstance(tree[key], dict):
             raise StateError(f"inner.{key} must be entries by name")
-    return kind.from_state(State(name, state.problem, state.round, tree["settings"], tree["parts"]))
+    return kind.from_state(
+        LearnerState(name, state.problem, state.round, tree["settings"], tree["parts"])
+    )
 
 
 def _prove(found: Calibrator, name: str, round: int) -> None:

@@ -9,9 +9,9 @@ from html import escape
 from keyhole.errors import printable
 
 MAX_NAMES_SHOWN = 6  # names in one line
-MAX_TABLE_ROWS = 40  # rows in one table
+MAX_HTML_ROWS = 40  # rows in one table
 
-Cell = str | int | float
+HtmlCell = str | int | float
 
 
 def few(names: Sequence[str], most: int = MAX_NAMES_SHOWN) -> str:
@@ -46,17 +46,17 @@ def money_text(value: float) -> str:
     return f"{Decimal(str(value)).normalize():,f}"
 
 
-def html_table(title: str, rows: Iterable[Sequence[Cell]], head: Sequence[str] = ()) -> str:
+def html_table(title: str, rows: Iterable[Sequence[HtmlCell]], head: Sequence[str] = ()) -> str:
     """A table for notebooks; everything in it is text, never markup. Long ones are cut off.
 
     >>> html_table("<b>", [("age", 0.25)])
     '<table><caption>&lt;b&gt;</caption><tbody>...age</td><td ...>0.25</td></tr></tbody></table>'
     """
     known = [list(row) for row in rows]
-    body = [_row([_cell(value) for value in row]) for row in known[:MAX_TABLE_ROWS]]
-    if len(known) > MAX_TABLE_ROWS:
+    body = [_row([_cell(value) for value in row]) for row in known[:MAX_HTML_ROWS]]
+    if len(known) > MAX_HTML_ROWS:
         body.append(
-            _row([f'<td colspan="{len(known[0])}">and {len(known) - MAX_TABLE_ROWS:,} more</td>'])
+            _row([f'<td colspan="{len(known[0])}">and {len(known) - MAX_HTML_ROWS:,} more</td>'])
         )
     titles = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     return (
@@ -70,7 +70,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _cell(value: Cell) -> str:
+def _cell(value: HtmlCell) -> str:
     if isinstance(value, str):
         return f'<td style="text-align: left">{escape(printable(value))}</td>'
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

@@ -32,12 +32,11 @@ Panels: TypeAlias = Mapping[str, tuple[Money, Sequence[str | int]]]
 Derived: TypeAlias = Mapping[Any, Sequence[str | int]]
 
 MAX_DECIMALS = 9  # of a price at most
-MAX_UNITS = (
-    10**15
-)  # of the smallest unit, for all items together: a float tells any two amounts apart
+# Of the smallest unit, for all items together: a float tells any two amounts apart.
+MAX_AMOUNT = 10**15
 
 __all__ = [
-    "MAX_UNITS",
+    "MAX_AMOUNT",
     "Derived",
     "Groups",
     "Money",
@@ -80,7 +79,7 @@ class Prices:
             or len(self.items) != len(self.units)
             or 0 in self.units
             or self.decimals > MAX_DECIMALS
-            or sum(self.units) > MAX_UNITS
+            or sum(self.units) > MAX_AMOUNT
             or any(list(need) != sorted({*need}) for need in self.needs)
             or any(need[-1] >= len(self.units) for need in self.needs if need)
         ):
@@ -133,7 +132,7 @@ class Prices:
 
         More than `MAX_UNITS` buy no more than that many, all that there is.
         """
-        return min(math.floor(money(what, budget).scaleb(self.decimals)), MAX_UNITS)
+        return min(math.floor(money(what, budget).scaleb(self.decimals)), MAX_AMOUNT)
 
     def paid_for(self, features: Iterable[int]) -> NDArray[np.int64]:
         """All features whose items are paid for when these are bought, the free ones included."""
@@ -192,9 +191,9 @@ def money(what: str, value: Money) -> Decimal:
         amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
     except ArithmeticError:
         amount = Decimal("nan")
-    if not (amount.is_finite() and 0 <= amount <= MAX_UNITS):
+    if not (amount.is_finite() and 0 <= amount <= MAX_AMOUNT):
         raise ProblemError(
-            f"{what} must be an amount of at least 0, and at most {MAX_UNITS:.0e}, got {shown}"
+            f"{what} must be an amount of at least 0, and at most {MAX_AMOUNT:.0e}, got {shown}"
         )
     digits, exponent = amount.as_tuple()[1:]
     if len(digits) > 15:
@@ -275,9 +274,9 @@ def price_list(
     decimals = max((-int(a.as_tuple().exponent) for a in amounts), default=0)
     decimals = max(decimals, 0)
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
-    if sum(units) > MAX_UNITS:
+    if sum(units) > MAX_AMOUNT:
         raise ProblemError(
-            f"all items together cost {sum(amounts):g}, more than {MAX_UNITS:.0e} times "
+            f"all items together cost {sum(amounts):g}, more than {MAX_AMOUNT:.0e} times "
             f"{Decimal(1).scaleb(-decimals):g}, too much to count exactly: use fewer decimals, or "
             "a larger unit of money"
         )

@@ -19,7 +19,7 @@ from keyhole.errors import (
     shortened,
     whole_number,
 )
-from keyhole.problem.display import MAX_NAMES_SHOWN, Cell, few, html_table
+from keyhole.problem.display import MAX_NAMES_SHOWN, HtmlCell, few, html_table
 from keyhole.problem.prices import (
     Derived,
     Money,
@@ -156,7 +156,7 @@ class Problem:
         return f"Problem({about})" if self.prices is None else f"Problem({about}, prices=...)"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Cell]] = [
+        rows: list[tuple[str, HtmlCell]] = [
             ("features", self.d),
             ("features of a model (k)", self.k),
             ("budget of one example", self.budget),

@@ -80,14 +80,14 @@ def has_lazy_blocks(stream: object) -> TypeGuard[LazyBlockStream]:
     return hasattr(stream, "lazy_blocks")
 
 
-class Bought(NamedTuple):
+class BoughtValues(NamedTuple):
     """A row for each round: numbers of features, ascending, then -1; NaN where none arrived.
 
     >>> from keyhole.problem import Ticket
     >>> bought_for(Observation(Ticket(1, [2, 5]), np.array([61.0, np.nan])))
-    Bought(features=array([[2, 5]]), values=array([[61., nan]]))
+    BoughtValues(features=array([[2, 5]]), values=array([[61., nan]]))
     >>> bought_of_rows(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1, -1], [0, 1]]))
-    Bought(features=array([[ 1, -1],
+    BoughtValues(features=array([[ 1, -1],
            [ 0,  1]]), values=array([[ 2., nan],
            [ 3.,  4.]]))
     """
@@ -96,19 +96,21 @@ class Bought(NamedTuple):
     values: Floats
 
 
-def bought_for(seen: Observation) -> Bought:
+def bought_for(seen: Observation) -> BoughtValues:
     """What came back for one ticket."""
     # Copies: kernels are compiled for arrays that can be written.
-    return Bought(np.array(seen.ticket.features[None]), np.array(seen.values[None]))
+    return BoughtValues(np.array(seen.ticket.features[None]), np.array(seen.values[None]))
 
 
-def bought_of_row(x: NDArray[np.floating] | LazyRow, features: Indices) -> Bought:
+def bought_of_row(x: NDArray[np.floating] | LazyRow, features: Indices) -> BoughtValues:
     """What was bought of one row."""
     values = x.values_at(features) if is_lazy_row(x) else np.asarray(x)[features]
-    return Bought(np.array(features[None]), _as_seen(values[None]))
+    return BoughtValues(np.array(features[None]), _as_seen(values[None]))
 
 
-def bought_of_rows(X: NDArray[np.floating] | LazyRows, bought: NDArray[np.signedinteger]) -> Bought:
+def bought_of_rows(
+    X: NDArray[np.floating] | LazyRows, bought: NDArray[np.signedinteger]
+) -> BoughtValues:
     """What was bought of each of these rows."""
     features = bought.astype(np.int64)
     if are_lazy(X):
@@ -118,7 +120,7 @@ def bought_of_rows(X: NDArray[np.floating] | LazyRows, bought: NDArray[np.signed
     else:
         values = np.take_along_axis(np.asarray(X), np.maximum(features, 0), axis=1)
         values = np.where(features >= 0, values, np.nan)
-    return Bought(features, _as_seen(values))
+    return BoughtValues(features, _as_seen(values))
 
 
 def _as_seen(values: NDArray[np.floating]) -> Floats:

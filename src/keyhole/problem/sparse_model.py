@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keyhole.errors import DataError, printable
-from keyhole.problem.display import Cell, html_table
+from keyhole.problem.display import HtmlCell, html_table
 from keyhole.problem.problem import Learner
 from keyhole.problem.ticket import Floats, Indices
 
@@ -87,7 +87,7 @@ class SparseModel:
         doubt = [""] * len(self.names)
         if self.errors is not None:
             doubt = [f"± {error:.2g}" for error in self.errors.tolist()]
-        rows: list[tuple[str, Cell, str]] = [("intercept", self.intercept, "")]
+        rows: list[tuple[str, HtmlCell, str]] = [("intercept", self.intercept, "")]
         rows += zip(self.names, self.weights.tolist(), doubt, strict=True)
         return html_table("Model", rows, ("feature", "weight", "standard error"))
 

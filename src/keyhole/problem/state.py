@@ -5,11 +5,11 @@ each, `snapshot` and `restore`, beside a list of what changes as it plays:
 
     SAVED = ("_desk", "_moments")
 
-    def state(self) -> State:
+    def state(self) -> LearnerState:
         return snapshot(self, {"seed": self.seed})
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         return restore(cls, state)
 
 Attributes in SAVED may be numbers, strings, None, arrays, lists, tuples, dicts, dataclasses,
@@ -56,7 +56,7 @@ from keyhole.problem.desk import Desk, UnpackedTicket, pack_tickets, unpack_tick
 from keyhole.problem.problem import Learner, Problem
 from keyhole.problem.ticket import Floats, Indices
 
-Size = int | float | str
+SizeOrName = int | float | str
 MAX_WHOLE_NUMBER = 2**53  # what whole numbers are at most; exact as a float too
 
 
@@ -90,10 +90,10 @@ class Holds:
     """
 
     least: float | tuple[float, ...] | None = None
-    most: Size | None = None
-    below: Size | None = None
-    shape: tuple[Size, ...] | None = None
-    longest: Size | None = None
+    most: SizeOrName | None = None
+    below: SizeOrName | None = None
+    shape: tuple[SizeOrName, ...] | None = None
+    longest: SizeOrName | None = None
     ascending: bool = False
     distinct: bool = False
     among: str | None = None
@@ -107,7 +107,7 @@ AT_LEAST_0 = Holds(least=0.0)
 MAY_OVERFLOW = Holds(least=0.0, infinite=True)  # sums of fourth powers
 MAY_BE_NAN = Holds(nan=True)
 PerFeature = Annotated[Floats, Holds(shape=("features",))]  # of the ticket
-Features = Annotated[Indices, Holds(below="d", ascending=True)]
+AscendingFeatures = Annotated[Indices, Holds(below="d", ascending=True)]
 
 
 class FieldRule(NamedTuple):
@@ -147,7 +147,6 @@ def constant_fields(kind: type) -> frozenset[str]:
 
 
 Tree = Any  # None, bool, int, float, str, array; a list of trees; a dict from strings to trees
-Kind = type[Any]
 
 _PLAIN = (bool, int, float, str)
 _TUPLES = (tuple, FeatureNames)
@@ -205,7 +204,7 @@ def pack(thing: Any, where: str) -> Tree:
     )
 
 
-def unpack(tree: Tree, where: str, kinds: Sequence[Kind] = ()) -> Any:
+def unpack(tree: Tree, where: str, kinds: Sequence[type] = ()) -> Any:
     """What `pack` was given, if no object was in it; records only of the given kinds."""
     if isinstance(tree, np.ndarray):
         return np.array(tree)
@@ -225,7 +224,7 @@ def unpack(tree: Tree, where: str, kinds: Sequence[Kind] = ()) -> Any:
 
 
 def fit(
-    like: Any, tree: Tree, where: str, *, loose: bool = False, kinds: Sequence[Kind] = ()
+    like: Any, tree: Tree, where: str, *, loose: bool = False, kinds: Sequence[type] = ()
 ) -> Any:
     """What `pack` was given, if it looks like `like`; an object is changed in place.
 
@@ -334,7 +333,7 @@ def _fit_array(like: NDArray[Any], tree: Tree, where: str, loose: bool) -> NDArr
     return np.array(tree, order="C")  # compiled code takes no other
 
 
-def _fit_collection(like: Any, tree: Tree, where: str, loose: bool, kinds: Sequence[Kind]) -> Any:
+def _fit_collection(like: Any, tree: Tree, where: str, loose: bool, kinds: Sequence[type]) -> Any:
     if loose:
         found = unpack(tree, where, kinds)
         if not isinstance(like, type(found)):
@@ -400,7 +399,7 @@ L = TypeVar("L", bound=Learner)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class LearnerState:
     """Everything a learner is: `settings` make it anew, `parts` are what it has learnt since.
 
     Both are trees: None, numbers, strings, arrays, and lists and dicts of them, all copies.
@@ -418,7 +417,7 @@ class State:
             raise StateError(f"the state of {self.learner} lacks {key}")
         return self.parts[key]
 
-    def copied(self) -> State:
+    def copied(self) -> LearnerState:
         """The same state, with arrays that nothing else has."""
         return replace(self, settings=deepcopy(self.settings), parts=deepcopy(self.parts))
 
@@ -426,11 +425,11 @@ class State:
 class StatefulLearner(Learner, Protocol):
     """A learner that can be saved."""
 
-    def state(self) -> State:
+    def state(self) -> LearnerState:
         """Everything it is, copied; changes nothing."""
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
+    def from_state(cls, state: LearnerState) -> Self:
         """The learner that `state` described: its future is the same bit for bit."""
 
 
@@ -440,14 +439,14 @@ def has_state(learner: Learner) -> TypeGuard[StatefulLearner]:
     return all(callable(method) for method in methods)
 
 
-def snapshot(learner: Learner, settings: Mapping[str, Any], **parts: Any) -> State:
+def snapshot(learner: Learner, settings: Mapping[str, Any], **parts: Any) -> LearnerState:
     """The state of a learner: its settings, the attributes named in SAVED, and further parts.
 
     `settings` are the arguments its class is called with, beside the problem, to make it anew.
     """
     name = type(learner).__name__
     saved = {key_of(a): pack(getattr(learner, a), f"{name}.{a}") for a in saved_names(learner)}
-    return State(
+    return LearnerState(
         name,
         learner.problem,
         learner.round,
@@ -458,10 +457,10 @@ def snapshot(learner: Learner, settings: Mapping[str, Any], **parts: Any) -> Sta
 
 def restore(
     cls: Callable[..., L],
-    state: State,
+    state: LearnerState,
     *,
     loose: Sequence[str] = (),
-    kinds: Sequence[Kind] = (),
+    kinds: Sequence[type] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> L:
     """A learner made from the settings, with the attributes named in SAVED put back.

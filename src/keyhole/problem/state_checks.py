@@ -19,7 +19,7 @@ from keyhole.problem.state import (
     FieldRule,
     Holds,
     KeepsArrays,
-    Size,
+    SizeOrName,
     field_names,
     field_rules,
     key_of,
@@ -28,10 +28,10 @@ from keyhole.problem.state import (
 from keyhole.problem.ticket import Indices
 
 CHUNK_ROWS = 1 << 14  # rows that are looked at together
-Sizes = Mapping[str, Any]  # numbers, or arrays with one number for each of several parts
+KnownSizes = Mapping[str, Any]  # numbers, or arrays with one number for each of several parts
 
 
-def prove(thing: object, where: str, sizes: Sizes, rule: Holds = ANYTHING_FINITE) -> None:
+def prove(thing: object, where: str, sizes: KnownSizes, rule: Holds = ANYTHING_FINITE) -> None:
     """StateError, which names the field, unless everything in `thing` is as declared."""
     if thing is None or isinstance(thing, str | bool | Desk):
         return  # the tickets of a desk: `prove_tickets`
@@ -51,7 +51,7 @@ def prove(thing: object, where: str, sizes: Sizes, rule: Holds = ANYTHING_FINITE
         _prove_record(thing, where, sizes)
 
 
-def prove_tickets(desk: Desk, memos: Sequence[type], sizes: Sizes) -> None:
+def prove_tickets(desk: Desk, memos: Sequence[type], sizes: KnownSizes) -> None:
     """StateError unless the memo of every open ticket is one of these kinds, and as declared.
 
     All tickets of a kind are looked at together.
@@ -85,7 +85,7 @@ def refuse_another_model(desk: Desk, key: str, number: int, support: Indices) ->
             )
 
 
-def _prove_record(thing: object, where: str, sizes: Sizes) -> None:
+def _prove_record(thing: object, where: str, sizes: KnownSizes) -> None:
     names = field_names(thing) or saved_names(thing)
     kind: type = type(thing)
     declared = field_rules(kind)
@@ -134,7 +134,7 @@ class _Column:
         self.dtype = flat.dtype
         self.counts = shapes.prod(axis=1)
 
-    def prove(self, rule: Holds, sizes: Sizes) -> None:
+    def prove(self, rule: Holds, sizes: KnownSizes) -> None:
         """StateError unless all of them are as the rule says."""
         self._prove_shape(rule, sizes)
         if self.dtype.kind not in "if" or not self.flat.size:
@@ -154,7 +154,7 @@ class _Column:
         if rule.among is not None:
             self._prove_among(rule.among)
 
-    def _prove_shape(self, rule: Holds, sizes: Sizes) -> None:
+    def _prove_shape(self, rule: Holds, sizes: KnownSizes) -> None:
         if rule.shape is not None:
             fits = self.shapes.shape[1] == len(rule.shape)
             for axis, size in enumerate(rule.shape if fits else ()):
@@ -212,7 +212,7 @@ def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (array[begin : begin + CHUNK_ROWS] for begin in range(0, len(array), CHUNK_ROWS))
 
 
-def _known(size: Size, sizes: Sizes) -> Any:
+def _known(size: SizeOrName, sizes: KnownSizes) -> Any:
     if not isinstance(size, str):
         return size
     name, _, more = size.partition("+")

@@ -10,7 +10,7 @@ import numpy as np
 
 from keyhole.analysis.hindsight import Hindsight, Prefix, PrefixSums
 from keyhole.analysis.hindsight_screening import MAX_FEATURES_UNSCREENED
-from keyhole.game import Game, Observer, PlayedBlock
+from keyhole.game import Observer, PlayedBlock, RunningGame
 from keyhole.game.ledger import Ledger
 from keyhole.learners.baselines import FullInformation
 from keyhole.learners.blocks.sums.column_stats import ColumnSums
@@ -41,7 +41,7 @@ class Rival(Observer):
         self.recent = RecentLoss()
         self.gave_up = False
         self._most_rounds = most_rounds
-        self._game = Game(learner, [self.trace, self.recent], keep_predictions=False)
+        self._game = RunningGame(learner, [self.trace, self.recent], keep_predictions=False)
 
     @property
     def ledger(self) -> Ledger:

@@ -18,7 +18,7 @@ from keyhole.game.ledger import Ledger
 from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Floats, Indices, Interval, Problem
-from keyhole.problem.display import Cell, html_table
+from keyhole.problem.display import HtmlCell, html_table
 from keyhole.problem.sparse_model import SparseModel
 from keyhole.report.spending import Spending
 from keyhole.report.traces import IntervalTrace, PredictionTrace, Recent
@@ -165,7 +165,7 @@ class Run:
         return f"<Run of {self.learner} on {printable(self.title)}: {self.ledger}>"
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Cell]] = [
+        rows: list[tuple[str, HtmlCell]] = [
             ("target", self.target),
             ("rounds", self.ledger.rounds),
             ("mean squared loss", self.ledger.mean_loss),

@@ -14,7 +14,7 @@ from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.registry import learner_class, learner_classes
 from keyhole.problem import Floats, Learner, StateError, nearest
 from keyhole.problem.atomic_file import whole_file
-from keyhole.problem.state import State, StatefulLearner, has_state
+from keyhole.problem.state import LearnerState, StatefulLearner, has_state
 from keyhole.saving.archive import decode_in_place, encode, sums_from_bytes, write_state, write_sums
 from keyhole.version import __version__
 
@@ -94,7 +94,7 @@ def to_bytes(learner: Learner) -> bytes:
     return encode(_state_of(learner), __version__)
 
 
-def _state_of(learner: Learner) -> State:
+def _state_of(learner: Learner) -> LearnerState:
     if not has_state(learner):
         name = type(learner).__name__
         raise StateError(
@@ -207,7 +207,7 @@ def _merge_ledgers(a: Ledger, b: Ledger) -> Ledger:
     return first + second
 
 
-def _merge_dantzig(a: State, b: State) -> State:
+def _merge_dantzig(a: LearnerState, b: LearnerState) -> LearnerState:
     """The state of both, but for the model, which is that of no rounds."""
     _refuse_mixture(a, b)
     for seed, first, last in _shards(a):
@@ -236,13 +236,13 @@ def _merge_dantzig(a: State, b: State) -> State:
     return replace(empty, round=a.round + b.round, parts=parts)
 
 
-def _span(*states: State) -> Floats:
+def _span(*states: LearnerState) -> Floats:
     """The range of the labels that all of them were told."""
     ends = np.array([state.parts["desk"]["labels"] for state in states])
     return np.array([ends[:, 0].min(), ends[:, 1].max()])
 
 
-def _refuse_mixture(a: State, b: State) -> None:
+def _refuse_mixture(a: LearnerState, b: LearnerState) -> None:
     if a.problem != b.problem:
         raise StateError(f"learners of different problems: {a.problem}, {b.problem}")
     for key, value in a.settings.items():
@@ -254,7 +254,7 @@ def _refuse_mixture(a: State, b: State) -> None:
             raise StateError(f"{waiting} open tickets: tell or drop them before merging")
 
 
-def _shards(state: State) -> list[list[int]]:
+def _shards(state: LearnerState) -> list[list[int]]:
     """[seed, first round, last round] of everything a learner has drawn for."""
     merged: list[list[int]] = state.parts["shards"]
     before = sum(last - first + 1 for _, first, last in merged)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Problem, StateError
 from keyhole.problem.prices import Prices
-from keyhole.problem.state import State, Tree
+from keyhole.problem.state import LearnerState, Tree
 from keyhole.saving.checksum import (
     CHECKSUM_PLACEHOLDER,
     ChecksummedWriter,
@@ -39,14 +39,14 @@ MAX_INLINE_SIZE = 64  # arrays of at most this many numbers are in the header
 _NUMBERS = frozenset(("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
 
-def encode(state: State, version: str) -> bytes:
+def encode(state: LearnerState, version: str) -> bytes:
     """A state as the bytes of a file, written by this version of the package."""
     pieces = list[memoryview]()
     write_state(state, version, pieces.append)
     return b"".join(pieces)
 
 
-def write_state(state: State, version: str, put: WritePiece) -> None:
+def write_state(state: LearnerState, version: str, put: WritePiece) -> None:
     """The same, piece by piece: nothing is copied."""
     arrays: dict[str, NDArray[Any]] = {}
     problem = state.problem
@@ -99,21 +99,21 @@ def _header(header: dict[str, Any]) -> bytes:
         ) from None
 
 
-def decode(data: bytes) -> State:
+def decode(data: bytes) -> LearnerState:
     """The state that `encode` was given, or a StateError."""
     return decode_in_place(data).copied()
 
 
-def decode_in_place(data: bytes) -> State:
+def decode_in_place(data: bytes) -> LearnerState:
     """The same, but larger arrays are where the data have them: to be read, and not for long."""
     return read_archive(data, _state)
 
 
-def _state(header: dict[str, Any], members: dict[str, memoryview]) -> State:
+def _state(header: dict[str, Any], members: dict[str, memoryview]) -> LearnerState:
     if "sums" in header:
         raise StateError("it holds sums, not a learner: kh.load(path, kh.DataSums)")
     _refuse_format(header, LEARNER_FORMAT)
-    return State(
+    return LearnerState(
         _text(header["learner"]),
         _problem(**header["problem"]),
         int(header["round"]),

@@ -29,7 +29,7 @@ MAX_WORKERS_LOST = 3  # workers that may be lost one after the other without any
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What became of a call: its value, or the error that it raised."""
 
     index: int
@@ -46,10 +46,10 @@ class Outcome:
 
 def as_completed(
     calls: Sequence[Call], jobs: int | None = None, *, alone: bool = False
-) -> Iterator[Outcome]:
+) -> Iterator[TaskOutcome]:
     """Make calls side by side and hand back what becomes of each, in no particular order.
 
-    A call that raises is an `Outcome` with that error: the others go on. A worker that is lost
+    A call that raises is an `TaskOutcome` with that error: the others go on. A worker that is lost
     costs the calls that it was making, which are made again elsewhere; only if several are lost in
     a row, without any result between, is the work given up, with a `ClusterError`.
 
@@ -89,7 +89,7 @@ def _many(jobs: int | None, chosen: int | None, on_dask: bool) -> int:
     return 1 if chosen is None else chosen
 
 
-def _spread(joblib: Any, tasks: list[Any], jobs: int, backend: Any) -> Iterator[Outcome]:
+def _spread(joblib: Any, tasks: list[Any], jobs: int, backend: Any) -> Iterator[TaskOutcome]:
     left, lost = dict(enumerate(tasks)), 0
     died = extra("joblib.externals.loky.process_executor", "cluster").TerminatedWorkerError
     kinds: tuple[type[BaseException], ...] = (died, *_dask_losses())
@@ -129,15 +129,15 @@ def _dask_losses() -> tuple[type[BaseException], ...]:
 
 def _numbered(
     index: int, function: Callable[..., Any], arguments: tuple[Any, ...], alone: bool, far: bool
-) -> Outcome:
+) -> TaskOutcome:
     try:
         with one_thread() if alone else contextlib.nullcontext():
-            return Outcome(index, function(*arguments))
+            return TaskOutcome(index, function(*arguments))
     except DataError as error:
         where = " (said by a worker: an address must be the same for all of them)" if far else ""
-        return Outcome(index, error=type(error)(f"{error}{where}"))
+        return TaskOutcome(index, error=type(error)(f"{error}{where}"))
     except Exception as error:
-        return Outcome(index, error=_picklable(error))
+        return TaskOutcome(index, error=_picklable(error))
 
 
 def _picklable(error: Exception) -> Exception:

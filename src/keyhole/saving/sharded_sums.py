@@ -22,7 +22,7 @@ from keyhole.saving.parallel import Call, as_completed, one_thread
 from keyhole.streams.arrays import block_rows
 from keyhole.streams.csv_table import WrongNumberFormat
 from keyhole.streams.open_table import PartitionFile
-from keyhole.streams.read_options import AUTO, Request
+from keyhole.streams.read_options import AUTO, ReadArguments
 from keyhole.streams.shards import (
     FileScan,
     Shard,
@@ -38,11 +38,11 @@ from keyhole.streams.shards import (
 STRIPE_FEATURES = 1024  # of more features, a task has so many rows of the table of pairs
 READ_OPTIONS = tuple(
     field.name
-    for field in dataclasses.fields(Request)
+    for field in dataclasses.fields(ReadArguments)
     if field.name not in ("target", "rounds", "known", "words")
 )
-Arrays = dict[str, NDArray[Any]]
-Progress = Callable[[int, int], None]
+SavedArrays = dict[str, NDArray[Any]]
+ShardProgress = Callable[[int, int], None]
 
 
 def sums(
@@ -51,7 +51,7 @@ def sums(
     target: str | None = None,
     cache: str | PathLike[str] | None = None,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ShardProgress | None = None,
     **reading: Any,
 ) -> DataSums:
     """Counts, means, second moments and products with the label of a data set of any length.
@@ -117,7 +117,7 @@ def sums(
     return _ShardedSum(planned, kept, jobs, progress).total(broken)
 
 
-def _request(target: str | None, reading: dict[str, Any]) -> Request:
+def _request(target: str | None, reading: dict[str, Any]) -> ReadArguments:
     for name in reading:
         if name not in READ_OPTIONS:
             raise ProblemError(
@@ -135,7 +135,7 @@ def _request(target: str | None, reading: dict[str, Any]) -> Request:
         )
     if target is None:
         raise ProblemError("target: which column is to be predicted?")
-    return Request(target, **reading)
+    return ReadArguments(target, **reading)
 
 
 def _of_stream(stream: BlockStream) -> DataSums:
@@ -176,7 +176,7 @@ class _Cache:
 
 
 def _looks(
-    places: Sequence[PartitionFile], request: Request, kept: _Cache, jobs: int | None
+    places: Sequence[PartitionFile], request: ReadArguments, kept: _Cache, jobs: int | None
 ) -> tuple[list[FileScan], dict[str, str]]:
     """What a first pass over every file finds, and what is wrong with those that cannot be read."""
     found: dict[int, FileScan] = {}
@@ -203,7 +203,7 @@ def _looks(
     return [found[i] for i in sorted(found)], broken
 
 
-def _look_key(place: PartitionFile, request: Request) -> str:
+def _look_key(place: PartitionFile, request: ReadArguments) -> str:
     how = dataclasses.replace(request, order_by=None)
     said = repr((place.address, version_of(place), place.values, how))
     return f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.json"
@@ -213,7 +213,7 @@ class _ShardedSum:
     """The sums of all shards: those that are kept, those that are computed now, in their order."""
 
     def __init__(
-        self, planned: ShardPlan, kept: _Cache, jobs: int | None, progress: Progress | None
+        self, planned: ShardPlan, kept: _Cache, jobs: int | None, progress: ShardProgress | None
     ) -> None:
         self.plan, self.kept, self.jobs = planned, kept, jobs
         self.progress = progress if progress is not None else lambda done, of: None
@@ -235,7 +235,7 @@ class _ShardedSum:
     def _in_order(self) -> Iterator[DataSums]:
         """The sums of each shard, as soon as those of all before it are known or broken."""
         shards = self.plan.shards
-        waiting: dict[int, dict[int, Arrays]] = {i: {} for i in range(len(shards))}
+        waiting: dict[int, dict[int, SavedArrays]] = {i: {} for i in range(len(shards))}
         following = 0
         for i, s, arrays in self._arrays():
             if arrays is not None:
@@ -249,7 +249,7 @@ class _ShardedSum:
                     yield self._put_together(shards[following], pieces)
                 following += 1
 
-    def _arrays(self) -> Iterator[tuple[int, int, Arrays | None]]:
+    def _arrays(self) -> Iterator[tuple[int, int, SavedArrays | None]]:
         """Shard, stripe and sums, None if it is broken; as they come, those that are kept first."""
         tasks: list[tuple[int, int, str]] = []
         for i, shard in enumerate(self.plan.shards):
@@ -278,7 +278,7 @@ class _ShardedSum:
             self._count(i)
             yield i, s, arrays
 
-    def _known(self, key: str) -> Arrays | None:
+    def _known(self, key: str) -> SavedArrays | None:
         data = self.kept.read(key)
         try:
             return None if data is None else arrays_from_bytes(data)[0]
@@ -290,7 +290,7 @@ class _ShardedSum:
         many = sum(shard.rows for shard in self.plan.shards)
         self.progress(self._rows // len(self.stripes), many)
 
-    def _put_together(self, shard: Shard, pieces: dict[int, Arrays]) -> DataSums:
+    def _put_together(self, shard: Shard, pieces: dict[int, SavedArrays]) -> DataSums:
         parts = [pieces[s] for s in range(len(self.stripes))]
         ends = {name: parts[0].pop(name) for name in ("low", "high", "ends")}
         arrays = parts[0] if len(parts) == 1 else assembled(parts).arrays()
@@ -308,7 +308,7 @@ def stripes_of(d: int) -> list[slice]:
     return [slice(lo, min(lo + STRIPE_FEATURES, d)) for lo in range(0, d, STRIPE_FEATURES)]
 
 
-def shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> Arrays:
+def shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> SavedArrays:
     """The sums of one shard, of all features or of a stripe of the table of pairs."""
     while True:
         try:
@@ -319,7 +319,7 @@ def shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> Arrays:
             continue
 
 
-def _shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> Arrays:
+def _shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> SavedArrays:
     d = len(planned.names)
     width, rows = d - stripe.start, stripe.stop - stripe.start
     whole = rows == d

@@ -18,9 +18,9 @@ from keyhole.problem import (
     refuse_unless_stream,
     whole_number,
 )
-from keyhole.problem.display import Cell, few, html_table
+from keyhole.problem.display import HtmlCell, few, html_table
 
-Block = tuple[NDArray[np.floating], Floats]
+LabelledRows = tuple[NDArray[np.floating], Floats]
 
 
 class Shaped(Protocol):
@@ -52,7 +52,7 @@ def shown_stream(stream: Shaped) -> str:
 
 def stream_table(stream: Shaped) -> str:
     """Rows, features, and their names."""
-    rows: list[tuple[str, Cell]] = [("rows", _rows_shown(stream)), ("features", stream.d)]
+    rows: list[tuple[str, HtmlCell]] = [("rows", _rows_shown(stream)), ("features", stream.d)]
     if stream.names is not None:
         rows.append(("names", few(stream.names)))
     return html_table(type(stream).__name__, rows)
@@ -114,7 +114,7 @@ class ArrayStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y) blocks; views, not copies."""
         size = block_rows(self.d) if rows is None else whole_number("rows", rows, 1)
         for start in range(0, len(self.y), size):
@@ -151,7 +151,7 @@ class GeneratedStream:
         self,
         d: int,
         rounds: int | None,
-        chunks: Callable[[], Iterable[Block]],
+        chunks: Callable[[], Iterable[LabelledRows]],
         names: Sequence[str] | None = None,
     ) -> None:
         self.d = whole_number("d", d, 1)
@@ -168,7 +168,7 @@ class GeneratedStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self._chunks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y) blocks: the chunks as they come, cut where longer than `rows`."""
         size = block_rows(self.d) if rows is None else whole_number("rows", rows, 1)
         for X, y in self._chunks():
@@ -176,7 +176,7 @@ class GeneratedStream:
                 yield X[start : start + size], y[start : start + size]
 
 
-def rows_of(blocks: Iterable[Block]) -> Iterator[tuple[Floats, float]]:
+def rows_of(blocks: Iterable[LabelledRows]) -> Iterator[tuple[Floats, float]]:
     """The rows of blocks, one at a time: x in double precision, y."""
     for X, y in blocks:
         rows = real_numbers("X", X).astype(np.float64, copy=False)
@@ -188,7 +188,7 @@ def take(stream: BlockStream, rounds: int) -> GeneratedStream:
     refuse_unless_stream(stream, blocks=True)
     most = whole_number("rounds", rounds, 0)
 
-    def chunks() -> Iterator[Block]:
+    def chunks() -> Iterator[LabelledRows]:
         left = most
         for X, y in stream.blocks():
             if left <= 0:
@@ -231,7 +231,7 @@ def repeat(stream: BlockStream, passes: int) -> GeneratedStream:
     return chain(*[stream] * whole_number("passes", passes, 1))
 
 
-def collect(stream: BlockStream) -> Block:
+def collect(stream: BlockStream) -> LabelledRows:
     """The whole stream as two arrays in memory."""
     refuse_unless_stream(stream, blocks=True)
     blocks = list(stream.blocks())

@@ -13,7 +13,7 @@ from keyhole.problem import DataError, ProblemError, nearest
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import as_text
 from keyhole.streams.read_options import Assumption
-from keyhole.streams.tables import Batch, RowsLeft, Table
+from keyhole.streams.tables import RowsLeft, Table, TableBatch
 
 SPACES = " \u00a0\u202f\u2009"  # plain, no-break, narrow no-break, thin
 UNITS_BEFORE = ("€", "$", "£", "¥", "₹", "US$", "EUR", "USD", "GBP", "CHF", "JPY")
@@ -317,7 +317,7 @@ class DatedTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, dates as numbers."""
         arrow = extra("pyarrow", "files")
         inner = list(dict.fromkeys(self.parents.get(name, name) for name in columns))
@@ -334,7 +334,7 @@ class DatedTable:
                 else batch.rows.column(name)
                 for name in columns
             ]
-            yield Batch(arrow.table(cells, names=list(columns)), batch.place)
+            yield TableBatch(arrow.table(cells, names=list(columns)), batch.place)
 
     def _type(self, arrow: Any, name: str) -> Any:
         return arrow.float64() if self._parts[name] == "ordinal" else arrow.int64()
@@ -354,7 +354,7 @@ class DatedTable:
             )
         return DAY_FIRST if first > 12 else MONTH_FIRST
 
-    def _times(self, batch: Batch, name: str) -> Any:
+    def _times(self, batch: TableBatch, name: str) -> Any:
         """The cells of a column as Arrow timestamps without a zone."""
         arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
         cells = batch.rows.column(name)
@@ -375,7 +375,7 @@ class DatedTable:
         self._refuse(batch, name, text, kind)
         raise AssertionError
 
-    def _refuse(self, batch: Batch, name: str, text: Any, kind: str) -> None:
+    def _refuse(self, batch: TableBatch, name: str, text: Any, kind: str) -> None:
         """DataError that names the first cell that is no date."""
         arrow = extra("pyarrow", "files")
         for i, cell in enumerate(text):

@@ -12,7 +12,7 @@ import numpy as np
 
 from keyhole.problem import Floats
 from keyhole.problem.prices import PriceTable
-from keyhole.streams.arrays import Block
+from keyhole.streams.arrays import LabelledRows
 from keyhole.streams.designs import bounded
 from keyhole.streams.simulate import CHUNK, Simulated, Truth, generate
 
@@ -159,7 +159,7 @@ DAYS = {
 INTERCEPT = 21.0
 
 
-NOISE_SD = 1.7
+CLINIC_NOISE_SD = 1.7
 
 
 FAILED = 0.015  # share of tests that give no result
@@ -202,13 +202,13 @@ def clinic(n: int = 4000, *, seed: int = 0) -> Simulated:
     names = tuple(test.name for test in TESTS)
     weights = np.array([DAYS.get(name, 0.0) for name in names])
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         X = _results(rng)
-        y = INTERCEPT + (X * weights).sum(axis=1) + NOISE_SD * bounded(CHUNK, rng)
+        y = INTERCEPT + (X * weights).sum(axis=1) + CLINIC_NOISE_SD * bounded(CHUNK, rng)
         X[rng.random(X.shape) < FAILED] = np.nan
         return X, y
 
-    truth = Truth(weights, np.flatnonzero(weights), INTERCEPT, NOISE_SD)
+    truth = Truth(weights, np.flatnonzero(weights), INTERCEPT, CLINIC_NOISE_SD)
     return Simulated(generate(len(TESTS), n, seed, chunk, names), truth)
 
 

@@ -21,10 +21,10 @@ from keyhole.problem import DataError, Floats, Indices, nearest
 from keyhole.problem.optional_imports import extra
 
 Reading = tuple[str, str | None]  # a column; one of its levels, None for its numbers
-Spread = dict[str, tuple[str, ...] | None]  # levels by column, None for numbers
+LevelsByColumn = dict[str, tuple[str, ...] | None]  # levels by column, None for numbers
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What the cells of a column are, in words for messages."""
 
     EMPTY = "nothing"
@@ -35,30 +35,34 @@ class Kind(Enum):
     OTHER = "neither numbers nor text"
 
 
-def kind_of(arrow_type: Any) -> Kind:
+def kind_of(arrow_type: Any) -> ColumnKind:
     """The kind of an Arrow type. A dictionary is categorical whatever its values are: TEXT."""
     types = extra("pyarrow", "files").types
     if types.is_null(arrow_type):
-        return Kind.EMPTY
+        return ColumnKind.EMPTY
     if types.is_boolean(arrow_type):
-        return Kind.FLAG
+        return ColumnKind.FLAG
     if types.is_integer(arrow_type) or types.is_floating(arrow_type):
-        return Kind.NUMBER
+        return ColumnKind.NUMBER
     if types.is_decimal(arrow_type):
-        return Kind.NUMBER
+        return ColumnKind.NUMBER
     if types.is_dictionary(arrow_type):
         inner = kind_of(arrow_type.value_type)
-        return Kind.TEXT if inner in (Kind.NUMBER, Kind.FLAG, Kind.TEXT) else inner
+        return (
+            ColumnKind.TEXT
+            if inner in (ColumnKind.NUMBER, ColumnKind.FLAG, ColumnKind.TEXT)
+            else inner
+        )
     if types.is_string(arrow_type) or types.is_large_string(arrow_type):
-        return Kind.TEXT
+        return ColumnKind.TEXT
     if str(arrow_type) == "string_view":  # is_string_view came with pyarrow 16
-        return Kind.TEXT
-    return Kind.DATE if types.is_temporal(arrow_type) else Kind.OTHER
+        return ColumnKind.TEXT
+    return ColumnKind.DATE if types.is_temporal(arrow_type) else ColumnKind.OTHER
 
 
 def is_category(arrow_type: Any) -> bool:
     """Whether the type itself says that its values are levels, as a pandas Categorical does."""
-    return kind_of(arrow_type) is Kind.TEXT and bool(
+    return kind_of(arrow_type) is ColumnKind.TEXT and bool(
         extra("pyarrow", "files").types.is_dictionary(arrow_type)
     )
 
@@ -131,7 +135,7 @@ def readings(feature: str, columns: Collection[str]) -> list[Reading]:
     return found + [(feature[:i], feature[i + 1 :]) for i in cuts]
 
 
-def resolve(features: Sequence[str], columns: Collection[str], title: str) -> Spread:
+def resolve(features: Sequence[str], columns: Collection[str], title: str) -> LevelsByColumn:
     """The columns behind names of features, and the levels of each; names without one are left out.
 
     >>> resolve(["a", "a=b=c"], {"a", "a=b"}, "the dataframe")
@@ -148,7 +152,7 @@ def resolve(features: Sequence[str], columns: Collection[str], title: str) -> Sp
             # The last way stays even if it contradicts another name: that is refused below.
             fitting = [r for r in found if is_number.get(r[0], r[1] is None) is (r[1] is None)]
             ways[feature] = fitting or found[:1]
-    spread: Spread = {}
+    spread: LevelsByColumn = {}
     for feature, found in ways.items():
         if len(found) > 1:
             raise DataError(

@@ -24,7 +24,7 @@ from keyhole.streams.cell_formats import (
     unit_of,
 )
 from keyhole.streams.columns import readings
-from keyhole.streams.read_options import Assumption, Request
+from keyhole.streams.read_options import Assumption, ReadArguments
 from keyhole.streams.source_file import Readable
 
 DEFAULT_MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
@@ -144,7 +144,7 @@ class Sniffed(NamedTuple):
     assumed: list[Assumption]
 
 
-def sniff(head: bytes, request: Request, separator: str) -> Sniffed:
+def sniff(head: bytes, request: ReadArguments, separator: str) -> Sniffed:
     """The dialect of a file that begins so; `separator` is what its name says."""
     assumed: list[Assumption] = []
 
@@ -243,7 +243,7 @@ def _comment(lines: Sequence[str], separator: str) -> str | None:
     return None
 
 
-def _quote(lines: Sequence[str], separator: str, request: Request) -> str | None:
+def _quote(lines: Sequence[str], separator: str, request: ReadArguments) -> str | None:
     if not lines or '"' in "".join(lines):
         return None
     for cut in (separator, *SEPARATORS):
@@ -279,13 +279,13 @@ def _rows(lines: Sequence[str], separator: str, quote: str) -> CsvRows:
         return []
 
 
-def _asked(request: Request) -> set[str]:
+def _asked(request: ReadArguments) -> set[str]:
     """The names that must be in a header, if there is one."""
     target = set() if request.target is None else {request.target}
     return {*target, *request.ignore, *request.categorical}
 
 
-def _headless(rows: CsvRows, request: Request) -> bool:
+def _headless(rows: CsvRows, request: ReadArguments) -> bool:
     """Whether the first row is one of many: numbers where the others are, no name that is asked."""
     if len(rows) < 3 or len(rows[0]) < 2:
         return False
@@ -316,7 +316,7 @@ def _names(rows: CsvRows, header: bool) -> list[str]:
     return [n.strip() for n in rows[0]] if header else [f"c{i + 1}" for i in range(len(rows[0]))]
 
 
-def _columns(names: Sequence[str], rows: CsvRows, request: Request) -> dict[str, list[str]]:
+def _columns(names: Sequence[str], rows: CsvRows, request: ReadArguments) -> dict[str, list[str]]:
     """By name, the cells of columns that may be numbers, without those that hold no value."""
     absent = {*DEFAULT_MISSING, *request.missing_words}
     levels = {*request.ignore, *request.categorical}

@@ -30,7 +30,7 @@ from keyhole.streams.csv_dialect import (
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
 from keyhole.streams.source_file import Readable, SourceFile, readable
-from keyhole.streams.tables import MIN_THREADED_BYTES, Batch, RowsLeft
+from keyhole.streams.tables import MIN_THREADED_BYTES, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
 TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -90,12 +90,12 @@ class CsvTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, a block of the file at a time; types not given are inferred."""
         for data, line in self._blocks(left):
             table = self._parse(data, line, columns, types)
             if table.num_rows:
-                yield Batch(table, _Place(self, data, line))
+                yield TableBatch(table, _Place(self, data, line))
 
     def also_missing(self, word: str) -> None:
         """Take cells that hold just this word for missing."""

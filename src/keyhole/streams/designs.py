@@ -13,8 +13,8 @@ import numpy as np
 
 from keyhole.problem import Floats, real_number, whole_number
 
-Rows = Callable[[int, np.random.Generator], Floats]
-Design = Callable[[int, np.random.Generator], Rows]
+RowSampler = Callable[[int, np.random.Generator], Floats]
+Design = Callable[[int, np.random.Generator], RowSampler]
 Noise = Callable[[int, np.random.Generator], Floats]
 
 # Where heavy_tailed cuts a Student t variable: at 4 degrees of freedom 0.75 % lie beyond.
@@ -26,7 +26,7 @@ def signs(shape: int | tuple[int, ...], rng: np.random.Generator) -> Floats:
     return np.where(rng.random(shape) < 0.5, -1.0, 1.0)
 
 
-def rademacher(d: int, rng: np.random.Generator) -> Rows:
+def rademacher(d: int, rng: np.random.Generator) -> RowSampler:
     """Independent fair signs: E x x' = I, the best conditioned design there is.
 
     Examples
@@ -38,7 +38,7 @@ def rademacher(d: int, rng: np.random.Generator) -> Rows:
     return lambda n, rng: 2.0 * rng.integers(0, 2, (n, d), dtype=np.int8).astype(np.float64) - 1.0
 
 
-def uniform(d: int, rng: np.random.Generator) -> Rows:
+def uniform(d: int, rng: np.random.Generator) -> RowSampler:
     """Independent values, uniform on [-1, 1]: E x x' = I / 3."""
     return lambda n, rng: rng.uniform(-1.0, 1.0, (n, d))
 
@@ -64,7 +64,7 @@ def toeplitz(rho: float) -> Design:
     rho = real_number("rho", rho, -1.0, 1.0)
     fresh = math.sqrt(1.0 - rho * rho)
 
-    def design(d: int, rng: np.random.Generator) -> Rows:
+    def design(d: int, rng: np.random.Generator) -> RowSampler:
         def rows(n: int, rng: np.random.Generator) -> Floats:
             z = rng.standard_normal((d, n))
             for j in range(1, d):  # an AR(1) chain over the features: rho^|i-j| in O(d) per row
@@ -91,7 +91,7 @@ def factor(strength: float) -> Design:
     """
     strength = real_number("strength", strength, 0.0, 1.0)
 
-    def design(d: int, rng: np.random.Generator) -> Rows:
+    def design(d: int, rng: np.random.Generator) -> RowSampler:
         loadings = math.sqrt(strength) * signs(d, rng)
 
         def rows(n: int, rng: np.random.Generator) -> Floats:
@@ -117,7 +117,7 @@ def heavy_tailed(dof: float = 4.0, spread: float = 1.0) -> Design:
     dof = real_number("dof", dof, 1.0)
     spread = real_number("spread", spread, 1.0)
 
-    def design(d: int, rng: np.random.Generator) -> Rows:
+    def design(d: int, rng: np.random.Generator) -> RowSampler:
         scales = np.exp(-math.log(spread) * rng.random(d)) / _TAIL
         return lambda n, rng: np.clip(scales * rng.standard_t(dof, (n, d)), -1.0, 1.0)
 
@@ -129,7 +129,7 @@ def binary(low: float = 0.1, high: float = 0.5) -> Design:
     high = real_number("high", high, 0.0, 1.0)
     low = real_number("low", low, 0.0, high)
 
-    def design(d: int, rng: np.random.Generator) -> Rows:
+    def design(d: int, rng: np.random.Generator) -> RowSampler:
         means = rng.uniform(low, high, d)
         return lambda n, rng: (rng.random((n, d)) < means).astype(np.float64)
 
@@ -152,7 +152,7 @@ def duplicates(copies: int = 2, gap: float = 0.1) -> Design:
     copies = whole_number("copies", copies, 1)
     gap = real_number("gap", gap, 0.001, 1.0)
 
-    def design(d: int, rng: np.random.Generator) -> Rows:
+    def design(d: int, rng: np.random.Generator) -> RowSampler:
         group = np.arange(d) // copies
 
         def rows(n: int, rng: np.random.Generator) -> Floats:

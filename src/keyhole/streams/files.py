@@ -9,12 +9,20 @@ import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
-from keyhole.streams.arrays import Block, block_rows, rows_of, shown_stream, stream_table
+from keyhole.streams.arrays import LabelledRows, block_rows, rows_of, shown_stream, stream_table
 from keyhole.streams.cell_formats import MISSING_WORDS, find_codes
-from keyhole.streams.columns import Answers, Column, Positive, Spread, numbers, readings, resolve
+from keyhole.streams.columns import (
+    Answers,
+    Column,
+    LevelsByColumn,
+    Positive,
+    numbers,
+    readings,
+    resolve,
+)
 from keyhole.streams.csv_table import WrongNumberFormat
 from keyhole.streams.open_table import OpenedTable, open_table
-from keyhole.streams.read_options import Assumption, Request, assumptions_line
+from keyhole.streams.read_options import Assumption, ReadArguments, assumptions_line
 from keyhole.streams.schema import (
     ColumnRole,
     TableSchema,
@@ -24,7 +32,7 @@ from keyhole.streams.schema import (
 )
 from keyhole.streams.source_file import SourceFile
 from keyhole.streams.sparse_files import pair_columns, sparse_stream
-from keyhole.streams.tables import Batch, Table, wanted_rows
+from keyhole.streams.tables import Table, TableBatch, wanted_rows
 
 FLOAT32_TYPES = (
     "float",
@@ -164,7 +172,7 @@ class FileStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y) blocks, float32 if the columns are, each read when it is asked for."""
         most = block_rows(self.d) if rows is None else whole_number("rows", rows, 1)
         size = max(most, block_rows(self.d))  # few rows at a time would be slow to encode
@@ -209,7 +217,7 @@ class FileStream:
         )
         return self
 
-    def _with_labels(self, progress: Callable[[int], None] | None) -> Iterator[Block]:
+    def _with_labels(self, progress: Callable[[int], None] | None) -> Iterator[LabelledRows]:
         """The rows with the label as a further column, NaN where it cannot be a code."""
         rows, numeric = 0, self.target is not None and self.answers is None
         for X, y in self.blocks():
@@ -218,7 +226,7 @@ class FileStream:
             if progress is not None:
                 progress(rows)
 
-    def _encode(self, batch: Batch, start: int, size: int) -> Block:
+    def _encode(self, batch: TableBatch, start: int, size: int) -> LabelledRows:
         part = batch.rows.slice(start, size)
         X = np.empty((part.num_rows, self.d), self.dtype, order=self.order)
         for column in self.columns:
@@ -246,7 +254,7 @@ class FileStream:
             return self.answers.encode(cells)
         return numbers(cells).astype(np.float64, copy=False)
 
-    def _refuse(self, batch: Batch, row: int, what: str, value: float) -> None:
+    def _refuse(self, batch: TableBatch, row: int, what: str, value: float) -> None:
         size = "infinite" if np.isinf(value) else f"{value:g}, beyond {LARGEST:g} in size"
         raise DataError(
             f"{self._table.title}, {batch.place(row)}: {what} is {size}; "
@@ -371,7 +379,7 @@ def read(
     """
     return read_with(
         source,
-        Request(
+        ReadArguments(
             target,
             ignore,
             categorical,
@@ -398,7 +406,7 @@ def read(
     )
 
 
-def read_with(source: object, request: Request) -> ReadStream:
+def read_with(source: object, request: ReadArguments) -> ReadStream:
     """The same as `read`, with its arguments in a record."""
     limit = whole_number(request.syntax.name("most_levels"), request.most_levels, 1)
     _check_features(request.features)
@@ -412,7 +420,7 @@ def read_with(source: object, request: Request) -> ReadStream:
         raise DataError(f"{error} ({line})") from None
 
 
-def _stream(opened: OpenedTable, request: Request, limit: int) -> ReadStream:
+def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStream:
     table, features = opened.table, request.features
     _check_names(table, _named(request))
     pairs = pair_columns(table, request.target, tuple(request.ignore))
@@ -428,17 +436,19 @@ def _stream(opened: OpenedTable, request: Request, limit: int) -> ReadStream:
     return stream.without_codes(request.progress) if request.codes else stream
 
 
-def _named(request: Request) -> tuple[str, ...]:
+def _named(request: ReadArguments) -> tuple[str, ...]:
     label = () if request.target is None else (request.target,)
     return (*label, *request.ignore, *request.categorical)
 
 
-def roles_of(table: Table, request: Request) -> tuple[dict[str, ColumnRole], Spread | None]:
+def roles_of(
+    table: Table, request: ReadArguments
+) -> tuple[dict[str, ColumnRole], LevelsByColumn | None]:
     """What the columns of a table are for, and the levels of each if the features are known."""
     target, ignore, categorical = request.target, request.ignore, request.categorical
     label = () if target is None else (target,)
     _check_names(table, _named(request))
-    spread: Spread | None = None
+    spread: LevelsByColumn | None = None
     if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
         roles = {
@@ -458,7 +468,7 @@ def roles_of(table: Table, request: Request) -> tuple[dict[str, ColumnRole], Spr
 
 
 def columns_of(
-    table: Table, spread: Spread, request: Request
+    table: Table, spread: LevelsByColumn, request: ReadArguments
 ) -> tuple[list[Column], Sequence[str]]:
     """How columns of these levels become features, and what those are called."""
     names = request.features
@@ -468,7 +478,10 @@ def columns_of(
 
 
 def _scanned_schema(
-    opened: OpenedTable, roles: dict[str, ColumnRole], most_levels: int | None, request: Request
+    opened: OpenedTable,
+    roles: dict[str, ColumnRole],
+    most_levels: int | None,
+    request: ReadArguments,
 ) -> tuple[TableSchema, list[Assumption]]:
     """What a first pass finds: once more where it shows that something was assumed too soon."""
     codes: list[Assumption] = []
@@ -549,7 +562,7 @@ def _feature_names(name: str, levels: Sequence[str] | None) -> list[str]:
 
 
 def _checked_columns(
-    table: Table, spread: Spread, features: Sequence[str], known: Sequence[str] = ()
+    table: Table, spread: LevelsByColumn, features: Sequence[str], known: Sequence[str] = ()
 ) -> list[Column]:
     place = {name: i for i, name in enumerate(features)}
     if len(place) < len(features):
@@ -570,7 +583,7 @@ def _checked_columns(
     return columns
 
 
-def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> Spread:
+def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> LevelsByColumn:
     """The columns behind the names of an earlier stream, and the levels it had of each."""
     columns = [name for name in table.names if name not in ignore]
     for feature in features:

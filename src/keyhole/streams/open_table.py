@@ -18,7 +18,7 @@ from keyhole.streams.cell_formats import DatedTable, checked_date_parts, date_co
 from keyhole.streams.columns import kind_of
 from keyhole.streams.csv_dialect import SNIFFED_BYTES, sniff
 from keyhole.streams.csv_table import CsvTable
-from keyhole.streams.read_options import Assumption, Request
+from keyhole.streams.read_options import Assumption, ReadArguments
 from keyhole.streams.source_file import (
     ARROW_FILE,
     ARROW_STREAM,
@@ -30,7 +30,7 @@ from keyhole.streams.source_file import (
     readable,
 )
 from keyhole.streams.sparse_files import SVMLIGHT_SUFFIXES, SvmlightTable, is_svmlight
-from keyhole.streams.tables import ArrowTable, Batch, FrameTable, ParquetTable, RowsLeft, Table
+from keyhole.streams.tables import ArrowTable, FrameTable, ParquetTable, RowsLeft, Table, TableBatch
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
 PartitionCell = float | str | None
@@ -138,7 +138,7 @@ class PartitionedTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns."""
         arrow = extra("pyarrow", "files")
         inner = [name for name in columns if name not in self._values] or [self._table.names[0]]
@@ -151,7 +151,7 @@ class PartitionedTable:
                 else batch.rows.column(name)
                 for name in columns
             ]
-            yield Batch(arrow.table(cells, names=list(columns)), batch.place)
+            yield TableBatch(arrow.table(cells, names=list(columns)), batch.place)
 
     def _cells(self, name: str, kind: Any, rows: int) -> Any:
         arrow, value = extra("pyarrow", "files"), self._values[name]
@@ -242,13 +242,13 @@ class ConcatenatedTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """The rows of one table after those of the other."""
         for table in self.tables:
             if left is not None and left() <= 0:
                 return
             for batch in table.batches(columns, types, rows, left):
-                yield Batch(batch.rows, partial(_place_in_file, table.title, batch.place))
+                yield TableBatch(batch.rows, partial(_place_in_file, table.title, batch.place))
 
     def _check(self, first: Table, other: Table) -> None:
         if bool(first.types) is not bool(other.types):
@@ -314,13 +314,13 @@ class OpenedTable:
         return [one for one in self.assumed if one.what not in gone]
 
 
-def open_table(source: object, request: Request) -> OpenedTable:
+def open_table(source: object, request: ReadArguments) -> OpenedTable:
     """The table that was named, dates made numbers where that is asked for."""
     _check_marks(request)
     return _with_dates(_open(source, request), request)
 
 
-def _with_dates(opened: OpenedTable, request: Request) -> OpenedTable:
+def _with_dates(opened: OpenedTable, request: ReadArguments) -> OpenedTable:
     parts = _date_parts(opened.table, request)
     if not parts:
         return opened
@@ -328,7 +328,7 @@ def _with_dates(opened: OpenedTable, request: Request) -> OpenedTable:
     return replace(opened, table=dated, assumed=[*opened.assumed, *dated.assumed])
 
 
-def _check_marks(request: Request) -> None:
+def _check_marks(request: ReadArguments) -> None:
     """ProblemError unless what was said about a CSV can be."""
     name = request.syntax.name
     for option in ("separator", "decimal", "quote", "thousands"):
@@ -352,7 +352,7 @@ def _check_marks(request: Request) -> None:
             )
 
 
-def _open(source: object, request: Request) -> OpenedTable:
+def _open(source: object, request: ReadArguments) -> OpenedTable:
     found = source_files(source)
     if found is None:
         return OpenedTable(FrameTable(source, request.syntax), (), ())
@@ -371,14 +371,16 @@ def source_files(source: object) -> list[PartitionFile] | None:
     return files_of(source) if isinstance(source, str | os.PathLike) else None
 
 
-def _sorted_files(found: Sequence[PartitionFile], request: Request) -> Sequence[PartitionFile]:
+def _sorted_files(
+    found: Sequence[PartitionFile], request: ReadArguments
+) -> Sequence[PartitionFile]:
     """The files in alphabetical order or as listed, or by the first value of a column in each."""
     if request.order_by is None or len(found) < 2:
         return found
     return sorted(found, key=lambda place: first_value(place, request))
 
 
-def first_value(place: PartitionFile, request: Request) -> tuple[Any, ...]:
+def first_value(place: PartitionFile, request: ReadArguments) -> tuple[Any, ...]:
     """What a file is sorted by: the value of a column in its first row; those without come last."""
     name, table = request.order_by or "", _open_partition(place, request).table
     if name not in table.names:
@@ -398,13 +400,13 @@ def first_value(place: PartitionFile, request: Request) -> tuple[Any, ...]:
     return (0, number, "", place.path) if number is not None else (1, 0.0, str(value), place.path)
 
 
-def open_partition(place: PartitionFile, request: Request) -> OpenedTable:
+def open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable:
     """The table of one file, dates made numbers where that is asked for."""
     _check_marks(request)
     return _with_dates(_open_partition(place, request), request)
 
 
-def _open_partition(place: PartitionFile, request: Request) -> OpenedTable:
+def _open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable:
     """The table of a file, with the values of its folders as columns unless they are left out."""
     opened = _open_file(place.path, request)
     if not place.values or request.partitions is False:
@@ -422,7 +424,7 @@ def _is_path(source: object) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def _open_file(path: str, request: Request) -> OpenedTable:
+def _open_file(path: str, request: ReadArguments) -> OpenedTable:
     origin = SourceFile(path)
     assumed: list[Assumption] = []
     if origin.magic == PARQUET:
@@ -457,7 +459,7 @@ def _head(origin: SourceFile) -> bytes:
     return b"".join(parts)
 
 
-def _date_parts(table: Table, request: Request) -> dict[str, tuple[str, ...]]:
+def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ...]]:
     """By column of dates, what is made of it."""
     asked = checked_date_parts(request.dates)
     if request.features is not None:

@@ -49,7 +49,7 @@ PYTHON_SYNTAX, COMMAND_SYNTAX = OptionSyntax(typed=False), OptionSyntax(typed=Tr
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReadArguments:
     """The arguments of `read`; `rounds`: rows after so many with a target are never looked at."""
 
     target: str | None

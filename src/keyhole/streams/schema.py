@@ -17,7 +17,7 @@ from keyhole.streams.cell_formats import MISSING_WORDS, looks_like_a_date
 from keyhole.streams.columns import (
     MAX_TARGET_VALUES,
     Answers,
-    Kind,
+    ColumnKind,
     Positive,
     answers_of_numbers,
     answers_of_text,
@@ -27,11 +27,11 @@ from keyhole.streams.columns import (
     numbers,
 )
 from keyhole.streams.csv_dialect import number_pattern
-from keyhole.streams.read_options import AUTO, Request
-from keyhole.streams.tables import Batch, Table, wanted_rows
+from keyhole.streams.read_options import AUTO, ReadArguments
+from keyhole.streams.tables import Table, TableBatch, wanted_rows
 
 SCANNED_ROWS = 1 << 14  # at a time; a table of text has blocks of its own
-USABLE_KINDS = (Kind.EMPTY, Kind.NUMBER, Kind.FLAG, Kind.TEXT)
+USABLE_KINDS = (ColumnKind.EMPTY, ColumnKind.NUMBER, ColumnKind.FLAG, ColumnKind.TEXT)
 
 
 class TextInNumbersError(DataError):
@@ -69,7 +69,7 @@ class TargetOptions:
     known: Answers | None = None  # as in an earlier stream
 
     @classmethod
-    def of(cls, request: Request) -> TargetOptions:
+    def of(cls, request: ReadArguments) -> TargetOptions:
         """What was asked of `read`."""
         given = request.positive
         if isinstance(given, Answers):
@@ -214,7 +214,7 @@ class _ColumnScan:
         )  # that it is categorical; a dictionary tells so itself
         self._most_levels = most_levels
         self._number = number_pattern(table.decimal)
-        self._kinds: set[Kind] = set()
+        self._kinds: set[ColumnKind] = set()
         self._levels: set[str] = set()
         self._odd: tuple[str, str] | None = None  # place and text of the first cell of text
         self._values: set[float] = set()  # of a target of numbers, until there are too many
@@ -235,26 +235,26 @@ class _ColumnScan:
         arrow = extra("pyarrow", "files")
         if self._is_categorical:
             return arrow.string()
-        return arrow.bool_() if Kind.FLAG in self._kinds else arrow.float64()
+        return arrow.bool_() if ColumnKind.FLAG in self._kinds else arrow.float64()
 
     @property
     def _is_categorical(self) -> bool:
-        return self._told or Kind.TEXT in self._kinds
+        return self._told or ColumnKind.TEXT in self._kinds
 
     def declare(self, arrow_type: Any) -> None:
         """Take note of a type, and refuse those that are no use."""
         self._told = self._told or (is_category(arrow_type) and not self._numeric)
         kind = kind_of(arrow_type)
         self._kinds.add(kind)
-        if kind not in USABLE_KINDS and not (kind is Kind.DATE and self._told):
+        if kind not in USABLE_KINDS and not (kind is ColumnKind.DATE and self._told):
             self._refuse_kind(kind)
 
-    def note(self, batch: Batch) -> None:
+    def note(self, batch: TableBatch) -> None:
         """Take note of some rows."""
         cells = batch.rows.column(self._name)
         self.declare(cells.type)
         kind = kind_of(cells.type)
-        if kind is Kind.TEXT and not self._told:
+        if kind is ColumnKind.TEXT and not self._told:
             self._find_odd(batch, cells)
             if self._is_target:
                 self.absent += cells.null_count
@@ -266,7 +266,7 @@ class _ColumnScan:
             self.absent += len(y) - int(here.sum())
             if len(self._values) <= MAX_TARGET_VALUES:
                 self._values.update(np.unique(y[here]).tolist())
-        if self._is_categorical and kind is not Kind.EMPTY:
+        if self._is_categorical and kind is not ColumnKind.EMPTY:
             self._collect(cells)
 
     def as_json(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class _ColumnScan:
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Have seen what was kept."""
         self.absent, self._told = int(kept["absent"]), bool(kept["told"])
-        self._kinds = {Kind[name] for name in kept["kinds"]}
+        self._kinds = {ColumnKind[name] for name in kept["kinds"]}
         self._levels, self._values = {*kept["levels"]}, {*map(float, kept["values"])}
         self._odd = None if kept["odd"] is None else (kept["odd"][0], kept["odd"][1])
 
@@ -303,13 +303,13 @@ class _ColumnScan:
         """DataError where kinds are mixed in a way that is most likely a mistake."""
         if self._told:
             return
-        if self._kinds >= {Kind.NUMBER, Kind.FLAG}:
+        if self._kinds >= {ColumnKind.NUMBER, ColumnKind.FLAG}:
             raise DataError(
                 f"{self.title}: {self._what} holds numbers in some rows, true and false in others"
             )
-        if self._is_target and self._kinds <= {Kind.TEXT, Kind.EMPTY}:
+        if self._is_target and self._kinds <= {ColumnKind.TEXT, ColumnKind.EMPTY}:
             return  # `answers` says what it is
-        if Kind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
+        if ColumnKind.TEXT in self._kinds and (most := self._mostly()) and self._odd is not None:
             place, text = self._odd
             must = "must be" if self._numeric else "is mostly"
             error = TextInNumbersError(
@@ -318,13 +318,13 @@ class _ColumnScan:
             )
             error.text = text
             raise error
-        if Kind.TEXT in self._kinds and self._numeric:
-            self._refuse_kind(Kind.TEXT)
+        if ColumnKind.TEXT in self._kinds and self._numeric:
+            self._refuse_kind(ColumnKind.TEXT)
 
     def answers(self, wanted: TargetOptions) -> Answers | None:
         """What the values of the target mean; None if they are numbers. DataError if neither."""
         positive, known = wanted.positive, wanted.known
-        if Kind.TEXT in self._kinds and self._levels:
+        if ColumnKind.TEXT in self._kinds and self._levels:
             what = f"{self.title}: {self._what}"
             if known is not None:
                 return self._as_before(known, self._levels)
@@ -337,7 +337,7 @@ class _ColumnScan:
         return answers_of_numbers(
             f"{self.title}: {self._what}",
             self._values,
-            flags=Kind.FLAG in self._kinds,
+            flags=ColumnKind.FLAG in self._kinds,
             positive=positive,
             yes_no=wanted.yes_no,
         )
@@ -397,7 +397,7 @@ class _ColumnScan:
     def _refuse_text(self) -> NoReturn:
         """Some cells of the target are numbers, and others are not."""
         if self._odd is None:
-            self._refuse_kind(Kind.TEXT)
+            self._refuse_kind(ColumnKind.TEXT)
         place, text = self._odd
         error = TextInNumbersError(
             f"{self.title}, {place}: {self._what} must be numbers, got {text!r}"
@@ -407,16 +407,16 @@ class _ColumnScan:
         error.text = text
         raise error
 
-    def _mostly(self) -> Kind | None:
+    def _mostly(self) -> ColumnKind | None:
         """What most of a column of text is, if that is not text."""
-        for kind in (Kind.NUMBER, Kind.FLAG):
+        for kind in (ColumnKind.NUMBER, ColumnKind.FLAG):
             if kind in self._kinds:  # a whole block of them
                 return kind
         number = re.compile(self._number)
         numerals = sum(bool(number.match(level)) for level in self._levels)
-        return Kind.NUMBER if self._numeric or 2 * numerals >= len(self._levels) else None
+        return ColumnKind.NUMBER if self._numeric or 2 * numerals >= len(self._levels) else None
 
-    def _find_odd(self, batch: Batch, cells: Any) -> None:
+    def _find_odd(self, batch: TableBatch, cells: Any) -> None:
         if self._odd is not None:
             return
         compute = extra("pyarrow.compute", "files")
@@ -426,9 +426,9 @@ class _ColumnScan:
         if len(odd):
             self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
 
-    def _refuse_kind(self, kind: Kind) -> NoReturn:
+    def _refuse_kind(self, kind: ColumnKind) -> NoReturn:
         remedy = f"leave it out ({self._syntax.write('ignore', self._name)})"
-        if kind is Kind.DATE:
+        if kind is ColumnKind.DATE:
             remedy += (
                 f", or make numbers of it ({self._syntax.write('dates', 'ordinal')}; also month, "
                 "weekday, hour)"

@@ -27,7 +27,7 @@ from keyhole.streams.open_table import (
     refuse_other_columns,
     source_files,
 )
-from keyhole.streams.read_options import Request
+from keyhole.streams.read_options import ReadArguments
 from keyhole.streams.schema import (
     ColumnScans,
     TableSchema,
@@ -57,7 +57,7 @@ class FileScan:
         return self.scans.rows
 
 
-def data_files(source: object, request: Request) -> list[PartitionFile]:
+def data_files(source: object, request: ReadArguments) -> list[PartitionFile]:
     """The files of a data set, in their order."""
     found = source_files(source)
     if found is None:
@@ -72,7 +72,7 @@ def version_of(place: PartitionFile) -> str:
     return SourceFile(place.path).version
 
 
-def scan_file(place: PartitionFile, request: Request) -> FileScan:
+def scan_file(place: PartitionFile, request: ReadArguments) -> FileScan:
     """Go through a file once: what its columns hold, levels of text, how many rows there are."""
     opened = open_partition(place, request)
     table = opened.table
@@ -120,7 +120,7 @@ class ShardPlan:
     `left_out` is how many rows have no target.
     """
 
-    request: Request
+    request: ReadArguments
     names: tuple[str, ...]
     spread: dict[str, tuple[str, ...] | None]
     text_types: dict[str, str]
@@ -175,7 +175,7 @@ class ShardPlan:
         return {name: kinds[kind] for name, kind in self.text_types.items()}
 
 
-def plan_shards(scans: Sequence[FileScan], request: Request) -> ShardPlan:
+def plan_shards(scans: Sequence[FileScan], request: ReadArguments) -> ShardPlan:
     """What was found in all files of a data set, in their order, put together.
 
     `scans` are used up: what was seen in the others is added to the first.
@@ -263,7 +263,7 @@ def scan_as_json(found: FileScan) -> dict[str, Any]:
     }
 
 
-def scan_from_json(place: PartitionFile, request: Request, kept: dict[str, Any]) -> FileScan:
+def scan_from_json(place: PartitionFile, request: ReadArguments, kept: dict[str, Any]) -> FileScan:
     """The scan that was kept, for a file that has not changed since."""
     try:
         opened = open_partition(place, request)

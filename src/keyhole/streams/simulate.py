@@ -24,11 +24,11 @@ from keyhole.problem import (
     sparsity,
     whole_number,
 )
-from keyhole.streams.arrays import Block, GeneratedStream
+from keyhole.streams.arrays import GeneratedStream, LabelledRows
 from keyhole.streams.designs import Design, Noise, gaussian, rademacher, signs
 
 CHUNK = 1024  # part of the definition of every stream: another size gives other rows
-TRUTH, DESIGN, ROWS, FIT = range(4)  # what a random key is for
+TRUTH, DESIGN, EXAMPLES, FIT = range(4)  # what a random key is for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,16 +80,16 @@ def generate(
     d: int,
     n: int,
     seed: int,
-    chunk: Callable[[int, np.random.Generator], Block],
+    chunk: Callable[[int, np.random.Generator], LabelledRows],
     names: tuple[str, ...] | None = None,
 ) -> GeneratedStream:
     """A stream of n rows, where `chunk(start, rng)` makes CHUNK rows from row `start` (0-based)."""
     n = whole_number("n", n, 1)
     keyed(seed)
 
-    def chunks() -> Iterator[Block]:
+    def chunks() -> Iterator[LabelledRows]:
         for start in range(0, n, CHUNK):  # always whole chunks, so that n does not change a row
-            X, y = chunk(start, keyed(seed, ROWS, start // CHUNK))
+            X, y = chunk(start, keyed(seed, EXAMPLES, start // CHUNK))
             yield X[: n - start], y[: n - start]
 
     return GeneratedStream(d, n, chunks, names)
@@ -103,7 +103,7 @@ def follow(truth: Truth, n: int, *, design: Design, noise: Noise, seed: int) -> 
     firsts = np.array([first for first, _ in path])
     weights = np.array([w[used] for _, w in path])
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         X = rows(CHUNK, rng)
         step = np.searchsorted(firsts, np.arange(start + 1, start + CHUNK + 1), side="right") - 1
         # Not X @ w: a matrix product may round a row differently when its neighbours change.

@@ -17,7 +17,7 @@ from keyhole.problem import (
     real_numbers,
     whole_number,
 )
-from keyhole.streams.arrays import Block, labels_of, rows_of
+from keyhole.streams.arrays import LabelledRows, labels_of, rows_of
 
 FILL_VALUES = {"zero": 0.0, "unknown": np.nan}
 MAX_DENSE_NUMBERS = 2**22  # in a block that is written out: 32 MB
@@ -214,7 +214,7 @@ class SparseStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y), written out: few at a time where d is large."""
         size = dense_rows(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, Indices, whole_number
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.arrays import Block, rows_of
+from keyhole.streams.arrays import LabelledRows, rows_of
 from keyhole.streams.columns import Answers, numbers
-from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, Request
+from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, ReadArguments
 from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
 from keyhole.streams.source_file import SourceFile, readable
 from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, dense_rows, fill_value
-from keyhole.streams.tables import Batch, RowsLeft, Table, wanted_rows
+from keyhole.streams.tables import RowsLeft, Table, TableBatch, wanted_rows
 
-LABEL, INDICES, VALUES = "label", "indices", "values"
+LABEL_COLUMN, INDICES_COLUMN, VALUES_COLUMN = "label", "indices", "values"
 SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
 NEVER_SVMLIGHT = (".csv", ".tsv")  # never taken for svmlight, whatever they look like
 NUMBER_PATTERN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -75,7 +75,7 @@ class SvmlightTable:
     """
 
     decimal = "."
-    names = (LABEL, INDICES, VALUES)
+    names = (LABEL_COLUMN, INDICES_COLUMN, VALUES_COLUMN)
 
     def __init__(
         self, origin: SourceFile, syntax: OptionSyntax = PYTHON_SYNTAX, most: int | None = None
@@ -83,9 +83,9 @@ class SvmlightTable:
         self.title, self.syntax = origin.title, syntax
         arrow = extra("pyarrow", "files")
         self.types: Mapping[str, Any] = {
-            LABEL: arrow.float64(),
-            INDICES: arrow.list_(arrow.int64()),
-            VALUES: arrow.list_(arrow.float64()),
+            LABEL_COLUMN: arrow.float64(),
+            INDICES_COLUMN: arrow.list_(arrow.int64()),
+            VALUES_COLUMN: arrow.list_(arrow.float64()),
         }
         self._parts: list[tuple[Any, Any]] = []  # record batches; the line of each of their rows
         rows = 0
@@ -105,12 +105,12 @@ class SvmlightTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
         for batch, lines in self._parts:
             for start in range(0, batch.num_rows, rows):
                 place = _Lines(lines[start : start + rows])
-                yield Batch(batch.slice(start, rows).select(list(columns)), place)
+                yield TableBatch(batch.slice(start, rows).select(list(columns)), place)
 
     def _lines(self, origin: SourceFile) -> Iterator[tuple[int, list[str]]]:
         """Blocks of whole lines, each with the number of its first."""
@@ -247,18 +247,18 @@ def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> P
     if not all(types.is_integer(kind) or types.is_floating(kind) for kind in inner.values()):
         return None
     whole = [name for name, kind in inner.items() if types.is_integer(kind)]
-    if {INDICES, VALUES} <= inner.keys():
-        found = PairColumns(INDICES, VALUES)
+    if {INDICES_COLUMN, VALUES_COLUMN} <= inner.keys():
+        found = PairColumns(INDICES_COLUMN, VALUES_COLUMN)
     elif len(inner) == 2 and len(whole) == 1:
         found = PairColumns(whole[0], next(name for name in inner if name != whole[0]))
     else:
         raise DataError(
             f"{table.title}: which of {', '.join(inner)} are the indices and values of sparse "
-            f"rows? Call them {INDICES!r} and {VALUES!r}, or leave the others out "
+            f"rows? Call them {INDICES_COLUMN!r} and {VALUES_COLUMN!r}, or leave the others out "
             f"({table.syntax.write('ignore', next(iter(inner)))})"
         )
     for name in table.names:
-        if name not in {*found, *ignore, target} and not (target is None and name == LABEL):
+        if name not in {*found, *ignore, target} and not (target is None and name == LABEL_COLUMN):
             raise DataError(
                 f"{table.title}: column {name!r} is not part of the sparse rows "
                 f"({found.indices}, {found.values}): leave it out "
@@ -287,7 +287,7 @@ class SparseFileStream:
 
     names: tuple[str, ...] | None = None
 
-    def __init__(self, table: Table, pairs: PairColumns, request: Request) -> None:
+    def __init__(self, table: Table, pairs: PairColumns, request: ReadArguments) -> None:
         self.target, self.absent = request.target, request.absent
         self._fill = fill_value(request.absent)
         self._table, self._pairs, self._most = table, pairs, request.rounds
@@ -317,7 +317,7 @@ class SparseFileStream:
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self.blocks())
 
-    def blocks(self, rows: int | None = None) -> Iterator[Block]:
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y), written out: few at a time where d is large."""
         size = dense_rows(self.d) if rows is None else rows
         return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
@@ -337,7 +337,7 @@ class SparseFileStream:
                     part = slice(i, min(i + size, stop))
                     yield found[part], y[part]
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self) -> Iterator[TableBatch]:
         """Batches of what is needed, up to the last row that is wanted."""
         played = 0
 
@@ -353,10 +353,10 @@ class SparseFileStream:
             if limit is not None and limit() <= 0:
                 return
 
-    def _labelled(self, batch: Batch) -> int:
+    def _labelled(self, batch: TableBatch) -> int:
         return len(batch.rows) - int(np.isnan(self._labels(batch)).sum())
 
-    def _labels(self, batch: Batch) -> Floats:
+    def _labels(self, batch: TableBatch) -> Floats:
         if self.target is None:
             return np.full(len(batch.rows), np.nan)
         cells = batch.rows.column(self.target)
@@ -384,7 +384,7 @@ class SparseFileStream:
                 )
         return rows, lowest, highest
 
-    def _first(self, request: Request, lowest: int) -> tuple[bool, tuple[Assumption, ...]]:
+    def _first(self, request: ReadArguments, lowest: int) -> tuple[bool, tuple[Assumption, ...]]:
         """Whether indices begin with 0, and whether that was assumed."""
         asked = request.zero_based
         if asked is not None:
@@ -398,7 +398,7 @@ class SparseFileStream:
             return True, ()
         return False, (Assumption("indices that begin with 1", "zero_based"),)
 
-    def _features(self, request: Request, seen: int) -> int:
+    def _features(self, request: ReadArguments, seen: int) -> int:
         name = request.syntax.name("n_features")
         if request.n_features is None:
             if seen < 1:
@@ -412,7 +412,7 @@ class SparseFileStream:
             raise DataError(f"{self._table.title} has {seen:,} features or more, {name} is {d:,}")
         return d
 
-    def _checked(self, batch: Batch) -> Lists:
+    def _checked(self, batch: TableBatch) -> Lists:
         """The pairs of a batch, ascending in every row, or a DataError."""
         bounds, indices = _flat(batch.rows.column(self._pairs.indices))
         others, values = _flat(batch.rows.column(self._pairs.values))
@@ -438,7 +438,7 @@ class SparseFileStream:
         shift = 0 if self.zero_based else 1
         return bounds, (indices - shift).astype(np.int32), values
 
-    def _refuse(self, batch: Batch, row: int, what: str) -> None:
+    def _refuse(self, batch: TableBatch, row: int, what: str) -> None:
         raise DataError(f"{self._table.title}, {batch.place(row)}: {what}")
 
 
@@ -505,7 +505,7 @@ def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         yield int(run[0]), int(run[-1]) + 1
 
 
-def sparse_stream(table: Table, pairs: PairColumns, request: Request) -> SparseFileStream:
+def sparse_stream(table: Table, pairs: PairColumns, request: ReadArguments) -> SparseFileStream:
     """The stream of a table of pairs; a ProblemError for what cannot be asked of one."""
     said: Mapping[str, object] = {
         "categorical": request.categorical,

@@ -13,11 +13,11 @@ import numpy as np
 from keyhole.errors import one_of
 from keyhole.problem import Floats, Indices, Problem, real_number
 from keyhole.problem.prices import Panels
-from keyhole.streams.arrays import Block, GeneratedStream
+from keyhole.streams.arrays import GeneratedStream, LabelledRows
 from keyhole.streams.designs import (
     Design,
     Noise,
-    Rows,
+    RowSampler,
     binary,
     bounded,
     factor,
@@ -44,7 +44,7 @@ from keyhole.streams.simulate import (
 from keyhole.streams.synthetic import dense, dependent, needle, nonlinear, realizable
 
 DECAY = 0.8  # of the weights, from one useful feature to the next
-NOISE_SD = math.sqrt(3.0 / 7.0)  # R2 = 1 / (1 + 3/7) = 0.7
+PRICED_NOISE_SD = math.sqrt(3.0 / 7.0)  # R2 = 1 / (1 + 3/7) = 0.7
 NEIGHBOURS = 0.5  # correlation of neighbours where there is one
 COPIES, LIKENESS = (
     10,
@@ -182,7 +182,7 @@ def _scaled(design: Design, sizes: Floats) -> Design:
     if (sizes == 1.0).all():
         return design
 
-    def scaled(d: int, rng: np.random.Generator) -> Rows:
+    def scaled(d: int, rng: np.random.Generator) -> RowSampler:
         rows = design(d, rng)
         return lambda n, rng: sizes * rows(n, rng)
 
@@ -193,7 +193,7 @@ def _redrawn_factor(w: Floats, n: int, noise_sd: float, seed: int) -> Simulated:
     """w* stays; strength (uniform in [0, 0.6]) and signs of the factor are new in every chunk."""
     used = np.flatnonzero(w)
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         anew = keyed(seed, DESIGN, start // CHUNK)
         X = factor(anew.uniform(0.0, 0.6))(len(w), anew)(CHUNK, rng)
         # Not X @ w: see `follow`.
@@ -420,7 +420,7 @@ def _sold(
     n: int,
     seed: int,
     used: Indices,
-    rows: Rows,
+    rows: RowSampler,
     prices: Sequence[str],
     *,
     panels: Panels | None = None,
@@ -435,14 +435,14 @@ def _sold(
     R = rho ** np.abs(used[:, None] - used).astype(np.float64)
     w = np.zeros(d)
     w[used] = sizes / math.sqrt((sizes[:, None] * R * sizes).sum())
-    truth = Truth(w, np.sort(used), 0.0, NOISE_SD)
+    truth = Truth(w, np.sort(used), 0.0, PRICED_NOISE_SD)
     stream, _ = follow(truth, n, design=lambda d, rng: rows, noise=gaussian, seed=seed)
     whole = Problem(d, k, 10**9, prices=prices, panels=panels)
     cost = whole.cost(used)
     return Priced(stream, truth, whole.replace(budget=3 * cost), whole.replace(budget=cost))
 
 
-def _chain(d: int) -> Rows:
+def _chain(d: int) -> RowSampler:
     """Standard Gaussian rows with corr(x_i, x_j) = NEIGHBOURS^|i-j|."""
     fresh = math.sqrt(1.0 - NEIGHBOURS**2)
 
@@ -455,7 +455,7 @@ def _chain(d: int) -> Rows:
     return rows
 
 
-def _copied(d: int, original: int, copies: Indices) -> Rows:
+def _copied(d: int, original: int, copies: Indices) -> RowSampler:
     """Independent standard Gaussians, but for noisy copies of one."""
     own = math.sqrt(1.0 - LIKENESS**2)
 
@@ -467,7 +467,7 @@ def _copied(d: int, original: int, copies: Indices) -> Rows:
     return rows
 
 
-def _together(members: Indices) -> Rows:
+def _together(members: Indices) -> RowSampler:
     """Standard Gaussians, where those in one row of `members` share a factor."""
     common, own = math.sqrt(SHARED), math.sqrt(1.0 - SHARED)
 

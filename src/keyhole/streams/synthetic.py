@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyhole.problem import Floats, ProblemError, real_number, sparsity, whole_number
-from keyhole.streams.arrays import Block
+from keyhole.streams.arrays import LabelledRows
 from keyhole.streams.designs import (
     Design,
     Noise,
-    Rows,
+    RowSampler,
     bounded,
     duplicates,
     gaussian,
@@ -131,7 +131,7 @@ def nonlinear(
         curved: Floats = 0.2 * X[:, c] * X[:, e] + 0.1 * (2.0 * np.abs(X[:, f]) - 1.0)
         return scale * (steep + curved)
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         X = rows(CHUNK, rng)
         return X, rule(X) + noise_sd * bounded(CHUNK, rng)
 
@@ -174,7 +174,7 @@ def needle(
     w[used] = rng.permutation(sizes) * signs(len(sizes), rng)
     rows = design(d, keyed(seed, DESIGN))
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         X = rows(CHUNK, rng)
         mean = (X[:, used] * w[used]).sum(axis=1)
         return X, np.where(rng.random(CHUNK) < 0.5 * (1.0 + mean), 1.0, -1.0)
@@ -271,7 +271,7 @@ def padded_hard(
     member = np.zeros((elements, d))
     member[sets, np.arange(d)[:, None]] = 1.0
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         s, e = signs(CHUNK, rng), rng.integers(0, elements, CHUNK)
         X = rademacher(d, rng)(CHUNK, rng)
         y = X[:, planted].sum(axis=1) / k + noise_sd * gaussian(CHUNK, rng)
@@ -283,7 +283,7 @@ def padded_hard(
     return Simulated(generate(d, n, seed, chunk), Truth(w, planted, 0.0, noise_sd))
 
 
-def standard_normal(d: int, rng: np.random.Generator) -> Rows:
+def standard_normal(d: int, rng: np.random.Generator) -> RowSampler:
     """Independent standard Gaussian values, not cut off anywhere.
 
     Examples
@@ -386,7 +386,7 @@ def dependent(d: int, k: int, n: int, *, design: Design = _NEIGHBOURS, seed: int
     used = np.flatnonzero(w)
     rows = design(d, keyed(seed, DESIGN))
 
-    def chunk(start: int, rng: np.random.Generator) -> Block:
+    def chunk(start: int, rng: np.random.Generator) -> LabelledRows:
         X = rows(CHUNK, rng)
         shocks = 0.3 * rng.uniform(-1.0, 1.0, CHUNK) * (0.3 + np.abs(X[:, 0]))
         # Not X @ w: see `follow`.

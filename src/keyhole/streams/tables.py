@@ -19,7 +19,7 @@ MIN_THREADED_BYTES = 1 << 20
 RowsLeft = Callable[[], int]  # how many rows are wanted still
 
 
-class Batch(NamedTuple):
+class TableBatch(NamedTuple):
     """Some rows of a table, and how to tell a person where row i of them is."""
 
     rows: Any  # a pyarrow RecordBatch or Table
@@ -55,7 +55,7 @@ class Table(Protocol):
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns; `rows` at a time unless the table has blocks of its own.
 
         `types` says how cells of text are to be read; tables that have types ignore it. `left` is
@@ -95,7 +95,7 @@ class ParquetTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
             many, groups = self._origin.size >= MIN_THREADED_BYTES, self.row_groups
@@ -136,7 +136,7 @@ class ArrowTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
         with readable(self.title), self._map() as source:
             yield from _placed(
@@ -189,16 +189,16 @@ class FrameTable:
         types: Mapping[str, Any],
         rows: int,
         left: RowsLeft | None = None,
-    ) -> Iterator[Batch]:
+    ) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
         yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))
 
 
-def _placed(batches: Iterator[Any], skipped: int = 0) -> Iterator[Batch]:
+def _placed(batches: Iterator[Any], skipped: int = 0) -> Iterator[TableBatch]:
     """Batches with places that count rows from 1, as people and spreadsheets do."""
     before = 1 + skipped
     for batch in batches:
-        yield Batch(batch, partial(_row, before))
+        yield TableBatch(batch, partial(_row, before))
         before += batch.num_rows
 
 
@@ -206,14 +206,14 @@ def _row(before: int, i: int) -> str:
     return f"row {before + i:,}"
 
 
-def wanted_rows(batch: Batch, left: RowsLeft | None) -> Iterator[Batch]:
+def wanted_rows(batch: TableBatch, left: RowsLeft | None) -> Iterator[TableBatch]:
     """A batch, or as many of its rows at a time as are wanted still."""
     if left is None:
         yield batch
         return
     start, end = 0, batch.rows.num_rows
     while start < end and (wanted := left()) > 0:
-        yield Batch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
+        yield TableBatch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
         start += wanted
 
 

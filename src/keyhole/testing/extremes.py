@@ -15,14 +15,16 @@ from keyhole.problem import Floats, Learner, plays_blocks
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.helpers import LearnerMaker, RowsOnly, make, require
 
-SHAPE = (8, 2, 5)  # d, k, budget
-ROUNDS = 30
+EXTREME_SHAPE = (8, 2, 5)  # d, k, budget
+EXTREME_ROUNDS = 30
 
 
 def _plain() -> tuple[Floats, Floats]:
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1.0, 1.0, (ROUNDS, SHAPE[0]))
-    return X, np.clip(X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(ROUNDS), -1.0, 1.0)
+    X = rng.uniform(-1.0, 1.0, (EXTREME_ROUNDS, EXTREME_SHAPE[0]))
+    return X, np.clip(
+        X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(EXTREME_ROUNDS), -1.0, 1.0
+    )
 
 
 def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
@@ -36,9 +38,9 @@ def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
         yield f"values and labels of {size:g}", X * size, y * size
     yield "values of 1e-158, labels of 1e-310", X * 1e-158, y * 1e-310
     one, some, column, label = (
-        np.ones((ROUNDS, 1)),
-        np.ones((ROUNDS, 1)),
-        np.ones(SHAPE[0]),
+        np.ones((EXTREME_ROUNDS, 1)),
+        np.ones((EXTREME_ROUNDS, 1)),
+        np.ones(EXTREME_SHAPE[0]),
         y.copy(),
     )
     one[20], some[15::7], column[1], label[20] = 1e150, 1e100, 1e60, 1e150
@@ -49,8 +51,12 @@ def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
     yield "tiny rows and one of 1e150", X * np.where(one > 1.0, 1e150, 1e-148), y
     yield "huge rows and one of 1e-148", X * np.where(one > 1.0, 1e-148, 1e148), y
     mixed = X * 10.0 ** rng.integers(-160, 150, X.shape)
-    yield "values and labels of all sizes", mixed, y * 10.0 ** rng.integers(-300, 149, ROUNDS)
-    yield "columns of all sizes", X * 10.0 ** rng.integers(-160, 150, SHAPE[0]), y
+    yield (
+        "values and labels of all sizes",
+        mixed,
+        y * 10.0 ** rng.integers(-300, 149, EXTREME_ROUNDS),
+    )
+    yield "columns of all sizes", X * 10.0 ** rng.integers(-160, 150, EXTREME_SHAPE[0]), y
     mixed[rng.random(X.shape) < 0.4] = np.nan
     yield "values of all sizes, some absent", mixed, y
 
@@ -61,7 +67,7 @@ def copes_with_any_scale(factory: LearnerMaker) -> None:
     Blocks, if there are any, are played as single rounds are.
     """
     for about, X, y in extreme_streams():
-        learner, twin = make(factory, SHAPE), make(factory, SHAPE)
+        learner, twin = make(factory, EXTREME_SHAPE), make(factory, EXTREME_SHAPE)
         predictions = []
         with warnings.catch_warnings():
             warnings.simplefilter("error")

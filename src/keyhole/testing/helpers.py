@@ -21,7 +21,7 @@ from keyhole.problem import (
 )
 
 LearnerMaker = Callable[[Problem], Learner]
-USUAL = (12, 3, 6)  # d, k, budget
+DEFAULT_SHAPE = (12, 3, 6)  # d, k, budget
 
 
 def require(kept: bool, promise: str) -> None:
@@ -32,7 +32,7 @@ def require(kept: bool, promise: str) -> None:
 
 def make(
     factory: LearnerMaker,
-    shape: tuple[int, int, int] = USUAL,
+    shape: tuple[int, int, int] = DEFAULT_SHAPE,
     names: tuple[str, ...] | None = None,
 ) -> Learner:
     """A learner for a problem of that shape; with budget = d if it refuses the other."""

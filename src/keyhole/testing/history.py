@@ -17,13 +17,13 @@ from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.helpers import LearnerMaker, RowsOnly, make, plays_its_own_blocks, require
 
-SHAPES = [(1, 1, 1), (3, 2, 2), (4, 4, 4), (9, 2, 6)]  # d, k, budget
-ROWS = 37
+STUDY_SHAPES = [(1, 1, 1), (3, 2, 2), (4, 4, 4), (9, 2, 6)]  # d, k, budget
+STUDY_ROWS = 37
 
 
 def students(factory: LearnerMaker) -> Iterator[Any]:
     """A learner for each shape, if it can study: it has `study`, and that takes rows."""
-    for shape in SHAPES:
+    for shape in STUDY_SHAPES:
         learner: Any = make(factory, shape)
         if hasattr(learner, "study") and _takes_rows(learner):
             yield learner
@@ -37,7 +37,7 @@ def _takes_rows(learner: Any) -> bool:
     return True
 
 
-def _history(d: int, n: int = ROWS, seed: int = 5) -> ArrayStream:
+def _history(d: int, n: int = STUDY_ROWS, seed: int = 5) -> ArrayStream:
     """Some values are absent, one column is constant, labels are far from 0."""
     rng = np.random.default_rng([seed, d])
     X = rng.standard_normal((n, d)) + 1.0
@@ -75,16 +75,19 @@ def studies_in_any_parts(factory: LearnerMaker) -> None:
     for learner in students(factory):
         d = learner.problem.d
         history, whole = _history(d), copy.deepcopy(learner)
-        require(whole.study(history) == ROWS, f"study returns how many rows there were: {ROWS}")
-        for cuts in ([1], [ROWS - 1], [3, 3, 20], list(range(ROWS))):
-            parted, ends = copy.deepcopy(learner), [0, *cuts, ROWS]
+        require(
+            whole.study(history) == STUDY_ROWS,
+            f"study returns how many rows there were: {STUDY_ROWS}",
+        )
+        for cuts in ([1], [STUDY_ROWS - 1], [3, 3, 20], list(range(STUDY_ROWS))):
+            parted, ends = copy.deepcopy(learner), [0, *cuts, STUDY_ROWS]
             for first, last in itertools.pairwise(ends):
                 parted.study(_part(history, slice(first, last)))
             _alike(whole, parted, f"history in parts, cut at {cuts}")
         X, y = _rows_after(d)
         for player in (whole, parted):
             play(player, ArrayStream(X, y))
-        for player, ends in ((whole, [0, ROWS]), (parted, [0, 10, ROWS])):
+        for player, ends in ((whole, [0, STUDY_ROWS]), (parted, [0, 10, STUDY_ROWS])):
             for first, last in itertools.pairwise(ends):
                 player.study(_part(history, slice(first, last)))
         _alike(whole, parted, "history in parts, between rounds")

@@ -26,7 +26,7 @@ from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.helpers import (
-    USUAL,
+    DEFAULT_SHAPE,
     LearnerMaker,
     RowsOnly,
     make,
@@ -38,12 +38,12 @@ from keyhole.testing.helpers import (
 Transcript = list[tuple[tuple[int, ...], float]]
 
 Shapes = Sequence[tuple[int, int, int]]
-SHAPES: Shapes = [  # with the corners: d = 1, budget = d, budget = k, k = d
+CHECKED_SHAPES: Shapes = [  # with the corners: d = 1, budget = d, budget = k, k = d
     (1, 1, 1),
     (3, 1, 3),
     (3, 2, 2),
     (4, 4, 4),
-    USUAL,
+    DEFAULT_SHAPE,
     (30, 2, 9),
 ]
 
@@ -66,7 +66,7 @@ def _same(ours: Transcript, theirs: Transcript, promise: str) -> None:
 
 def keeps_to_the_budget(factory: LearnerMaker) -> None:
     """Tickets stay within the budget for every shape of problem; weights and predictions finite."""
-    for shape in SHAPES:
+    for shape in CHECKED_SHAPES:
         learner = make(factory, shape)
         d = learner.problem.d
         X, y = _data(d, 80)
@@ -81,7 +81,7 @@ def keeps_to_the_budget(factory: LearnerMaker) -> None:
 
 def has_a_sparse_model(factory: LearnerMaker) -> None:
     """The model it would be saved as, its own or that of its weights, has at most k features."""
-    for shape in SHAPES:
+    for shape in CHECKED_SHAPES:
         learner = make(factory, shape)
         X, y = _data(shape[0], 60)
         _transcript(learner, X, y)
@@ -89,7 +89,7 @@ def has_a_sparse_model(factory: LearnerMaker) -> None:
         require(used <= shape[1], f"a model has at most k = {shape[1]} features, not {used}")
 
 
-def sees_only_what_it_bought(factory: LearnerMaker, shapes: Shapes = SHAPES) -> None:
+def sees_only_what_it_bought(factory: LearnerMaker, shapes: Shapes = CHECKED_SHAPES) -> None:
     """Replacing what was not bought, by NaN or by numbers, gives the identical transcript."""
     for shape in shapes:
         X, y = _data(shape[0], 60)
@@ -275,12 +275,12 @@ def stays_small(factory: LearnerMaker) -> None:
     )
 
 
-def plays_blocks_as_it_plays_rounds(factory: LearnerMaker, shapes: Shapes = SHAPES) -> None:
+def plays_blocks_as_it_plays_rounds(factory: LearnerMaker, shapes: Shapes = CHECKED_SHAPES) -> None:
     """If there is `advance`: same predictions, reads and weights as round by round, bit for bit."""
     for shape, dtype in zip(shapes, itertools.cycle((np.float64, np.float32)), strict=False):
         if not plays_its_own_blocks(make(factory, shape)):
             return
-        X, y = _data(shape[0], 260 if shape == USUAL else 130)
+        X, y = _data(shape[0], 260 if shape == DEFAULT_SHAPE else 130)
         rows = X.astype(dtype)
         slow_learner, fast_learner = make(factory, shape), make(factory, shape)
         slow = play(slow_learner, RowsOnly(ArrayStream(rows, y)))
@@ -296,7 +296,9 @@ def plays_blocks_as_it_plays_rounds(factory: LearnerMaker, shapes: Shapes = SHAP
         require(slow_learner.round == fast_learner.round, f"same round, {shape}")
 
 
-def sees_only_what_it_bought_in_blocks(factory: LearnerMaker, shapes: Shapes = SHAPES) -> None:
+def sees_only_what_it_bought_in_blocks(
+    factory: LearnerMaker, shapes: Shapes = CHECKED_SHAPES
+) -> None:
     """If there is `advance`: what it says it bought is all it reads."""
     for shape in shapes:
         learner = make(factory, shape)

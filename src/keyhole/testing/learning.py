@@ -10,7 +10,7 @@ from keyhole.problem import Floats, Learner, whole_number
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing.helpers import LearnerMaker, make, require
 
-SHAPE = (12, 2, 6)  # d, k, budget
+EASY_SHAPE = (12, 2, 6)  # d, k, budget
 SUPPORT, WEIGHTS, NOISE = [4, 9], [1.0, -0.8], 0.2
 SHARE = 0.5  # of the running mean's loss, at most
 
@@ -22,7 +22,7 @@ def easy_stream(rounds: int, seed: int = 0) -> ArrayStream:
     12
     """
     rng = np.random.default_rng(seed)
-    X = np.sign(rng.standard_normal((rounds, SHAPE[0])))
+    X = np.sign(rng.standard_normal((rounds, EASY_SHAPE[0])))
     return ArrayStream(X, X[:, SUPPORT] @ WEIGHTS + NOISE * rng.standard_normal(rounds))
 
 
@@ -32,7 +32,7 @@ def learns_an_easy_stream(factory: LearnerMaker, learns_by: int) -> None:
     `learns_by` is at least 32. A learner that reads everything gets budget = d.
     """
     n = whole_number("learns_by", learns_by, 32)
-    learner = make(factory, SHAPE)
+    learner = make(factory, EASY_SHAPE)
     stream = easy_stream(n)
     late = slice(n // 2, n)
     lost = _late_loss(learner, stream, late)

@@ -17,11 +17,11 @@ from keyhole.learners.base import enough_for
 from keyhole.problem import Learner, Problem, ProblemError, Round
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing import learners as any_learner
-from keyhole.testing.helpers import USUAL, LearnerMaker, make, require
+from keyhole.testing.helpers import DEFAULT_SHAPE, LearnerMaker, make, require
 from keyhole.testing.learners import Shapes
 
-SHAPES: Shapes = [(1, 1, 1), (3, 2, 2), USUAL]  # d, k, budget
-FEE, PAIR = "0.23", "0.31"  # of the panels
+PRICED_SHAPES: Shapes = [(1, 1, 1), (3, 2, 2), DEFAULT_SHAPE]  # d, k, budget
+MEMBERS_FEE, PAIR_FEE = "0.23", "0.31"  # of the panels
 BY_PRICE = ("by price", "reads nothing")  # of which problems that buy little are no refusal
 
 
@@ -43,9 +43,9 @@ def with_prices(problem: Problem, *, tight: bool = False) -> Problem:
     own = [f"{(low + 37 * (j + 1) % span) / 100:.2f}" for j in range(d)]
     free = [j for j in range(1, d) if j % 7 == 4] + [d - 1] * (d > 2)
     own = ["0" if j in free else price for j, price in enumerate(own)]
-    panels = {"members": (FEE, [j for j in range(d) if j % 3 == 1 and j not in free])}
+    panels = {"members": (MEMBERS_FEE, [j for j in range(d) if j % 3 == 1 and j not in free])}
     if d > 3:
-        panels["both"] = (PAIR, [0, 2])
+        panels["both"] = (PAIR_FEE, [0, 2])
     panels = {name: panel for name, panel in panels.items() if panel[1]}
     derived = {d - 1: [0, 1]} if d > 2 else {}
     whole = Problem(d, 1, 1000, prices=own, panels=panels, derived=derived)
@@ -67,7 +67,7 @@ def spends_within_the_limit(factory: LearnerMaker) -> None:
 
     Costs are added up here item by item, whatever the problem says.
     """
-    for shape in SHAPES:
+    for shape in PRICED_SHAPES:
         learner = make(factory, shape)
         problem = learner.problem
         rng = np.random.default_rng([11, *shape])
@@ -83,7 +83,7 @@ def spends_within_the_limit(factory: LearnerMaker) -> None:
 
 def refuses_prices(factory: LearnerMaker) -> None:
     """Problems with prices are refused with ProblemError, however much money there is."""
-    whole = Problem(*USUAL)
+    whole = Problem(*DEFAULT_SHAPE)
     for problem in (with_prices(whole), with_prices(whole, tight=True), with_prices(whole).whole()):
         require(_refusal(factory, problem) is not None, f"prices must be refused, got {problem}")
 
@@ -140,7 +140,7 @@ def _of_few_shapes(check: Callable[..., None]) -> Callable[[LearnerMaker], None]
 
     @functools.wraps(check)
     def checked(factory: LearnerMaker) -> None:
-        check(factory, SHAPES)
+        check(factory, PRICED_SHAPES)
 
     return checked
 

@@ -12,7 +12,7 @@ from keyhole.errors import LARGEST
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.testing.helpers import LearnerMaker
 
-YES = (0.2, 5.0)  # a label of the suite between these two is a yes
+YES_RANGE = (0.2, 5.0)  # a label of the suite between these two is a yes
 
 
 def on_yes_no(factory: LearnerMaker) -> LearnerMaker:
@@ -40,7 +40,7 @@ def answers(labels: Any) -> Floats:
     array([ 0.,  1.,  0., nan])
     """
     y = np.asarray(labels, dtype=np.float64)
-    told = ((y > YES[0]) & (y < YES[1])).astype(np.float64)
+    told = ((y > YES_RANGE[0]) & (y < YES_RANGE[1])).astype(np.float64)
     kept: Floats = np.where(np.abs(y) <= LARGEST, told, y)
     return kept
 

@@ -8,7 +8,7 @@ import pytest
 from keyhole.learners.blocks.conformal import ErrorSizes, factor_of, factors_of, new_sizes
 from keyhole.learners.residuals import Residuals
 from keyhole.problem import Floats
-from keyhole.problem.rows import Bought
+from keyhole.problem.rows import BoughtValues
 
 
 class SlowSizes:
@@ -78,7 +78,7 @@ class SlowSizes:
         have["var"] = (1 - share) * (have["var"] + share * off * off)
 
 
-def noisy(n: int, seed: int) -> tuple[Bought, Floats, Floats]:
+def noisy(n: int, seed: int) -> tuple[BoughtValues, Floats, Floats]:
     """Five features of six bought; the noise grows with |x_0|, and with x_1 where it arrived."""
     rng = np.random.default_rng(seed)
     features = np.sort(np.argsort(rng.random((n, 6)), axis=1)[:, :5], axis=1)
@@ -86,13 +86,13 @@ def noisy(n: int, seed: int) -> tuple[Bought, Floats, Floats]:
     values = np.take_along_axis(X, features, axis=1)
     values[rng.random((n, 5)) < 0.2] = np.nan
     features[rng.random(n) < 0.1, 4] = -1
-    bought = Bought(features, values)
+    bought = BoughtValues(features, values)
     there = ((features == 1) & ~np.isnan(values)).any(axis=1)
     scale = (0.3 + np.abs(X[:, 0] - 5.0)) * np.where(there, 2.0, 1.0)
     return bought, rng.standard_normal(n) + 3.0, rng.standard_normal(n) * scale
 
 
-def learnt(bought: Bought, predictions: Floats, errors: Floats) -> tuple[ErrorSizes, Floats]:
+def learnt(bought: BoughtValues, predictions: Floats, errors: Floats) -> tuple[ErrorSizes, Floats]:
     sizes, factors = new_sizes(6), np.empty(len(errors))
     factors_of(sizes, *bought, predictions, errors, factors)
     return sizes, factors
@@ -114,7 +114,7 @@ def test_a_block_is_single_rounds_to_the_bit() -> None:
     whole, factors = learnt(bought, predictions, errors)
     single = new_sizes(6)
     for row in range(1500):
-        its = Bought(bought.features[row : row + 1], bought.values[row : row + 1])
+        its = BoughtValues(bought.features[row : row + 1], bought.values[row : row + 1])
         looked = factor_of(single, its.features[0], its.values[0], float(predictions[row]))
         alone = np.empty(1)
         factors_of(single, *its, predictions[row : row + 1], errors[row : row + 1], alone)
@@ -149,7 +149,7 @@ def test_intervals_hold_in_each_third_of_the_noise(seed: int) -> None:
     n, rng = 2**14, np.random.default_rng(seed)
     X = rng.standard_normal((n, 20))
     errors = rng.standard_normal(n) * (0.5 + np.abs(X[:, 0]))
-    bought = Bought(np.tile(np.arange(20), (n, 1)), X)
+    bought = BoughtValues(np.tile(np.arange(20), (n, 1)), X)
     third = np.searchsorted(np.quantile(np.abs(X[2000:, 0]), [1 / 3, 2 / 3]), np.abs(X[2000:, 0]))
     off = []
     for its in (bought, None):
@@ -164,7 +164,7 @@ def test_intervals_hold_in_each_third_of_the_noise(seed: int) -> None:
 def test_the_largest_values_overflow_nothing(size: float) -> None:
     rng = np.random.default_rng(2)
     values = size * rng.choice([-1.0, 0.0, 1.0], (600, 6))
-    bought = Bought(np.tile(np.arange(6), (600, 1)), values)
+    bought = BoughtValues(np.tile(np.arange(6), (600, 1)), values)
     errors = 3 * size * rng.choice([-1.0, 0.0, 1.0], 600)
     sizes, factors = learnt(bought, values[:, 0].copy(), errors)
     assert all(np.isfinite(part).all() for part in sizes)
@@ -172,7 +172,7 @@ def test_the_largest_values_overflow_nothing(size: float) -> None:
 
 
 def test_constant_errors_and_constant_features_say_nothing() -> None:
-    bought = Bought(np.tile(np.arange(6), (500, 1)), np.ones((500, 6)))
+    bought = BoughtValues(np.tile(np.arange(6), (500, 1)), np.ones((500, 6)))
     for errors in (np.ones(500), np.zeros(500)):
         _, factors = learnt(bought, np.zeros(500), errors)
         assert (factors == 1.0).all()

@@ -12,7 +12,7 @@ from keyhole.core.records import hold_within
 from keyhole.learners.blocks.auto.state import EXPLORED, Settings
 from keyhole.learners.blocks.fit.vaw import Ensemble, ensemble
 from keyhole.problem import Floats, Indices
-from keyhole.problem.state import AT_LEAST_0, MAY_BE_NAN, Features, Holds
+from keyhole.problem.state import AT_LEAST_0, MAY_BE_NAN, AscendingFeatures, Holds
 
 
 class Batch(NamedTuple):
@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     play each place, and what its loss counts.
     """
 
-    S: Annotated[Features, "read"]
+    S: Annotated[AscendingFeatures, "read"]
     why: Annotated[NDArray[np.int8], Holds(most=EXPLORED), "read"]
     runs: Annotated[Ensemble, "runs=experts places=read+1"]
     centre: Annotated[Floats, MAY_BE_NAN, "read"]

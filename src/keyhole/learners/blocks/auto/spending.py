@@ -7,7 +7,7 @@ from typing import NamedTuple
 from keyhole.errors import shortened
 from keyhole.learners.blocks.fit.purchase import Market, market
 from keyhole.problem import Problem, ProblemError, whole_number
-from keyhole.problem.prices import MAX_UNITS as MOST
+from keyhole.problem.prices import MAX_AMOUNT as MOST
 from keyhole.problem.prices import Money, exchange_rate, money
 
 COMPLETE_SHARE = 10  # one part in so many of a purse buys complete rows at the beginning,
