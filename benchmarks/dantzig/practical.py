@@ -16,7 +16,7 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.learners.dantzig_selection import PRACTICAL, Parts, Thresholds
+from keyhole.learners.dantzig_selection import DEFAULT_PARTS, Parts, Thresholds
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
 
@@ -45,19 +45,19 @@ LADDER = {  # each step keeps those before
     "old rows weigh less: all of it": replace(now, reweight=True),
 }
 WITHOUT = {  # all of it but one
-    "moments without the played support": replace(PRACTICAL, played=False),
-    "without VAW": replace(PRACTICAL, adapt=False),
-    "weights of the program, no refit": replace(PRACTICAL, refit=False),
-    "idle slots explore": replace(PRACTICAL, fill=False),
-    "without shrinking": replace(PRACTICAL, shrink=False),
-    "all rows weigh the same": replace(PRACTICAL, reweight=False),
+    "moments without the played support": replace(DEFAULT_PARTS, played=False),
+    "without VAW": replace(DEFAULT_PARTS, adapt=False),
+    "weights of the program, no refit": replace(DEFAULT_PARTS, refit=False),
+    "idle slots explore": replace(DEFAULT_PARTS, fill=False),
+    "without shrinking": replace(DEFAULT_PARTS, shrink=False),
+    "all rows weigh the same": replace(DEFAULT_PARTS, reweight=False),
     "threshold not raised for dense answers": replace(
-        PRACTICAL, thresholds=Thresholds(most=float("inf"))
+        DEFAULT_PARTS, thresholds=Thresholds(most=float("inf"))
     ),
-    "solve again at 2^n": replace(PRACTICAL, growth=2.0, least=1),
-    "solve again at 1.05^n": replace(PRACTICAL, growth=1.05, least=2),
+    "solve again at 2^n": replace(DEFAULT_PARTS, growth=2.0, least=1),
+    "solve again at 1.05^n": replace(DEFAULT_PARTS, growth=1.05, least=2),
 }
-WAYS = {"practical": PRACTICAL, **LADDER, **WITHOUT}
+WAYS = {"practical": DEFAULT_PARTS, **LADDER, **WITHOUT}
 
 
 def run_score(name: str, seed: int, rounds: int, way: float | str) -> Row:

@@ -14,7 +14,7 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.learners.blocks.exact.best_subset import CostTerms, best_for_money, best_subset
+from keyhole.analysis.exact.best_subset import CostTerms, best_for_money, best_subset
 from keyhole.learners.blocks.sums.data_sums import Gram
 from keyhole.problem import Floats
 from keyhole.problem.prices import Prices, price_list

@@ -21,6 +21,7 @@ from keyhole.analysis.hindsight import Hindsight as Hindsight
 from keyhole.analysis.hindsight import hindsight as hindsight
 from keyhole.analysis.hindsight import hindsight_curve as hindsight_curve
 from keyhole.analysis.regret import RegretCurve as RegretCurve
+from keyhole.analysis.regret import oracle as oracle
 from keyhole.analysis.regret import regret as regret
 from keyhole.analysis.regret import regret_curve as regret_curve
 from keyhole.counter.client import RemoteLearner as RemoteLearner
@@ -62,7 +63,6 @@ from keyhole.learners.baselines import LastValue as LastValue
 from keyhole.learners.baselines import RandomSubset as RandomSubset
 from keyhole.learners.baselines import RunningMean as RunningMean
 from keyhole.learners.baselines import Zero as Zero
-from keyhole.learners.baselines import oracle as oracle
 from keyhole.learners.blocks.auto.advice import Advice as Advice
 from keyhole.learners.blocks.auto.parts import AutoParts as AutoParts
 from keyhole.learners.blocks.sums.data_sums import DataSums as DataSums

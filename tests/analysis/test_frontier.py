@@ -77,7 +77,7 @@ def test_forty_points_where_there_are_more() -> None:
     found = drawn(case, seconds=600.0)
     assert not found.complete
     assert "it may change between" in str(found)
-    assert 30 <= len(found.points) <= hindsight_frontier.MAX_POINTS
+    assert 30 <= len(found.points) <= hindsight_frontier.MAX_FRONTIER_POINTS
     for a, b in itertools.pairwise(found.points):
         assert a.cost < b.cost
         assert a.loss.high > b.loss.high

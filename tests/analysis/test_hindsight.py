@@ -181,3 +181,18 @@ def test_every_r2_has_one_denominator() -> None:
     assert best.r2_of(best.loss.high / 300) == best.r2
     flat = kh.hindsight(ArrayStream(X, np.full(300, 3.0)), 2)
     assert flat.r2_of(5.0) == 0.0
+
+
+def test_the_oracle_plays_the_best_support_in_hindsight() -> None:
+    problem, rng = kh.Problem(d=10, k=2, budget=4), np.random.default_rng(4)
+    X = rng.standard_normal((500, 10)) + 3.0
+    X[:, 8] = X[:, 1] + X[:, 2] + 0.3 * X[:, 8]  # what a greedy choice takes first
+    stream = kh.streams.ArrayStream(X, X[:, 1] + X[:, 2] + 7.0 + 0.1 * rng.standard_normal(500))
+    learner = kh.oracle(stream, problem)
+    best = kh.hindsight(stream, 2, intercept=True)
+    assert learner.ask().features.tolist() == best.support.tolist() == [1, 2]
+    assert learner.problem == problem
+    expected = kh.play(kh.FixedSubset(problem, support=[1, 2]), stream)
+    assert kh.play(kh.oracle(stream, problem), stream).loss == expected.loss
+    with pytest.raises(kh.ProblemError, match="the stream has 10 features, the problem d = 11"):
+        kh.oracle(stream, kh.Problem(11, 2, 4))

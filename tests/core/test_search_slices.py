@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keyhole.analysis.exact import branch_and_bound as splits
+from keyhole.analysis.exact.best_subset import CostTerms, best_for_money, best_subset
+from keyhole.analysis.exact.branch_and_bound import Leaf, enumerate_all, swaps
+from keyhole.analysis.exact.sparse_eigenvalues import all_definite, sparse_spectrum
+from keyhole.analysis.exact.subset_paths import priced_path, subset_path
+from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.core import functions as slices
-from keyhole.learners.blocks.exact import branch_and_bound as splits
-from keyhole.learners.blocks.exact.best_subset import CostTerms, best_for_money, best_subset
-from keyhole.learners.blocks.exact.branch_and_bound import Leaf, enumerate_all, swaps
-from keyhole.learners.blocks.exact.sparse_eigenvalues import all_definite, sparse_spectrum
-from keyhole.learners.blocks.exact.subset_paths import priced_path, subset_path
-from keyhole.learners.blocks.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 from tests.helpers.priced_models import shop
 
@@ -83,7 +83,7 @@ def test_every_search_is_left_when_its_time_is_over(monkeypatch: pytest.MonkeyPa
         ("branch_and_bound", lambda: enumerate_all(A, b, leaf, 3, 9.0, np.full(4, -1))),
         ("sparse_eigenvalues", lambda: all_definite(M, 4, math.inf, np.empty(4, dtype=np.int64))),
     ):
-        monkeypatch.setattr(f"keyhole.learners.blocks.exact.{module}.to_the_end", no_time)
+        monkeypatch.setattr(f"keyhole.analysis.exact.{module}.to_the_end", no_time)
         go()
     assert calls == ["_swaps", "_enumerate", "_all_definite"]
 
@@ -96,7 +96,7 @@ def test_a_search_that_is_left_within_a_node_knows_what_it_knew(
     case = shop(7, 10)
     G, c, yy = case.moments
     terms = CostTerms(case.prices, sum(case.prices.units) // 3)
-    monkeypatch.setattr("keyhole.learners.blocks.exact.best_subset.MAX_ENUMERATED", 1.0)
+    monkeypatch.setattr("keyhole.analysis.exact.best_subset.MAX_ENUMERATED", 1.0)
 
     def best(seconds: float) -> tuple[float, float, bool]:
         if priced:

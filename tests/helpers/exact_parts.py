@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keyhole.core.functions import c_function, kept, to_the_end
-from keyhole.learners.blocks.exact.branch_and_bound import (
+from keyhole.analysis.exact.branch_and_bound import (
     ItemMarket,
     Point,
     Split,
@@ -14,6 +13,7 @@ from keyhole.learners.blocks.exact.branch_and_bound import (
     room_of,
     settle_count,
 )
+from keyhole.core.functions import c_function, kept, to_the_end
 from keyhole.problem import Floats, Indices
 
 

@@ -85,21 +85,6 @@ def test_they_rank_as_they_must() -> None:
     assert (oracle.mean_reads, full.mean_reads) == (2.0, 10.0)
 
 
-def test_the_oracle_plays_the_best_support_in_hindsight() -> None:
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((500, 10)) + 3.0
-    X[:, 8] = X[:, 1] + X[:, 2] + 0.3 * X[:, 8]  # what a greedy choice takes first
-    stream = kh.streams.ArrayStream(X, X[:, 1] + X[:, 2] + 7.0 + 0.1 * rng.standard_normal(500))
-    learner = kh.oracle(stream, PROBLEM)
-    best = kh.hindsight(stream, 2, intercept=True)
-    assert learner.ask().features.tolist() == best.support.tolist() == [1, 2]
-    assert learner.problem == PROBLEM
-    expected = kh.play(kh.FixedSubset(PROBLEM, support=[1, 2]), stream)
-    assert kh.play(kh.oracle(stream, PROBLEM), stream).loss == expected.loss
-    with pytest.raises(kh.ProblemError, match="the stream has 10 features, the problem d = 11"):
-        kh.oracle(stream, kh.Problem(11, 2, 4))
-
-
 def test_weights_and_intercept_are_in_the_units_of_the_features() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal([100.0, 0.0, -5.0], [20.0, 1e-2, 3.0], (3000, 3))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.dantzig_selection import PRACTICAL, Parts
+from keyhole.learners.dantzig_selection import DEFAULT_PARTS, Parts
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
 from tests.helpers.rounds import realizable_rows
@@ -200,7 +200,9 @@ def test_absent_values_are_left_out() -> None:
 # --- Blocks
 
 
-@pytest.mark.parametrize("parts", [PRACTICAL, replace(PRACTICAL, played=False, adapt=False)])
+@pytest.mark.parametrize(
+    "parts", [DEFAULT_PARTS, replace(DEFAULT_PARTS, played=False, adapt=False)]
+)
 def test_blocks_of_any_size_are_the_same_game(parts: Parts) -> None:
     X, y, _ = rows(400, design=kh.streams.designs.toeplitz(0.5))
     slow = make(parts=parts)
@@ -238,7 +240,7 @@ def test_block_play_refuses_the_wrong_shape() -> None:
 
 
 @functools.cache
-def score(name: str, seed: int, parts: Parts = PRACTICAL) -> tuple[float, float]:
+def score(name: str, seed: int, parts: Parts = DEFAULT_PARTS) -> tuple[float, float]:
     """What 4,096 rounds cost against the truth, and what predicting the mean would."""
     setting = kh.streams.REALIZABLE_SUITE[name]
     stream, truth = setting.simulate(4096, seed)
@@ -258,5 +260,5 @@ def test_it_costs_little_on_realizable_streams(name: str) -> None:
 
 
 def test_without_the_played_support_it_would_cost_much_more() -> None:
-    broken = replace(PRACTICAL, played=False, shrink=False)
+    broken = replace(DEFAULT_PARTS, played=False, shrink=False)
     assert score("S2", 0, broken)[0] > 3 * score("S2", 0)[0]

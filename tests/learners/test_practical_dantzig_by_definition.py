@@ -16,7 +16,7 @@ from keyhole.learners.blocks.dantzig.solution import DantzigBasis, DantzigSoluti
 from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.correlations import (
-    CONSTANT_SHARE,
+    CONSTANT_VARIANCE,
     MAX_POOLED_ROWS,
     MIN_EVIDENCE,
     correlations,
@@ -128,7 +128,7 @@ def test_the_units_of_the_label() -> None:
     assert shrinkage.label_units(20.0, 1.0, 1.99)[0] == 1.0  # 20 errors or more: as it is
     assert shrinkage.label_units(5.0, 3.0, 9.0) == (3.0, 0.0)  # never varied
     for share, varied in ((0.5, False), (4.0, True)):
-        scale = shrinkage.label_units(5.0, 1.0, 1.0 + share * CONSTANT_SHARE)[1]
+        scale = shrinkage.label_units(5.0, 1.0, 1.0 + share * CONSTANT_VARIANCE)[1]
         assert (scale > 0.0) == varied
 
 
@@ -153,7 +153,7 @@ def test_correlations_by_the_rows_they_come_from(seed: int) -> None:
     mean, square = np.nanmean(X, axis=0), np.nanmean(X**2, axis=0)
     centre = shrinkage.shrunk_means(counts, mean, square)
     about = np.nanmean((X - centre) ** 2, axis=0)
-    inverse = shrinkage.pooled_scales(counts, about, centre / mean, CONSTANT_SHARE * square)
+    inverse = shrinkage.pooled_scales(counts, about, centre / mean, CONSTANT_VARIANCE * square)
     centre_y, scale_y = shrinkage.label_units(60.0, y.mean(), float((y**2).mean()))
     Z, z = (X - centre) * inverse, (y - centre_y) / scale_y
     for shrink, own in ((True, MIN_EVIDENCE), (True, 2.0), (False, MIN_EVIDENCE)):

@@ -15,7 +15,7 @@ import pytest
 
 from keyhole.learners.blocks.fit.set_function import residual
 from keyhole.learners.blocks.fit.vaw import VAW
-from keyhole.learners.blocks.greedy.minibatch import History, MiniBatch
+from keyhole.learners.blocks.greedy.minibatch import MiniBatch, RunningTotals
 from keyhole.problem import Floats
 
 B, K1 = 120, 3
@@ -66,7 +66,10 @@ def test_the_mini_batch_plays_vaw() -> None:
     """What the learner runs, compiled, is the same algorithm."""
     X, y = batch("random")
     V = np.arange(K1)
-    mini, history = MiniBatch(V, V, np.eye(K1)[None], np.zeros((1, K1)), False), History(K1, 1)
+    mini, history = (
+        MiniBatch(V, V, np.eye(K1)[None], np.zeros((1, K1)), False),
+        RunningTotals(K1, 1),
+    )
     predictions = np.empty(B)
     mini.play(X, y, history, predictions)
     vaw = VAW(K1, 1.0)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.learners.blocks.exact.sparse_eigenvalues import (
+from keyhole.analysis.exact.sparse_eigenvalues import (
     SparseSpectrum,
     found_condition,
     sparse_spectrum,
 )
-from keyhole.learners.blocks.exact.supermodular import smallest_alpha
+from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
 from keyhole.learners.blocks.sums.estimates import Data, Rows, SecondMoments, second_moments
 from keyhole.problem import (

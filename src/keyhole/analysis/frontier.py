@@ -17,7 +17,7 @@ from keyhole.learners.blocks.sums.data_sums import DataSums, refuse_unless_strea
 from keyhole.problem import BlockStream, Interval, Problem, ProblemError
 from keyhole.problem.prices import Money, Prices
 
-MAX_POINTS = 40  # of a frontier for which no costs are given
+MAX_FRONTIER_POINTS = 40  # of a frontier for which no costs are given
 MAX_SEARCHES = 80  # at most, to find them
 TIME_SHARE = 8  # a search may take one part in so many of the time that is left
 LOSS_ROUNDING = 1e-9  # of the loss without features: rounding
@@ -214,7 +214,7 @@ class FrontierSearch:
         """
         for limit in {0, self.all}:
             self.search(limit, TIME_SHARE)
-        while len(self.models) < MAX_SEARCHES and len(self._steps()) < MAX_POINTS:
+        while len(self.models) < MAX_SEARCHES and len(self._steps()) < MAX_FRONTIER_POINTS:
             gaps = self._gaps()
             if not gaps:
                 return all(model.loss.width == 0.0 for model in self.models.values())

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.analysis.exact.best_subset import best_for_money, best_subset
 from keyhole.analysis.hindsight_screening import (
     Screening,
     StatusCallback,
@@ -18,7 +19,6 @@ from keyhole.analysis.hindsight_screening import (
 )
 from keyhole.analysis.price_limits import CostLimit, cost_limit_of
 from keyhole.errors import true_or_false
-from keyhole.learners.blocks.exact.best_subset import best_for_money, best_subset
 from keyhole.learners.blocks.sums.data_sums import (
     DataSums,
     Gram,

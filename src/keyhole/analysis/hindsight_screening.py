@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.learners.blocks.exact.best_subset import Subset, best_subset
+from keyhole.analysis.exact.best_subset import Subset, best_subset
+from keyhole.learners.blocks.sums.data_sums import DEPENDENT
 from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.rows import has_lazy_blocks
@@ -175,8 +176,7 @@ def _sparse_products(X: SparseRows, means: Floats, features: Indices) -> Floats:
 MAX_KEPT, MIN_KEPT = 256, 32  # features that are searched among, unless told otherwise
 MAX_PRODUCTS = 2**25  # of those with all features: 256 MB; fewer are kept of very many features
 MAX_FEATURES_UNSCREENED = 4096  # of more, most are screened away unless told otherwise
-DEPENDENCE_TOLERANCE = 1e-10  # of a square: less than this beside others counts as nothing
-COPY_TOLERANCE = 1e-12
+COPY_ROUNDING = 1e-12  # a correlation of 1 up to this is a copy
 PAIRS_PER_SECOND = 1e10  # multiplications; how many the comparison of all pairs may take
 COMPARED_PER_PASS = 256  # features that are compared with all others in one pass
 
@@ -355,7 +355,7 @@ class ScreenedOut:
     def __init__(self, columns: ColumnMoments, A: Indices, G: Floats) -> None:
         unit = np.sqrt(columns.g[A])
         values, vectors = np.linalg.eigh(G[:, A] / np.outer(unit, unit))
-        solid = values > DEPENDENCE_TOLERANCE
+        solid = values > DEPENDENT
         root = (vectors[:, solid] / np.sqrt(values[solid])) / unit[:, None]
         self._F: Floats = G.T @ root  # coordinates of the projections
         self._of_y = columns.c[A] @ root
@@ -363,12 +363,12 @@ class ScreenedOut:
         outside = columns.g > 0.0
         outside[A] = False
         for row, length in zip(G, unit, strict=True):  # not at once: that is as large as G
-            outside &= (1.0 - COPY_TOLERANCE) * length * np.sqrt(columns.g) > np.abs(row)
+            outside &= (1.0 - COPY_ROUNDING) * length * np.sqrt(columns.g) > np.abs(row)
         self.features: Indices = np.flatnonzero(outside)
         g, F = columns.g[outside], self._F[outside]
         self._h = np.sqrt((F * F).sum(axis=1))
         rest = g - self._h**2
-        self._free = rest > DEPENDENCE_TOLERANCE * g
+        self._free = rest > DEPENDENT * g
         self._root = np.sqrt(np.where(self._free, rest, 1.0))
         e = columns.c[outside] - F @ self._of_y
         most = math.sqrt(self.Y)  # by Cauchy and Schwarz

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keyhole.analysis.exact.best_subset import CostTerms
 from keyhole.errors import shortened, sparsity
-from keyhole.learners.blocks.exact.best_subset import CostTerms
 from keyhole.problem import Described, Problem, ProblemError, refuse_other_names
 from keyhole.problem.prices import Money, Prices, exchange_rate, money
 

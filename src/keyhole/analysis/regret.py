@@ -1,4 +1,4 @@
-"""Regret: what was lost beyond the best model in hindsight, at the end and along a game."""
+"""Regret: the loss beyond the best model in hindsight, for a game or curve; the oracle learner."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from keyhole.analysis.exact.best_subset import best_subset
 from keyhole.analysis.hindsight import Hindsight, hindsight_curve
-from keyhole.errors import shortened
+from keyhole.errors import refuse_unless_stream, shortened
 from keyhole.game.ledger import Ledger
-from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval
+from keyhole.learners.baselines import FixedSubset
+from keyhole.learners.blocks.sums.data_sums import Gram
+from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval, Problem, ProblemError
 
 
 def regret(ledger: Ledger, best: Hindsight) -> Interval:
@@ -75,3 +78,40 @@ def regret_curve(
         low=np.array([gap.low for gap in gaps]),
         high=np.array([gap.high for gap in gaps]),
     )
+
+
+def oracle(
+    stream: BlockStream, problem: Problem, *, ridge: float = 1.0, seconds: float = 10.0
+) -> FixedSubset:
+    """VAW on the best k features in hindsight: what could be paid if the support were known.
+
+    It has looked at the whole stream, so it is a mark to measure learners by and not one of them.
+
+    Parameters
+    ----------
+    stream
+        The stream it will be played on, gone through once; the support is that of
+        `keyhole.hindsight(stream, k, intercept=True)`.
+    problem
+        Of which it reads k features, never more.
+    ridge
+        Of VAW.
+    seconds
+        When to stop searching; the support is then the best one found.
+
+    Examples
+    --------
+    >>> import keyhole as kh
+    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, noise_sd=0.1, seed=0)
+    >>> bool((kh.oracle(stream, kh.Problem(20, 2, 6)).ask().features == truth.support).all())
+    True
+    """
+    refuse_unless_stream(stream, blocks=True)
+    if stream.d != problem.d:
+        raise ProblemError(f"the stream has {stream.d} features, the problem d = {problem.d}")
+    gram = Gram(problem.d)
+    for X, y in stream.blocks():
+        gram.add(X, y)
+    sums = gram.centred()
+    best = best_subset(sums.G, sums.c, sums.yy, problem.k, seconds=seconds)
+    return FixedSubset(problem, support=best.support, ridge=ridge)

@@ -1,4 +1,4 @@
-"""Baselines to compare with: no features, a fixed or random subset, all of them, the oracle."""
+"""Baseline learners: zero, running mean, last value, a fixed or random subset, all features."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from keyhole.errors import true_or_false
 from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everything
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, uniform_subset
-from keyhole.learners.blocks.exact.best_subset import best_subset
 from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.learners.blocks.fit.purchase import fill, shop_of
 from keyhole.learners.blocks.fit.vaw import VAW
-from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
+from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import (
-    BlockStream,
     Floats,
     Indices,
     Observation,
@@ -26,7 +24,6 @@ from keyhole.problem import (
     ProblemError,
     StateError,
     positive_number,
-    refuse_unless_stream,
 )
 from keyhole.problem.label_span import cut_off_largest
 
@@ -339,40 +336,3 @@ def first_affordable(problem: Problem) -> Indices:
         if len(features) < problem.k and problem.affords([*features, j]):
             features.append(j)
     return np.array(features, dtype=np.int64)
-
-
-def oracle(
-    stream: BlockStream, problem: Problem, *, ridge: float = 1.0, seconds: float = 10.0
-) -> FixedSubset:
-    """VAW on the best k features in hindsight: what could be paid if the support were known.
-
-    It has looked at the whole stream, so it is a mark to measure learners by and not one of them.
-
-    Parameters
-    ----------
-    stream
-        The stream it will be played on, gone through once; the support is that of
-        `keyhole.hindsight(stream, k, intercept=True)`.
-    problem
-        Of which it reads k features, never more.
-    ridge
-        Of VAW.
-    seconds
-        When to stop searching; the support is then the best one found.
-
-    Examples
-    --------
-    >>> import keyhole as kh
-    >>> stream, truth = kh.streams.realizable(d=20, k=2, n=500, noise_sd=0.1, seed=0)
-    >>> bool((kh.oracle(stream, kh.Problem(20, 2, 6)).ask().features == truth.support).all())
-    True
-    """
-    refuse_unless_stream(stream, blocks=True)
-    if stream.d != problem.d:
-        raise ProblemError(f"the stream has {stream.d} features, the problem d = {problem.d}")
-    gram = Gram(problem.d)
-    for X, y in stream.blocks():
-        gram.add(X, y)
-    sums = gram.centred()
-    best = best_subset(sums.G, sums.c, sums.yy, problem.k, seconds=seconds)
-    return FixedSubset(problem, support=best.support, ridge=ridge)

@@ -22,7 +22,7 @@ MIN_EVIDENCE = 20.0  # a pair with N r^2 above this keeps its own correlation, a
 MAX_POOLED_ROWS = 3.0  # rows that the common scale of all features is worth, at most
 PAIRS_PER_STRIPE = 2**17  # pairs of features that are looked at in one go
 # a feature that varies by less than this share of its mean square is constant
-CONSTANT_SHARE = 1e-12
+CONSTANT_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +142,7 @@ def label_units(n: float, mean: float, square: float) -> tuple[float, float]:
     if n * mean**2 <= MIN_EVIDENCE * variance:
         kept = max(0.0, 1.0 - variance / (n * mean**2)) if mean else 0.0
     about = variance + ((1.0 - kept) * mean) ** 2
-    return float(kept * mean), math.sqrt(about) if about > CONSTANT_SHARE * square else 0.0
+    return float(kept * mean), math.sqrt(about) if about > CONSTANT_VARIANCE * square else 0.0
 
 
 def correlations(sums: SeenSums, *, shrink: bool = True, own: float = MIN_EVIDENCE) -> Correlations:
@@ -174,7 +174,7 @@ def correlations(sums: SeenSums, *, shrink: bool = True, own: float = MIN_EVIDEN
     centre = shrunk_means(N, mean, square)
     spent = np.divide(centre, mean, out=np.zeros_like(mean), where=mean != 0.0)
     about = np.maximum(square - 2.0 * centre * mean + centre**2, 0.0)
-    inverse = pooled_scales(N, about, spent, CONSTANT_SHARE * square)
+    inverse = pooled_scales(N, about, spent, CONSTANT_VARIANCE * square)
     centre_y, scale_y = label_units(n, total_y / n, total_yy / n)
     Xy, Y = sums.singles
     c = (Xy - centre * Y - centre_y * diagonal[:, FIRST]) / seen + centre_y * centre

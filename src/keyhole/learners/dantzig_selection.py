@@ -106,7 +106,7 @@ class Parts:
         return max(t + self.least, math.ceil(t * self.growth))
 
 
-PRACTICAL = Parts()
+DEFAULT_PARTS = Parts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

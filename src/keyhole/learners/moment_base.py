@@ -15,7 +15,7 @@ from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.blocks.fit.purchase import Market, fill, shop_of
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums, place
-from keyhole.learners.correlations import CONSTANT_SHARE
+from keyhole.learners.correlations import CONSTANT_VARIANCE
 from keyhole.learners.history import widen
 from keyhole.problem import (
     Floats,
@@ -59,7 +59,7 @@ def deviation_of_label(sums: SeenSums) -> float:
         return 0.0
     mean = total / n
     variance = square / n - mean * mean
-    return math.sqrt(variance) if variance > CONSTANT_SHARE * (square / n) else 0.0
+    return math.sqrt(variance) if variance > CONSTANT_VARIANCE * (square / n) else 0.0
 
 
 def measure(S: Indices, sums: SeenSums) -> FeatureUnits:
@@ -68,7 +68,7 @@ def measure(S: Indices, sums: SeenSums) -> FeatureUnits:
     some = np.maximum(N, MIN_ROWS)
     mean, mean_square = total / some, square / some
     variance = mean_square - mean * mean
-    varies = variance > CONSTANT_SHARE * mean_square
+    varies = variance > CONSTANT_VARIANCE * mean_square
     scale = np.sqrt(np.where(varies, variance, 1.0))
     inverse = varies / scale
     scale_y = deviation_of_label(sums)

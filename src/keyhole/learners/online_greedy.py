@@ -15,7 +15,7 @@ from keyhole.learners.batches import Batches, Entry
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.fit.purchase import shop_of
 from keyhole.learners.blocks.greedy.budgeted_experts import BEXP, Draw, Scheme
-from keyhole.learners.blocks.greedy.minibatch import Batch, History, MiniBatch, begin
+from keyhole.learners.blocks.greedy.minibatch import GreedyBatch, MiniBatch, RunningTotals, begin
 from keyhole.learners.blocks.greedy.priced_reads import PricedReads
 from keyhole.learners.blocks.greedy.variants import (
     PAPER,
@@ -195,8 +195,8 @@ class OnlineGreedyLearner(LearnerBase):
             )
         self._memory = self.parts.memory(d, ridge)
         self._bexp = BEXP(self._scheme(), seed=seed, rate=self.parts.rate)
-        self._history = History(d, self._memory.experts)
-        self._batches = Batches[Batch]()
+        self._history = RunningTotals(d, self._memory.experts)
+        self._batches = Batches[GreedyBatch]()
 
     def _scheme(self) -> Scheme:
         problem = self.problem
@@ -287,16 +287,16 @@ class OnlineGreedyLearner(LearnerBase):
         learner._batches.put_back(state, learner._reopen)
         return learner
 
-    def _reopen(self, tree: Tree) -> Entry[Batch]:
+    def _reopen(self, tree: Tree) -> Entry[GreedyBatch]:
         """A batch as it was saved."""
         fields = ["is", "number", "size", "content", "asked", "closed"]
-        content = entries(entries(tree, fields, "batch")["content"], [*Batch.SAVED], "batch")
+        content = entries(entries(tree, fields, "batch")["content"], [*GreedyBatch.SAVED], "batch")
         none, nothing = np.empty(0, dtype=np.int64), np.empty((self.slots, 0))
         like = Draw(np.zeros(self.slots, dtype=np.int64), none, nothing, nothing)
         draw = fit(like, content["draw"], "batch.draw", loose=True)
         if len(draw.j) != self.slots:
             raise StateError(f"batch.draw.j must be of {self.slots} slots, it has {len(draw.j)}")
-        entry: Entry[Batch] = fit(Entry(0, 0, begin(draw, self._memory)), tree, "batch")
+        entry: Entry[GreedyBatch] = fit(Entry(0, 0, begin(draw, self._memory)), tree, "batch")
         return entry
 
     def _parts(self) -> Mapping[str, object]:
@@ -317,7 +317,7 @@ class OnlineGreedyLearner(LearnerBase):
             return self.batch_size
         return max(16, 2 * self.slots, math.ceil(2.0 * math.cbrt(t)))
 
-    def _open(self, t: int) -> Entry[Batch]:
+    def _open(self, t: int) -> Entry[GreedyBatch]:
         """The batch of round t: the current one, or a new one if all of that was asked."""
         entry = self._batches.asking
         if entry is not None:
@@ -353,11 +353,11 @@ class OnlineGreedyLearner(LearnerBase):
         V, S = ticket.memo["played"].copy(), ticket.features.copy()
         return MiniBatch(V, S, *self._memory.start(V), self._memory.all_pairs)
 
-    def _close(self, entry: Entry[Batch], tickets: int) -> None:
+    def _close(self, entry: Entry[GreedyBatch], tickets: int) -> None:
         if self._batches.close(entry, tickets):
             self._judge(entry.content)
 
-    def _judge(self, batch: Batch) -> None:
+    def _judge(self, batch: GreedyBatch) -> None:
         """Feed the experts with the losses of a batch, and remember its sums."""
         mini = batch.mini
         if mini.n == 0:

@@ -11,7 +11,7 @@ from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everythi
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.estimates import mean_imputed
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.learners.correlations import CONSTANT_SHARE
+from keyhole.learners.correlations import CONSTANT_VARIANCE
 from keyhole.problem import Floats, Observation, Problem, positive_number
 
 LASSO_TOLERANCE = 1e-6  # in units of standard deviations
@@ -242,11 +242,11 @@ class OnlineLassoLearner(LearnerBase):
             return
         found = mean_imputed(self._sums)
         variance = np.diag(found.G)
-        varies = variance > CONSTANT_SHARE * (variance + found.x_mean**2)
+        varies = variance > CONSTANT_VARIANCE * (variance + found.x_mean**2)
         inverse = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
         last, self._w = self._w, np.zeros(self.problem.d)
         self._means, self._intercept = found.x_mean, found.y_mean
-        if not found.c > CONSTANT_SHARE * (found.c + found.y_mean**2):
+        if not found.c > CONSTANT_VARIANCE * (found.c + found.y_mean**2):
             return  # all labels alike so far
         scale_y = float(np.sqrt(found.c))
         R, c = inverse[:, None] * found.G * inverse, inverse * found.b / scale_y

@@ -23,7 +23,7 @@ from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.correlations import Correlations, correlations
 from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.dantzig_selection import (
-    PRACTICAL,
+    DEFAULT_PARTS,
     DantzigSelection,
     Parts,
     StandardizedModel,
@@ -193,7 +193,7 @@ class PracticalDantzig(DantzigLearner):
         *,
         seed: int,
         threshold: str = "data",
-        parts: Parts = PRACTICAL,
+        parts: Parts = DEFAULT_PARTS,
         **printed: object,
     ) -> None:
         for name in printed:
@@ -208,7 +208,9 @@ class PracticalDantzig(DantzigLearner):
                 f"{at_least(problem, problem.k + 1, str(problem.k + 1))}"
             )
         if not isinstance(parts, Parts):
-            raise ProblemError(f"parts must be a Parts, such as PRACTICAL, got {shortened(parts)}")
+            raise ProblemError(
+                f"parts must be a Parts, such as DEFAULT_PARTS, got {shortened(parts)}"
+            )
         LearnerBase.__init__(self, problem, seed=seed)  # nothing of what is printed
         self.parts = parts
         self.diagnostics = Diagnostics()
@@ -304,7 +306,7 @@ class PracticalDantzig(DantzigLearner):
     @classmethod
     def _restored(cls, state: LearnerState) -> Self:
         given = state.settings
-        settings = {"seed": given["seed"], "parts": fit(PRACTICAL, given["parts"], "parts")}
+        settings = {"seed": given["seed"], "parts": fit(DEFAULT_PARTS, given["parts"], "parts")}
         loose = ("_played", "_fixed", "_avoid")
         return restore(cls, state, loose=loose, kinds=(DantzigBasis,), settings=settings)
 

@@ -13,8 +13,8 @@ import keyhole as kh
 from keyhole.analysis.advice.curves import budget_for, round_up
 from keyhole.analysis.advice.estimate import BlockedKFold
 from keyhole.analysis.advice.feature_selection import MAX_LIMITS, largest_steps, round_amounts
+from keyhole.analysis.exact.subset_paths import priced_path
 from keyhole.analysis.hindsight import summed
-from keyhole.learners.blocks.exact.subset_paths import priced_path
 from keyhole.problem import Floats
 from keyhole.problem.prices import price_list
 from keyhole.report import plots

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from keyhole.analysis.advice.curves import round_up
-from keyhole.learners.blocks.exact.subset_paths import priced_path, subset_path
+from keyhole.analysis.exact.subset_paths import priced_path, subset_path
 from keyhole.learners.blocks.sums.data_sums import LeastSquares
 from keyhole.problem import DataError, Floats, Indices
 from keyhole.problem.prices import Prices

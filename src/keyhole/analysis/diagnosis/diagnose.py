@@ -21,9 +21,9 @@ from keyhole.analysis.diagnosis.page import (
     ends,
     listed,
 )
+from keyhole.analysis.exact.best_subset import best_subset
 from keyhole.game import Observer, PlayedBlock
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform
-from keyhole.learners.blocks.exact.best_subset import best_subset
 from keyhole.learners.blocks.sums.column_stats import (
     ColumnFacts,
     ColumnSums,

@@ -18,10 +18,10 @@ from keyhole.learners.blocks.dantzig.path import (
     LARGEST_ENTRY,
     LIMIT,
     MOVE,
-    NUMBERS,
     RATE,
     RAY,
     ROW,
+    SCALARS,
     SIGN,
     SIZE,
     STUCK,
@@ -92,7 +92,7 @@ def with_basis(M: Floats, E: list[int], A: list[int], seed: int = 0) -> Basis:
     """A state with tight rows E and active columns A, signs at random, values recomputed."""
     m, n, rng = len(M), len(E), np.random.default_rng(seed)
     z = empty(m, m, 2)
-    z.active[NUMBERS, SIZE] = n
+    z.active[SCALARS, SIZE] = n
     z.line[CENTRE], z.line[BOUND + ROW] = rng.normal(size=m), rng.uniform(0.1, 0.5, m)
     for side, members in ((ROW, E), (COLUMN, A)):
         z.active[side, :n], z.place[side, members] = members, range(n)
@@ -103,7 +103,7 @@ def with_basis(M: Floats, E: list[int], A: list[int], seed: int = 0) -> Basis:
 
 
 def sides(z: Basis) -> tuple[Indices, Indices]:
-    n = z.active[NUMBERS, SIZE]
+    n = z.active[SCALARS, SIZE]
     return z.active[ROW, :n], z.active[COLUMN, :n]
 
 
@@ -228,7 +228,7 @@ def test_the_inverse_follows_every_change() -> None:
 
         def fresh(part: Floats, x: Floats, y: Floats) -> Basis:
             z, m = empty(1, 1, 32), len(part)
-            z.active[NUMBERS, SIZE], z.inv[:m, :m] = m, np.linalg.inv(part)
+            z.active[SCALARS, SIZE], z.inv[:m, :m] = m, np.linalg.inv(part)
             z.basic[MOVE + COLUMN, : len(x)], z.basic[MOVE + ROW, : len(y)] = x, y
             return z
 
@@ -277,7 +277,7 @@ def test_inverses_afresh() -> None:
 def test_states_grow_and_forget() -> None:
     M = symmetric(6, 5)
     z = with_basis(M, [0, 1, 2, 3], [5, 4, 3, 2])
-    z.active[NUMBERS, STUCK], z.active[NUMBERS, STUCK_SIGN], z.basic[GAUGE, WIDER] = 4, -1, 0.5
+    z.active[SCALARS, STUCK], z.active[SCALARS, STUCK_SIGN], z.basic[GAUGE, WIDER] = 4, -1, 0.5
     for room in (20, 40):
         more = with_room(z, room)
         assert more.line is z.line
@@ -293,7 +293,7 @@ def test_states_grow_and_forget() -> None:
     z.basic[VALUE : VALUE + 2] = 0.0  # neither sign is wrong for 0
     assert parts.wrong_signs(z) == 0
     parts.forget(z)
-    assert z.active[NUMBERS, SIZE] == 0
+    assert z.active[SCALARS, SIZE] == 0
     assert (z.place == -1).all()
     assert parts.wrong_signs(z) == 0
 
@@ -355,14 +355,14 @@ def carried(M: Floats, z: Basis, side: int) -> Floats:
     """The rates of the lines of `side` as far as the basic values of the other side make them."""
     other, turn = (COLUMN, -1.0) if side == ROW else (ROW, 1.0)
     point = np.zeros(len(M))
-    point[sides(z)[other]] = z.basic[RATE + other, : z.active[NUMBERS, SIZE]]
+    point[sides(z)[other]] = z.basic[RATE + other, : z.active[SCALARS, SIZE]]
     return np.asarray(turn * M @ point)
 
 
 def optimal_at(z: Basis, s: float) -> None:
     """At s all lines are within their bounds and all basic values have their signs."""
     for side in (ROW, COLUMN):
-        n, members = z.active[NUMBERS, SIZE], sides(z)[side]
+        n, members = z.active[SCALARS, SIZE], sides(z)[side]
         line = np.abs(z.line[VALUE + side] + s * z.line[RATE + side])
         bound = z.line[BOUND + side] + s * z.line[BOUND_RATE + side]
         assert (line <= bound + 1e-9 * (1.0 + bound)).all()
@@ -396,7 +396,7 @@ def slow_event(z: Basis, s: float) -> float:
             over -= z.line[BOUND + side, j] + grid * z.line[BOUND_RATE + side, j]
             bad = np.flatnonzero(over > 1e-9)
             first = max(first, grid[bad[0]] if bad.size else 0.0)
-        n, members = z.active[NUMBERS, SIZE], sides(z)[side]
+        n, members = z.active[SCALARS, SIZE], sides(z)[side]
         for i in range(n):
             value = z.basic[VALUE + side, i] + grid * z.basic[RATE + side, i]
             bad = np.flatnonzero(z.line[SIGN + side, members[i]] * value < -1e-9)
@@ -429,7 +429,7 @@ def test_every_pivot_leads_to_an_optimal_basis(kind: str, seed: int) -> None:
             break
         assert (code, made) in ((LIMIT, 1), (DONE, 1))
         assert s_next <= s
-        n, (E_now, A_now) = z.active[NUMBERS, SIZE], sides(z)
+        n, (E_now, A_now) = z.active[SCALARS, SIZE], sides(z)
         np.testing.assert_allclose(z.inv[:n, :n] @ M[np.ix_(E_now, A_now)], np.eye(n), atol=1e-6)
         for side in (ROW, COLUMN):
             expected = np.full(7, -1)
@@ -477,10 +477,10 @@ def test_violations_that_are_rounding_are_no_events() -> None:
 
 def proves_infeasible(M: Floats, z: Basis, s: float) -> None:
     """The dual ray that nothing stops: M u = 0, and its value falls short of nothing below s."""
-    n, u = z.active[NUMBERS, SIZE], np.zeros(len(M))
+    n, u = z.active[SCALARS, SIZE], np.zeros(len(M))
     u[sides(z)[0]] = z.basic[MOVE + ROW, :n]
-    if z.active[NUMBERS, STUCK] >= 0:
-        u[z.active[NUMBERS, STUCK]] = z.active[NUMBERS, STUCK_SIGN]
+    if z.active[SCALARS, STUCK] >= 0:
+        u[z.active[SCALARS, STUCK]] = z.active[SCALARS, STUCK_SIGN]
     np.testing.assert_allclose(M @ u, 0.0, atol=1e-8)
     assert z.line[CENTRE] @ u > 0.0
 
@@ -495,7 +495,7 @@ def test_rays_that_disagree_make_no_pivot() -> None:
         parts.ray(M, z, COLUMN, *column)
         z.line[MOVE + ROW, 4] *= 1.0 + apart
         assert parts.exchange(z, *row, *column) == fine
-        assert z.active[NUMBERS, SIZE] == (3 if fine else 2)
+        assert z.active[SCALARS, SIZE] == (3 if fine else 2)
 
 
 def test_the_path_takes_no_more_pivots_than_told() -> None:

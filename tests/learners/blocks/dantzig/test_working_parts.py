@@ -18,9 +18,9 @@ from keyhole.learners.blocks.dantzig.path import (
     GAUGE,
     LARGEST_ENTRY,
     MOVE,
-    NUMBERS,
     RATE,
     ROW,
+    SCALARS,
     SIGN,
     SIZE,
     STUCK,
@@ -101,7 +101,7 @@ def on(
     z = new_basis(m, rounded(m), m + 2)
     parts.fill(z, *program, W, 0)
     rng = np.random.default_rng(n)
-    z.active[NUMBERS, SIZE] = n
+    z.active[SCALARS, SIZE] = n
     for side, places in ((ROW, E), (COLUMN, A)):
         z.active[side, :n], z.place[side, places] = places, range(n)
         z.line[SIGN + side, places] = rng.choice([-1.0, 1.0], n)
@@ -235,7 +235,7 @@ def test_columns_that_stop_a_ray() -> None:
     outside = np.array([j for j in range(12) if j not in (4, 2, 9, 0)])
     for stuck, sign, steps in ((-1, 1, [0.5, -2.0]), (0, 1, [0.5, -2.0]), (1, -1, [0.5, 0.25])):
         z.basic[MOVE + ROW, :2] = steps
-        z.active[NUMBERS, STUCK], z.active[NUMBERS, STUCK_SIGN] = stuck, sign
+        z.active[SCALARS, STUCK], z.active[SCALARS, STUCK_SIGN] = stuck, sign
         u = np.zeros(12)
         u[[0, 9]] = steps
         if stuck >= 0:
@@ -251,7 +251,7 @@ def test_columns_that_stop_a_ray() -> None:
     program.G[:] = 0.0  # one column moves, by as much as rounding may
     program.G[4, 5] = program.G[5, 4] = 1e-9 * 4.0
     z.basic[MOVE + ROW, :2] = 0.0
-    z.active[NUMBERS, STUCK], z.active[NUMBERS, STUCK_SIGN] = 0, 1
+    z.active[SCALARS, STUCK], z.active[SCALARS, STUCK_SIGN] = 0, 1
     for largest, moved in ((4.0, list[int]()), (2.0, [5])):
         z.basic[GAUGE, LARGEST_ENTRY] = largest
         assert stopping(program.G, held, z, 12) == moved
@@ -366,7 +366,7 @@ def test_the_table_and_its_pivots(S: list[int]) -> None:
     t.edge[PRIMAL, :m], t.edge[DUAL, :m] = rng.normal(size=(2, m))
     t.edge[LOW, :m], t.edge[LEAST, :m] = rng.choice([0.0, -np.inf], (2, m))
     parts.take_basis(z, t, places, columns)
-    size = z.active[NUMBERS, SIZE]
+    size = z.active[SCALARS, SIZE]
     A = [j for j in t.who[DOWN].tolist() if j < m]
     E = [j - m for j in t.who[ACROSS].tolist() if j >= m]
     for side, own, names, value, bound, way in (
@@ -498,7 +498,7 @@ def test_a_repair_ends_at_the_answer_or_at_a_sound_basis(seed: int) -> None:
         again = copied(z)
         told = Lines(lines.r.copy(), lines.q.copy())
         made, looked, solved = parts.repair(*program, held.W, held.M, again, *told, pivots)
-        size = again.active[NUMBERS, SIZE]
+        size = again.active[SCALARS, SIZE]
         E, A = again.active[ROW, :size], again.active[COLUMN, :size]
         v, u = np.zeros(m), np.zeros(m)
         v[A], u[E] = again.basic[VALUE + COLUMN, :size], again.basic[VALUE + ROW, :size]
@@ -613,7 +613,7 @@ def test_a_basis_is_taken_over() -> None:
     held, z = on(program, [4, 2, 8, 0], [], [])
     signs = np.array([1.0, -1.0]), np.array([-1.0, 1.0])
     parts.adopt(z, np.array([8, 4]), signs[0], np.array([0, 8]), signs[1], held.W)
-    assert z.active[NUMBERS, SIZE] == 2
+    assert z.active[SCALARS, SIZE] == 2
     assert z.active[COLUMN, :2].tolist() == [2, 0]
     assert z.active[ROW, :2].tolist() == [3, 2]
     assert z.place[COLUMN].tolist() == [1, -1, 0, -1]
@@ -641,7 +641,7 @@ def sparse_program(seed: int, kind: str, d: int = 70) -> Program:
 
 
 def points(z: Basis, W: Indices, d: int) -> tuple[Floats, Floats]:
-    n, w, u = z.active[NUMBERS, SIZE], np.zeros(d), np.zeros(d)
+    n, w, u = z.active[SCALARS, SIZE], np.zeros(d), np.zeros(d)
     w[W[z.active[COLUMN, :n]]] = z.basic[VALUE + COLUMN, :n]
     u[W[z.active[ROW, :n]]] = z.basic[VALUE + ROW, :n]
     return w, u

@@ -25,10 +25,10 @@ from keyhole.learners.blocks.greedy.budgeted_experts import (
     second_order,
 )
 from keyhole.learners.blocks.greedy.minibatch import (
-    History,
     MiniBatch,
     Restart,
     RestartAndCarry,
+    RunningTotals,
     aggregate,
     begin,
     pool,
@@ -223,7 +223,7 @@ def test_a_batch_has_each_played_feature_once_and_slots_point_to_it() -> None:
 def test_gains_of_a_batch_are_those_of_its_rows_in_the_order_of_what_is_read() -> None:
     batch, history = (
         begin(a_draw([6, 1, 6, 4], [1, 3, 4, 6]), RestartAndCarry(8, 2.0)),
-        History(8, 2),
+        RunningTotals(8, 2),
     )
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 4)), rng.standard_normal(12)
@@ -259,7 +259,7 @@ def test_a_batch_from_nothing_is_vaw() -> None:
     V, S = np.array([3, 1]), np.array([1, 2, 3])
     batch, history, vaw = (
         MiniBatch(V, S, *Restart(4, 0.3).start(V), False),
-        History(4, 1),
+        RunningTotals(4, 1),
         VAW(2, 0.3),
     )
     predictions = np.empty(9)
@@ -274,7 +274,7 @@ def test_a_batch_from_nothing_is_vaw() -> None:
 
 
 def test_what_is_absent_is_the_mean_of_what_arrived_and_0_before() -> None:
-    history = History(3, 1)
+    history = RunningTotals(3, 1)
     history.total[:], history.count[:] = [6.0, 5.0, 0.0], [3, 1, 0]
     S = np.arange(3)
     batch = MiniBatch(S, S, np.eye(3)[None], np.array([[1.0, 2.0, 4.0]]), False)
@@ -311,7 +311,7 @@ def test_rows_are_played_up_to_the_first_that_is_too_large_to_square() -> None:
 
     def played() -> int:
         batch = MiniBatch(S, S, np.eye(2)[None], np.zeros((1, 2)), False)
-        many = batch.play(X, y, History(3, 1), np.empty(4))
+        many = batch.play(X, y, RunningTotals(3, 1), np.empty(4))
         assert batch.n == many
         return many
 
@@ -328,7 +328,7 @@ def test_rows_are_played_up_to_the_first_that_is_too_large_to_square() -> None:
 
 def test_a_block_whose_first_row_is_too_large_plays_nothing() -> None:
     S = np.array([0])
-    batch, history = MiniBatch(S, S, np.eye(1)[None], np.zeros((1, 1)), False), History(1, 1)
+    batch, history = MiniBatch(S, S, np.eye(1)[None], np.zeros((1, 1)), False), RunningTotals(1, 1)
     assert batch.play(np.array([[1e200], [1.0]]), np.ones(2), history, np.empty(2)) == 0
     assert batch.n == 0
     assert history.reach == 0.0

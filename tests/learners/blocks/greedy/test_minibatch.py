@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keyhole.learners.blocks.greedy.minibatch import (
-    History,
     MiniBatch,
     Restart,
     RestartAndCarry,
+    RunningTotals,
     aggregate,
 )
 from keyhole.problem import Floats
@@ -76,7 +76,7 @@ def test_a_batch_is_its_definition(seed: int, several: bool, all_pairs: bool) ->
     b = rng.standard_normal((experts, 2))
     X, y = rng.standard_normal((12, d)) + 1.0, rng.standard_normal(12) - 1.0  # mostly below 0
     X[rng.random(X.shape) < 0.2] = np.nan
-    batch, history = MiniBatch(V, S, A, b, all_pairs), History(d, experts)
+    batch, history = MiniBatch(V, S, A, b, all_pairs), RunningTotals(d, experts)
     slow = Slow(d, V.tolist(), S.tolist(), A, b)
     predictions = np.empty(12)
     assert batch.play(X, y, history, predictions) == 12
@@ -95,7 +95,7 @@ def test_a_batch_is_its_definition(seed: int, several: bool, all_pairs: bool) ->
     np.testing.assert_allclose(batch.c, Z.T @ y, atol=1e-10)
     assert batch.yy == pytest.approx(float(y @ y))
     assert batch.n == 12
-    single, past = MiniBatch(V, S, A, b, all_pairs), History(d, experts)
+    single, past = MiniBatch(V, S, A, b, all_pairs), RunningTotals(d, experts)
     for row, label, told in zip(X, y.tolist(), predictions, strict=True):
         assert single.predict(row[S], past) == told
         single.add(row[S], label, past)
@@ -105,14 +105,14 @@ def test_a_batch_is_its_definition(seed: int, several: bool, all_pairs: bool) ->
 
 def test_the_reach_is_of_labels_of_either_sign() -> None:
     batch = MiniBatch(np.array([0]), np.array([0]), np.eye(1)[None], np.zeros((1, 1)), False)
-    history = History(1, 1)
+    history = RunningTotals(1, 1)
     for y, reach in [(-3.0, 3.0), (2.0, 3.0), (-3.5, 3.5), (4.0, 4.0)]:
         batch.add(np.array([1.0]), y, history)
         assert history.reach == reach
 
 
 def test_shares_are_by_loss_in_units_of_the_reach() -> None:
-    history = History(1, 3)
+    history = RunningTotals(1, 3)
     history.losses[:], history.reach = [1.0, 3.0, 9.0], 3.0
     weight = np.exp(-np.array([1.0, 3.0, 9.0]) / 18.0)
     np.testing.assert_allclose(history.shares(), weight / weight.sum())
@@ -133,16 +133,16 @@ def test_rows_too_large_to_square_end_the_batch(column: int) -> None:
     X, y = np.ones((5, 6)), np.ones(5)
     X[2, 0] = 1e200  # not read
     X[3, column] = -1e200
-    assert batch.play(X, y, History(6, 1), np.empty(5)) == 3
+    assert batch.play(X, y, RunningTotals(6, 1), np.empty(5)) == 3
     assert batch.n == 3
     y[1] = -1e200
-    assert batch.play(X, y, History(6, 1), np.empty(5)) == 1
+    assert batch.play(X, y, RunningTotals(6, 1), np.empty(5)) == 1
 
 
 def test_memories_of_batches_are_sums_over_all_rows() -> None:
     """Two batches; then both VAWs start from R and from R + sums, with 0 for what was not read."""
     rng = np.random.default_rng(0)
-    memory, history, d = RestartAndCarry(5, 0.5), History(5, 2), 5
+    memory, history, d = RestartAndCarry(5, 0.5), RunningTotals(5, 2), 5
     G, c, reads = np.zeros((d, d)), np.zeros(d), np.zeros(d)
     for S, V in [([0, 1, 3], [3, 0]), ([1, 3, 4], [1])]:
         batch = MiniBatch(np.array(V), np.array(S), *memory.start(np.array(V)), memory.all_pairs)

@@ -40,7 +40,7 @@ GAUGE = 7
 LARGEST_ENTRY, WIDER = 0, 1
 # Row of Basis.active beside those of the sides, and its entries: the size of the basis; row and
 # sign of a dual ray that nothing stops. One more is scratch.
-NUMBERS = 2
+SCALARS = 2
 SIZE, STUCK, STUCK_SIGN = 0, 1, 2
 # How a part of the homotopy ended. RAY: nothing stops the dual ray, infeasible below s.
 # TOO_WIDE: the working set became too large.
@@ -112,7 +112,7 @@ def step(G: Floats, z: Basis, s: float, size: float, refresh: bool) -> tuple[int
     `refresh`: then remove the drift of the updates.
     """
     room = z.active.shape[1]
-    if z.active[NUMBERS, SIZE] == room:
+    if z.active[SCALARS, SIZE] == room:
         z = hold(with_room(z, min(len(G) + 1, 2 * room)))
     code, s = _step(G, z, s, size, refresh)
     return code, s, z
@@ -120,7 +120,7 @@ def step(G: Floats, z: Basis, s: float, size: float, refresh: bool) -> tuple[int
 
 def point_at(z: Basis, s: float) -> PathPoint:
     """w and u at s."""
-    n = int(z.active[NUMBERS, SIZE])
+    n = int(z.active[SCALARS, SIZE])
     rows, columns = z.active[ROW, :n].copy(), z.active[COLUMN, :n].copy()
     u, w = z.basic[VALUE : VALUE + 2, :n] + s * z.basic[RATE : RATE + 2, :n]
     return PathPoint(columns, w, rows, u)
@@ -128,10 +128,10 @@ def point_at(z: Basis, s: float) -> PathPoint:
 
 def stuck_ray(z: Basis, d: int) -> Floats:
     """The dual ray that nothing stops."""
-    u, n = np.zeros(d), int(z.active[NUMBERS, SIZE])
+    u, n = np.zeros(d), int(z.active[SCALARS, SIZE])
     u[z.active[ROW, :n]] = z.basic[MOVE + ROW, :n]
-    if z.active[NUMBERS, STUCK] >= 0:
-        u[z.active[NUMBERS, STUCK]] = float(z.active[NUMBERS, STUCK_SIGN])
+    if z.active[SCALARS, STUCK] >= 0:
+        u[z.active[SCALARS, STUCK]] = float(z.active[SCALARS, STUCK_SIGN])
     return u
 
 

@@ -36,7 +36,7 @@ class Vaws(NamedTuple):
     arrived: Annotated[Indices, "d"]
 
 
-class History:
+class RunningTotals:
     """What outlives a batch: means of values, losses of the VAWs, the reach of the labels.
 
     Sums: `total` and `count` of the values that arrived, feature by feature; `losses` of each VAW.
@@ -86,7 +86,8 @@ class MiniBatch:
     Examples
     --------
     >>> V, S = np.array([3]), np.array([1, 3])
-    >>> batch, history = MiniBatch(V, S, np.eye(1)[None], np.zeros((1, 1)), False), History(5, 1)
+    >>> batch = MiniBatch(V, S, np.eye(1)[None], np.zeros((1, 1)), False)
+    >>> history = RunningTotals(5, 1)
     >>> batch.add(np.array([2.0, 1.0]), 3.0, history)
     >>> batch.predict(np.array([0.0, 1.0]), history), batch.c  # c in the order V, then the rest
     (1.0, array([3., 6.]))
@@ -113,11 +114,11 @@ class MiniBatch:
         self.n = 0
         self._known: Vaws | None = None
 
-    def predict(self, values: Floats, history: History) -> float:
+    def predict(self, values: Floats, history: RunningTotals) -> float:
         """The prediction for the values of S; changes nothing."""
         return predict_row(self._vaws(history), values.copy(), history.reach)
 
-    def add(self, values: Floats, y: float, history: History) -> None:
+    def add(self, values: Floats, y: float, history: RunningTotals) -> None:
         """Learn one row: the values of S (ascending), NaN where absent, and the label."""
         self.yy, history.reach = learn_row(
             self._vaws(history), values.copy(), y, self._rows, self.yy, history.reach
@@ -125,7 +126,7 @@ class MiniBatch:
         self.n += 1
 
     def play(
-        self, X: NDArray[np.floating], y: Floats, history: History, predictions: Floats
+        self, X: NDArray[np.floating], y: Floats, history: RunningTotals, predictions: Floats
     ) -> int:
         """Predict and learn the rows of X, which have all d features, one after the other.
 
@@ -137,7 +138,7 @@ class MiniBatch:
         self.n += played
         return played
 
-    def _vaws(self, history: History) -> Vaws:
+    def _vaws(self, history: RunningTotals) -> Vaws:
         """What compiled code learns into."""
         known = self._known
         if known is None or known.P is not self.P or known.losses is not history.losses:
@@ -146,7 +147,7 @@ class MiniBatch:
             self._known = known
         return known
 
-    def gains(self, slots: Indices, history: History) -> tuple[Floats, Floats]:
+    def gains(self, slots: Indices, history: RunningTotals) -> tuple[Floats, Floats]:
         """`slot_gains` of these rows, for slots at these places of `features`; columns as in S."""
         levels, gains = np.empty(len(slots)), np.empty((len(slots), len(self.S)))
         judge_slots(self._vaws(history), slots, self.yy, self.n, levels, gains)
@@ -301,7 +302,7 @@ def _start_carried(
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class GreedyBatch:
     """What a batch reads and plays."""
 
     draw: Draw
@@ -311,7 +312,7 @@ class Batch:
     SAVED = ("draw", "mini")
 
 
-def begin(draw: Draw, memory: Memory) -> Batch:
+def begin(draw: Draw, memory: Memory) -> GreedyBatch:
     """The batch of a draw, before its first row. A feature drawn by several slots is once in V.
 
     A draw that is none, for instance from a file, is a DataError.
@@ -322,4 +323,4 @@ def begin(draw: Draw, memory: Memory) -> Batch:
         raise DataError(f"not a draw of {n} slots that reads {draw.S.tolist()}")
     V = np.array(list(dict.fromkeys(draw.j.tolist())), dtype=np.int64)
     slots = (draw.j[:, np.newaxis] == V).argmax(axis=1)
-    return Batch(draw, slots, MiniBatch(V, draw.S, *memory.start(V), memory.all_pairs))
+    return GreedyBatch(draw, slots, MiniBatch(V, draw.S, *memory.start(V), memory.all_pairs))

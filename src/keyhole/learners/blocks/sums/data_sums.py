@@ -14,6 +14,7 @@ from keyhole.errors import refuse_labels, refuse_unless_stream
 from keyhole.problem import DataError, Floats, StateError
 from keyhole.problem.memory import refuse_beyond_memory
 
+DEPENDENT = 1e-10  # a column with less than this share of its square left is dependent on the rest
 CONSTANT_SHARE = 2.0**-49  # a column that varies by less than this share of its size is constant
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.core.functions import c_function
-from keyhole.learners.blocks.sums.data_sums import LeastSquares
+from keyhole.learners.blocks.sums.data_sums import DEPENDENT, LeastSquares
 from keyhole.problem import DataError, Floats, Indices
 from keyhole.problem.state import AT_LEAST_0
 
@@ -64,7 +64,6 @@ def remember(past: Past, y: float) -> None:
     raise NotImplementedError
 
 
-DEPENDENT = 1e-10  # what has less than this share of its square left can be computed from the rest
 ROUNDING_SHARE = 2.0**-44  # a faded mean, or a sum of products, is off by up to about this share
 
 NEGATIVE_EIGENVALUE = 1e-9  # eigenvalues of correlations that are negative by less do no harm

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from keyhole.analysis.exact.sparse_eigenvalues import sparse_spectrum
 from keyhole.core.functions import c_function, kept, to_the_end
-from keyhole.learners.blocks.exact.sparse_eigenvalues import sparse_spectrum
 from keyhole.problem import Floats, Indices, Interval
 
-PAIRS = 10_000_000  # pairs of sets that are enumerated: about a second
+MAX_PAIRS = 10_000_000  # pairs of sets that are enumerated: about a second
 
 
 def smallest_alpha(G: Floats, c: Floats, yy: float, k: int, *, seconds: float = 3.0) -> Interval:
@@ -38,7 +38,7 @@ def smallest_alpha(G: Floats, c: Floats, yy: float, k: int, *, seconds: float = 
     A, b = scale[:, None] * G * scale, scale * c / math.sqrt(yy)
     A, b = np.ascontiguousarray(A[np.ix_(alive, alive)]), b[alive]
     k = min(k, len(b))
-    size = max(m for m in range(2, k + 1) if m == 2 or _pairs(len(b), m) <= PAIRS)
+    size = max(m for m in range(2, k + 1) if m == 2 or _pairs(len(b), m) <= MAX_PAIRS)
 
     marks = np.zeros(len(b), dtype=np.int64)
     worst = worst_pair(A, b, size, marks)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.exact import sparse_eigenvalues
-from keyhole.learners.blocks.exact.sparse_eigenvalues import (
+from keyhole.analysis.exact import sparse_eigenvalues
+from keyhole.analysis.exact.sparse_eigenvalues import (
     NO,
     UNDECIDED,
     YES,

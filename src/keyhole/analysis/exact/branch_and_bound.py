@@ -22,7 +22,6 @@ from keyhole.core.functions import ADDITIONS_PER_SLICE, OutOfTime, c_function, k
 from keyhole.core.records import hold
 from keyhole.problem import Floats, Indices, ProblemError
 
-DEPENDENT = 1e-10  # a column with less than this part of its square left adds nothing
 MIN_IMPROVEMENT = 1e-10  # a subset that is better by less than this part of y'y is not looked for
 
 
@@ -393,7 +392,7 @@ class Node:
         return float((self.state == 0).sum()) if deep else self.bound
 
 
-class Search(ABC):
+class BranchAndBound(ABC):
     """Branch and bound in scaled units: A has unit diagonal, b = products with y, y'y = 1.
 
     The incumbent S has the objective `best`; no subset is below `lower`. Better ones have only

@@ -168,7 +168,7 @@ def _largest(
 
 def _proves(A: Floats, k: int, level: float, steps: float) -> tuple[bool, Indices | None, float]:
     """Whether no k-subset exceeds `level`: (proven, a k-subset that does or None, steps)."""
-    from keyhole.learners.blocks.exact.sparse_eigenvalues import NO, YES, all_definite
+    from keyhole.analysis.exact.sparse_eigenvalues import NO, YES, all_definite
 
     if (k - 1) * len(A) ** 2 > MAX_ENUMERATION_NUMBERS:
         return False, None, steps

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from keyhole.learners.blocks.exact.branch_and_bound import IN, OPEN, OUT, Split, States, spread
+from keyhole.analysis.exact.branch_and_bound import IN, OPEN, OUT, Split, States, spread
 from keyhole.problem import Floats
 from tests.helpers import exact_parts as relaxation
 from tests.helpers.exact_parts import at as point_at

@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact import supermodular
-from keyhole.learners.blocks.exact.sparse_eigenvalues import SparseSpectrum, sparse_spectrum
-from keyhole.learners.blocks.exact.supermodular import smallest_alpha
+from keyhole.analysis.exact import supermodular
+from keyhole.analysis.exact.sparse_eigenvalues import SparseSpectrum, sparse_spectrum
+from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 
 
@@ -59,7 +59,7 @@ def test_exact_for_all_k(kind: str, d: int) -> None:
 @pytest.mark.parametrize("kind", ["independent", "correlated"])
 def test_an_interval_when_there_are_many_pairs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(kind, 6)
-    monkeypatch.setattr(supermodular, "PAIRS", 20)
+    monkeypatch.setattr(supermodular, "MAX_PAIRS", 20)
     for k in range(3, 7):
         alpha = smallest_alpha(X.T @ X, X.T @ y, float(y @ y), k)
         assert alpha.low <= by_definition(X, y, k) * (1 + 1e-9)
@@ -86,7 +86,7 @@ def test_how_much_enumeration_is_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
         spent.append(seconds)
         return sparse_spectrum(A, k)
 
-    monkeypatch.setattr(supermodular, "PAIRS", 0)
+    monkeypatch.setattr(supermodular, "MAX_PAIRS", 0)
     monkeypatch.setattr(supermodular, "sparse_spectrum", counted)
     G, c = np.eye(4) + 0.1, np.array([1.0, 0.5, 0.25, 0.1])
     smallest_alpha(G, c, 3.0, 3)

@@ -10,21 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.core import library
-from keyhole.core.functions import c_function, kept, to_the_end
-from keyhole.learners.blocks.exact.branch_and_bound import (
-    DEPENDENT,
+from keyhole.analysis.exact.branch_and_bound import (
     GAIN,
     IN,
     MIN_IMPROVEMENT,
     OPEN,
     OUT,
     PER_UNIT,
+    BranchAndBound,
     ItemMarket,
     Leaf,
     Node,
     Point,
-    Search,
     enumerate_all,
     exchanged,
     grown,
@@ -38,6 +35,9 @@ from keyhole.learners.blocks.exact.branch_and_bound import (
     swaps,
     widest,
 )
+from keyhole.core import library
+from keyhole.core.functions import c_function, kept, to_the_end
+from keyhole.learners.blocks.sums.data_sums import DEPENDENT
 from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 from keyhole.problem.prices import Prices
 
@@ -46,7 +46,7 @@ MAX_ENUMERATED = (
 )
 
 
-class CountSearch(Search):
+class CountSearch(BranchAndBound):
     """Branch and bound among subsets of at most k columns.
 
     `rounded` is the last relaxation as a model, in the columns that are alive (`size` of them), and
@@ -74,7 +74,7 @@ class CountSearch(Search):
         return self.k
 
     def relax(self, node: Node, rounds: int) -> float:
-        """As it says in `Search`."""
+        """As it says in `BranchAndBound`."""
         room = kept(room_of(len(self.c), 0, self.k))
         work, goal = self.work, self.best - MIN_IMPROVEMENT
         given = self.split, self.k, work, node.hints[0], goal, rounds, self.rounded, room
@@ -315,7 +315,7 @@ SINGLES = 12  # features that are each forced into one of the first models
 EXCHANGED = 4  # of the first models, the best so many are improved by exchange
 
 
-class PricedSearch(Search):
+class PricedSearch(BranchAndBound):
     """Branch and bound among subsets that a market allows; the objective is rss + rate * cost."""
 
     def __init__(self, A: Floats, b: Floats, market: ItemMarket) -> None:
@@ -362,7 +362,7 @@ class PricedSearch(Search):
             self.market = part_of(self.whole, self.alive)
 
     def relax(self, node: Node, rounds: int) -> float:
-        """As it says in `Search`."""
+        """As it says in `BranchAndBound`."""
         room = kept(room_of(len(self.c), len(node.paid), 0))
         given = self.G, self.split, self.market, self.work, *node.hints
         low, lam, mu, node.branch = to_the_end(

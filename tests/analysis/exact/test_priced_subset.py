@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.exact import best_subset as priced
-from keyhole.learners.blocks.exact import branch_and_bound as search
-from keyhole.learners.blocks.exact.best_subset import CostTerms, PricedSubset, best_for_money
-from keyhole.learners.blocks.exact.branch_and_bound import (
+from keyhole.analysis.exact import best_subset as priced
+from keyhole.analysis.exact import branch_and_bound as search
+from keyhole.analysis.exact.best_subset import CostTerms, PricedSubset, best_for_money
+from keyhole.analysis.exact.branch_and_bound import (
     IN,
     OPEN,
     OUT,

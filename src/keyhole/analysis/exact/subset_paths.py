@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keyhole.learners.blocks.exact.best_subset import beside, checked_moments, scaled
-from keyhole.learners.blocks.exact.branch_and_bound import (
+from keyhole.analysis.exact.best_subset import beside, checked_moments, scaled
+from keyhole.analysis.exact.branch_and_bound import (
     GAIN,
     PER_UNIT,
     ItemMarket,

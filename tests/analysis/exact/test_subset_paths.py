@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact.best_subset import best_subset
-from keyhole.learners.blocks.exact.subset_paths import subset_path
+from keyhole.analysis.exact.best_subset import best_subset
+from keyhole.analysis.exact.subset_paths import subset_path
 from keyhole.problem import Floats, ProblemError
 
 

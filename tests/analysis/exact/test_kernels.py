@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact import branch_and_bound as kernels
-from keyhole.learners.blocks.exact.best_subset import CountSearch
-from keyhole.learners.blocks.exact.branch_and_bound import MIN_IMPROVEMENT, Leaf
+from keyhole.analysis.exact import branch_and_bound as kernels
+from keyhole.analysis.exact.best_subset import CountSearch
+from keyhole.analysis.exact.branch_and_bound import MIN_IMPROVEMENT, Leaf
 from keyhole.problem import Floats, Indices
 from tests.helpers.exact_parts import forward
 

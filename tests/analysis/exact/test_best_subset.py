@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keyhole.learners.blocks.exact import best_subset as subset_search
-from keyhole.learners.blocks.exact import branch_and_bound as search
-from keyhole.learners.blocks.exact.best_subset import Subset, best_subset
-from keyhole.learners.blocks.exact.branch_and_bound import split_off
+from keyhole.analysis.exact import best_subset as subset_search
+from keyhole.analysis.exact import branch_and_bound as search
+from keyhole.analysis.exact.best_subset import Subset, best_subset
+from keyhole.analysis.exact.branch_and_bound import split_off
 from keyhole.problem import Floats, Indices, ProblemError
 from tests.helpers import exact_parts
 

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact import supermodular
-from keyhole.learners.blocks.exact.sparse_eigenvalues import sparse_spectrum
-from keyhole.learners.blocks.exact.supermodular import smallest_alpha
+from keyhole.analysis.exact import supermodular
+from keyhole.analysis.exact.sparse_eigenvalues import sparse_spectrum
+from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats, Indices
+from tests.analysis.exact.test_supermodular import by_definition, data
 from tests.helpers.exact_parts import best_beside
-from tests.learners.blocks.exact.test_supermodular import by_definition, data
 
 
 def scaled(X: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -130,7 +130,7 @@ def test_how_far_pairs_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (2, 3, 4):
         most = supermodular._pairs(5, size)
         for allowed, reached in ((most, size), (most - 1, max(size - 1, 2))):
-            monkeypatch.setattr(supermodular, "PAIRS", allowed)
+            monkeypatch.setattr(supermodular, "MAX_PAIRS", allowed)
             told = smallest_alpha(*moments, 5)
             assert f"up to size {reached}, grown to 5" in told.how
             sparse = sparse_spectrum(scaled(X, y)[0], 5).low.low
@@ -144,5 +144,5 @@ def test_an_interval_is_open_where_columns_depend_on_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = data("duplicates", 6)
-    monkeypatch.setattr(supermodular, "PAIRS", 20)
+    monkeypatch.setattr(supermodular, "MAX_PAIRS", 20)
     assert smallest_alpha(X.T @ X, X.T @ y, float(y @ y), 4).high == np.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact.sparse_eigenvalues import NO, UNDECIDED, YES, all_definite
+from keyhole.analysis.exact.sparse_eigenvalues import NO, UNDECIDED, YES, all_definite
 from keyhole.problem import Floats
 from tests.helpers.exact_parts import coherence
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact.best_subset import best_subset
-from keyhole.learners.blocks.exact.branch_and_bound import Leaf, enumerate_all
-from keyhole.learners.blocks.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
-from keyhole.learners.blocks.exact.supermodular import smallest_alpha
+from keyhole.analysis.exact.best_subset import best_subset
+from keyhole.analysis.exact.branch_and_bound import Leaf, enumerate_all
+from keyhole.analysis.exact.sparse_eigenvalues import search, sparse_spectrum, upper_bound
+from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.problem import Floats
 
 

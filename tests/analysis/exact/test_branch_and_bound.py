@@ -10,11 +10,11 @@ import time
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.exact import best_subset as subset
-from keyhole.learners.blocks.exact import best_subset as subset_search
-from keyhole.learners.blocks.exact import branch_and_bound as search
-from keyhole.learners.blocks.exact.best_subset import CountSearch, best_subset
-from keyhole.learners.blocks.exact.branch_and_bound import (
+from keyhole.analysis.exact import best_subset as subset
+from keyhole.analysis.exact import best_subset as subset_search
+from keyhole.analysis.exact import branch_and_bound as search
+from keyhole.analysis.exact.best_subset import CountSearch, best_subset
+from keyhole.analysis.exact.branch_and_bound import (
     IN,
     OPEN,
     OUT,
