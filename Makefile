@@ -13,7 +13,7 @@ SMOKE := tests/problem/test_problem.py tests/problem/test_ticket.py tests/proble
   tests/learners/blocks/dantzig/test_highs.py tests/streams/test_files.py tests/streams/test_writer.py tests/streams/test_reader_sources.py \
   tests/adapters/test_sklearn.py tests/adapters/test_sklearn_classifier.py tests/adapters/test_sklearn_names.py \
   tests/adapters/test_river.py tests/adapters/test_river_rows.py tests/adapters/test_intervals.py \
-  tests/counter/service/test_api.py tests/counter/service/test_client.py tests/counter/service/test_access_control.py tests/counter/service/test_quick.py tests/counter/service/pages \
+  tests/counter/service/test_api.py tests/counter/service/test_client.py tests/counter/service/test_access_control.py tests/counter/service/test_direct_routes.py tests/counter/service/pages \
   tests/cluster tests/report/test_page.py tests/report/test_plots.py tests/e2e/test_cli_conventions.py
 
 SANITIZED := tests/core tests/learners/blocks tests/saving/test_forged.py tests/saving/test_forged_states.py \

@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import keyhole as kh
-from keyhole.counter.service.demo import CLINIC, Demo
+from keyhole.counter.service.demo import DEMO_LEARNER, Demo
 from keyhole.counter.service.pages import add_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -59,7 +59,7 @@ def main() -> None:
 def _story(page: Page, address: str, folder: Path) -> list[Path]:
     shots = [folder / "form.png", folder / "prediction.png"]
     page.set_default_timeout(120_000)
-    page.goto(f"{address}/counter/{CLINIC}")
+    page.goto(f"{address}/counter/{DEMO_LEARNER}")
     for button in ("Next example", "Use this patient's values"):
         with page.expect_navigation():
             page.click(f"text={button}")

@@ -20,20 +20,20 @@ from keyhole.counter.service.access_control import (
 )
 from keyhole.counter.service.app import create_app
 from keyhole.counter.service.errors import TooManyError
-from keyhole.counter.service.routes import API, PUBLIC_PATHS, ROUTES
+from keyhole.counter.service.routes import API_PATH, PUBLIC_PATHS, ROUTES
 from keyhole.counter.service.server import refuse_public_without_key
 from keyhole.counter.service.settings import ServiceSettings
 from tests.helpers.serving import Reply, Service, serving
 from tests.helpers.stores import quick_folder
 
-CLINIC = f"{API}/learners/clinic"
+CLINIC = f"{API_PATH}/learners/clinic"
 BODIES = {
-    f"{API}/learners": {"name": "new", "features": 2, "k": 1, "budget": 1, "learner": "fixed"},
-    f"{API}/learners/{{name}}/values": {"values": {}},
-    f"{API}/learners/{{name}}/labels": {"labels": {}},
-    f"{API}/learners/{{name}}/predictions": {"round": 1, "values": [1.0, 2.0]},
-    f"{API}/tickets/{{id}}/values": {"values": [1.0, 2.0]},
-    f"{API}/tickets/{{id}}/label": {"label": 1.0, "values": [1.0, 2.0]},
+    f"{API_PATH}/learners": {"name": "new", "features": 2, "k": 1, "budget": 1, "learner": "fixed"},
+    f"{API_PATH}/learners/{{name}}/values": {"values": {}},
+    f"{API_PATH}/learners/{{name}}/labels": {"labels": {}},
+    f"{API_PATH}/learners/{{name}}/predictions": {"round": 1, "values": [1.0, 2.0]},
+    f"{API_PATH}/tickets/{{id}}/values": {"values": [1.0, 2.0]},
+    f"{API_PATH}/tickets/{{id}}/label": {"label": 1.0, "values": [1.0, 2.0]},
 }
 
 
@@ -143,25 +143,27 @@ def test_nothing_is_reached_without_a_key(guarded: Service) -> None:
     browser = guarded.get("/counter?a=b", accept="text/html,*/*")
     assert (browser.status, browser.headers["location"]) == (303, "/login?next=/counter")
     for bad in ("Basic abc", "Bearer", "Bearer ", "kh_abc", "Bearer \xff"):
-        assert guarded.get(f"{API}/learners", authorization=bad).status == 401
+        assert guarded.get(f"{API_PATH}/learners", authorization=bad).status == 401
 
 
 def test_a_key_sees_only_its_learners(guarded: Service, store: kh.Store, keys: ApiKeys) -> None:
     secret, _ = keys.create(["read", "ask", "tell"], ["other"])
     keys.all()
     mine = guarded.with_key(secret)
-    assert [found["name"] for found in mine.get(f"{API}/learners").json["learners"]] == ["other"]
+    assert [found["name"] for found in mine.get(f"{API_PATH}/learners").json["learners"]] == [
+        "other"
+    ]
     [ticket] = store.ask("clinic")
-    theirs = mine.get(f"{API}/tickets/{ticket.id}")
-    never = mine.get(f"{API}/tickets/0123-4567-89AM")
+    theirs = mine.get(f"{API_PATH}/tickets/{ticket.id}")
+    never = mine.get(f"{API_PATH}/tickets/0123-4567-89AM")
     assert (theirs.status, theirs.kind) == (never.status, never.kind)
     assert theirs.json["error"].replace(ticket.id, "ID") == never.json["error"].replace(
         "0123-4567-89AM", "ID"
     )
     # A ticket of another learner cannot be told through the learner that one may tell.
-    many = mine.post(f"{API}/learners/other/labels", {"labels": {ticket.id: 1.0}})
+    many = mine.post(f"{API_PATH}/learners/other/labels", {"labels": {ticket.id: 1.0}})
     assert (many.status, many.kind) == (404, "UnknownTicketError")
-    filled = mine.post(f"{API}/learners/other/values", {"values": {ticket.id: {"7": 1.0}}})
+    filled = mine.post(f"{API_PATH}/learners/other/values", {"values": {ticket.id: {"7": 1.0}}})
     assert (filled.status, filled.kind) == (404, "UnknownTicketError")
 
 
@@ -169,10 +171,10 @@ def test_keys_end(guarded: Service, keys: ApiKeys) -> None:
     secret, key = keys.create(["read"])
     brief, _ = keys.create(["read"], expires_in=0.0)
     keys.all()
-    assert guarded.with_key(secret).get(f"{API}/learners").status == 200
-    assert guarded.with_key(brief).get(f"{API}/learners").status == 401
+    assert guarded.with_key(secret).get(f"{API_PATH}/learners").status == 200
+    assert guarded.with_key(brief).get(f"{API_PATH}/learners").status == 401
     keys.revoke(key.id)
-    assert guarded.with_key(secret).get(f"{API}/learners").status == 401
+    assert guarded.with_key(secret).get(f"{API_PATH}/learners").status == 401
     with pytest.raises(kh.ConflictError, match="revoked before"):
         keys.revoke(key.id)
     with pytest.raises(kh.ProblemError, match="there is no key 'kh_x'"):
@@ -183,15 +185,15 @@ def test_keys_end(guarded: Service, keys: ApiKeys) -> None:
 def test_the_first_key_closes_the_door_and_the_last_leaves_it_closed(
     service: Service, store: kh.Store
 ) -> None:
-    assert service.get(f"{API}/learners").status == 200
+    assert service.get(f"{API_PATH}/learners").status == 200
     own = ApiKeys(store.url)  # as `keyhole keys create` in another process
     _, key = own.create(["admin"])
-    while service.get(f"{API}/learners").status == 200:
+    while service.get(f"{API_PATH}/learners").status == 200:
         time.sleep(0.1)  # what was read counts for a second
     own.revoke(key.id)
     own.close()
     time.sleep(1.1)
-    assert service.get(f"{API}/learners").status == 401
+    assert service.get(f"{API_PATH}/learners").status == 401
 
 
 def test_secrets_are_kept_nowhere(guarded: Service, store: kh.Store, keys: ApiKeys) -> None:
@@ -217,13 +219,17 @@ def test_keys_are_not_logged(
     caplog.set_level(logging.DEBUG)
     with serving(store, ServiceSettings(port=0, access_log=True), keys) as service:
         mine = service.with_key(secret)
-        for path in (f"{API}/learners?key={secret}", f"{API}/tickets/{secret}", f"/{secret}"):
+        for path in (
+            f"{API_PATH}/learners?key={secret}",
+            f"{API_PATH}/tickets/{secret}",
+            f"/{secret}",
+        ):
             mine.get(path)
             service.get(path, cookie=f"{COOKIE}={secret}")
         mine.post(f"{CLINIC}/tickets", idempotency_key=secret[:100])
         service.post("/login", f"key={secret}".encode())
     assert secret[12:] not in caplog.text
-    assert f"{key.id} GET {API}/tickets/{key.id}_... 404" in caplog.text
+    assert f"{key.id} GET {API_PATH}/tickets/{key.id}_... 404" in caplog.text
 
 
 def test_browsers_log_in_with_a_key_for_a_cookie(guarded: Service, keys: ApiKeys) -> None:
@@ -250,7 +256,7 @@ def test_browsers_log_in_with_a_key_for_a_cookie(guarded: Service, keys: ApiKeys
     session = cookie.split(";")[0]
     assert secret[12:] not in session
     assert guarded.get(CLINIC, cookie=session).status == 200
-    assert guarded.get(f"{API}/learners/other", cookie=session).status == 403
+    assert guarded.get(f"{API_PATH}/learners/other", cookie=session).status == 403
     # Another site can make a browser send the cookie along, but not pretend to be us.
     host = guarded.url.removeprefix("http://")
     for headers, status in (
@@ -312,7 +318,7 @@ def test_open_tickets_per_key_are_capped(store: kh.Store, keys: ApiKeys) -> None
         assert (over.status, over.kind) == (429, "TooManyError")
         assert b.post(f"{CLINIC}/tickets", {"count": 4}).status == 429
         assert b.post(f"{CLINIC}/tickets", {"count": 3}).status == 201
-        b.post(f"{API}/tickets/{ids[0]}/drop")  # whoever closes it
+        b.post(f"{API_PATH}/tickets/{ids[0]}/drop")  # whoever closes it
         assert a.post(f"{CLINIC}/tickets").status == 201
         assert a.post(f"{CLINIC}/tickets").status == 429
     assert store.info("clinic").rounds == 7

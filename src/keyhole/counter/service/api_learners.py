@@ -18,11 +18,11 @@ from fastapi.responses import HTMLResponse
 from keyhole.counter.service import schemas
 from keyhole.counter.service.access_control import ANY_ROLE, Principal, authenticated_as
 from keyhole.counter.service.routes import (
-    API,
+    API_PATH,
     ERROR_RESPONSES,
-    LEARNER,
+    LEARNER_PATH,
     Calling,
-    LearnerName,
+    LearnerInPath,
     json_reply,
 )
 from keyhole.counter.store import LearnerInfo, Store
@@ -49,7 +49,7 @@ FILE_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"content": {BINARY: {}}}
 LEARNER_RESPONSE = {"model": schemas.LearnerReply}
 
 
-@router.get(f"{API}/learners", responses={200: {"model": schemas.LearnersReply}})
+@router.get(f"{API_PATH}/learners", responses={200: {"model": schemas.LearnersReply}})
 def learners(request: Request, caller: Calling) -> Response:
     """The learners that the caller may see."""
     who = authenticated_as(request) or Principal()
@@ -57,7 +57,7 @@ def learners(request: Request, caller: Calling) -> Response:
     return json_reply({"learners": [info.as_dict() for info in seen]})
 
 
-@router.post(f"{API}/learners", status_code=201, responses={201: LEARNER_RESPONSE})
+@router.post(f"{API_PATH}/learners", status_code=201, responses={201: LEARNER_RESPONSE})
 def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Response:
     """Make a learner.
 
@@ -92,7 +92,7 @@ def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Respo
     return json_reply(info.as_dict(), 201)
 
 
-@router.post(f"{API}/import", status_code=201, responses={201: LEARNER_RESPONSE})
+@router.post(f"{API_PATH}/import", status_code=201, responses={201: LEARNER_RESPONSE})
 def import_learner(
     body: Annotated[bytes, Body(media_type=BINARY)],
     caller: Calling,
@@ -114,15 +114,15 @@ def import_learner(
     return json_reply(info.as_dict(), 201)
 
 
-@router.get(LEARNER, responses={200: LEARNER_RESPONSE})
-def learner(name: LearnerName, caller: Calling) -> Response:
+@router.get(LEARNER_PATH, responses={200: LEARNER_RESPONSE})
+def learner(name: LearnerInPath, caller: Calling) -> Response:
     """What there is to say about a learner."""
     return json_reply(caller.store.info(name).as_dict())
 
 
-@router.delete(LEARNER, responses={200: LEARNER_RESPONSE})
+@router.delete(LEARNER_PATH, responses={200: LEARNER_RESPONSE})
 def delete(
-    name: LearnerName,
+    name: LearnerInPath,
     caller: Calling,
     force: Annotated[bool, Query(description="Give up its open tickets.")] = False,
 ) -> Response:
@@ -133,15 +133,15 @@ def delete(
     return json_reply(caller.store.delete(name, force=force).as_dict())
 
 
-@router.get(f"{LEARNER}/problem", responses={200: {"model": schemas.ProblemReply}})
-def problem(name: LearnerName, caller: Calling) -> Response:
+@router.get(f"{LEARNER_PATH}/problem", responses={200: {"model": schemas.ProblemReply}})
+def problem(name: LearnerInPath, caller: Calling) -> Response:
     """Its problem, with prices to the last cent."""
     return json_reply(problem_to_dict(caller.store.learner(name).problem))
 
 
-@router.get(f"{LEARNER}/model", responses={200: {"model": schemas.ModelReply}})
+@router.get(f"{LEARNER_PATH}/model", responses={200: {"model": schemas.ModelReply}})
 def model(
-    name: LearnerName,
+    name: LearnerInPath,
     caller: Calling,
     whole: Annotated[bool, Query(description="With the weight of every feature.")] = False,
 ) -> Response:
@@ -163,8 +163,8 @@ def model(
     return json_reply(reply)
 
 
-@router.get(f"{LEARNER}/explanation", responses={200: {"model": schemas.ExplanationReply}})
-def explanation(name: LearnerName, caller: Calling) -> Response:
+@router.get(f"{LEARNER_PATH}/explanation", responses={200: {"model": schemas.ExplanationReply}})
+def explanation(name: LearnerInPath, caller: Calling) -> Response:
     """What is bought now and why, and what the learner advises, where it can say."""
     found = caller.store.learner(name)
     said = {
@@ -174,8 +174,8 @@ def explanation(name: LearnerName, caller: Calling) -> Response:
     return json_reply(said)
 
 
-@router.get(f"{LEARNER}/report", response_class=HTMLResponse)
-def report(name: LearnerName, request: Request) -> Response:
+@router.get(f"{LEARNER_PATH}/report", response_class=HTMLResponse)
+def report(name: LearnerInPath, request: Request) -> Response:
     """The report of what it has done so far, one page to read or to keep.
 
     From the log, so without what needs values that were not bought: no hindsight, no regret. A long
@@ -187,14 +187,14 @@ def report(name: LearnerName, request: Request) -> Response:
     return HTMLResponse(text.encode("utf-8", "replace"), headers=REPORT_HEADERS)
 
 
-@router.get(f"{LEARNER}/state", response_class=Response, responses=FILE_RESPONSE)
-def state(name: LearnerName, caller: Calling) -> Response:
+@router.get(f"{LEARNER_PATH}/state", response_class=Response, responses=FILE_RESPONSE)
+def state(name: LearnerInPath, caller: Calling) -> Response:
     """The learner as `kh.save` writes it; `kh.load` makes one in memory that goes its own way."""
     return _file(to_bytes(_copy_in_memory(caller.store, name)), f"{name}.npz")
 
 
-@router.get(f"{LEARNER}/export", response_class=Response, responses=FILE_RESPONSE)
-def export(name: LearnerName, caller: Calling) -> Response:
+@router.get(f"{LEARNER_PATH}/export", response_class=Response, responses=FILE_RESPONSE)
+def export(name: LearnerInPath, caller: Calling) -> Response:
     """The learner with its log and its tickets, for `import` or `keyhole import`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "learner.khl")
@@ -202,9 +202,9 @@ def export(name: LearnerName, caller: Calling) -> Response:
         return _file(path.read_bytes(), f"{name}.khl")
 
 
-@router.get(f"{LEARNER}/events", responses={200: {"model": schemas.EventsReply}})
+@router.get(f"{LEARNER_PATH}/events", responses={200: {"model": schemas.EventsReply}})
 def events(
-    name: LearnerName,
+    name: LearnerInPath,
     caller: Calling,
     after: Annotated[int, Query(ge=0, lt=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -273,9 +273,9 @@ def _same_request(
     """Whether the learner of this name was made by the same request, as far as can be seen."""
     half_life = None if body.history is None else body.history.half_life
     again = problem, body.learner, body.seed, settings, _history(body), half_life
-    made = _refuse_on_error(lambda: make_new(*again))
+    made, _ = _refuse_on_error(lambda: make_new(*again))
     first = json.loads(store.history(body.name, limit=1)[0].body)
-    same_state: bool = first["sha256"] == hashlib.sha256(to_bytes(made.learner)).hexdigest()
+    same_state: bool = first["sha256"] == hashlib.sha256(to_bytes(made)).hexdigest()
     return same_state and bool(first["units"] == (body.units or {}))
 
 

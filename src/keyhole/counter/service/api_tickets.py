@@ -13,11 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from keyhole.counter.service import schemas
 from keyhole.counter.service.routes import (
     ERROR_RESPONSES,
-    LEARNER,
-    TICKET,
+    LEARNER_PATH,
+    TICKET_PATH,
     Calling,
     DirectRoute,
-    LearnerName,
+    LearnerInPath,
     json_reply,
     ticket_reply,
 )
@@ -31,15 +31,15 @@ direct = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES, route_class=Dire
 TICKET_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"model": schemas.TicketReply}}
 TICKETS_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"model": schemas.TicketsReply}}
 FEATURE_NUMBER = re.compile(r"(?:feature )?([0-9]{1,9})")
-Whole = Annotated[bool, Query(description="With `ticket`, all that a kh.Ticket has.")]
+WholeTicket = Annotated[bool, Query(description="With `ticket`, all that a kh.Ticket has.")]
 Count = Annotated[int, Query(ge=1, le=1000)]
 
 
 @direct.post(
-    f"{LEARNER}/tickets", status_code=201, responses={201: {"model": schemas.TicketsReply}}
+    f"{LEARNER_PATH}/tickets", status_code=201, responses={201: {"model": schemas.TicketsReply}}
 )
 async def ask(
-    name: LearnerName, body: schemas.Ask, caller: Calling, whole: Whole = False
+    name: LearnerInPath, body: schemas.Ask, caller: Calling, whole: WholeTicket = False
 ) -> Response:
     """Ask for tickets: what to buy for the next examples."""
     await caller.check_limit(body.count)
@@ -53,11 +53,11 @@ async def ask(
     return json_reply({"tickets": caller.replies(tickets, whole=whole), "next": None}, 201)
 
 
-@router.get(f"{LEARNER}/tickets", responses=TICKETS_RESPONSE)
+@router.get(f"{LEARNER_PATH}/tickets", responses=TICKETS_RESPONSE)
 def tickets(
-    name: LearnerName,
+    name: LearnerInPath,
     caller: Calling,
-    state: schemas.States | None = None,
+    state: schemas.StateFilter | None = None,
     older_than: Annotated[float | None, Query(ge=0, le=1e10, allow_inf_nan=False)] = None,
     limit: Count = 100,
     after: Annotated[str | None, Query(max_length=40)] = None,
@@ -76,22 +76,22 @@ def tickets(
     return json_reply({"tickets": [ticket_reply(each) for each in found], "next": more})
 
 
-@router.get(f"{LEARNER}/rounds/{{round}}", responses=TICKET_RESPONSE)
+@router.get(f"{LEARNER_PATH}/rounds/{{round}}", responses=TICKET_RESPONSE)
 def ticket_of_round(
-    name: LearnerName, round: int, caller: Calling, whole: Whole = False
+    name: LearnerInPath, round: int, caller: Calling, whole: WholeTicket = False
 ) -> Response:
     """The ticket of a round."""
     found = ticket_by_round(caller.store, name, round)
     return json_reply(ticket_reply(caller.store.ticket(found), whole=whole))
 
 
-@router.get(TICKET, responses=TICKET_RESPONSE)
-def ticket(id: str, caller: Calling, whole: Whole = False) -> Response:
+@router.get(TICKET_PATH, responses=TICKET_RESPONSE)
+def ticket(id: str, caller: Calling, whole: WholeTicket = False) -> Response:
     """A ticket by its id."""
     return json_reply(ticket_reply(caller.store.ticket(id), whole=whole))
 
 
-@direct.post(f"{TICKET}/values", responses=TICKET_RESPONSE)
+@direct.post(f"{TICKET_PATH}/values", responses=TICKET_RESPONSE)
 async def fill(id: str, body: schemas.Fill, caller: Calling) -> Response:
     """Send what came back for a ticket; `prediction` of the reply is what is predicted from it."""
     values = await _values(caller.store, id, body.values)
@@ -100,7 +100,7 @@ async def fill(id: str, body: schemas.Fill, caller: Calling) -> Response:
     return json_reply(caller.replies(found)[0])
 
 
-@direct.post(f"{TICKET}/label", responses=TICKET_RESPONSE)
+@direct.post(f"{TICKET_PATH}/label", responses=TICKET_RESPONSE)
 async def tell(id: str, body: schemas.Tell, caller: Calling) -> Response:
     """Tell the label of a ticket, however late; the learner learns and the ticket is closed."""
     values = None if body.values is None else await _values(caller.store, id, body.values)
@@ -109,39 +109,39 @@ async def tell(id: str, body: schemas.Tell, caller: Calling) -> Response:
     return json_reply(caller.replies(found)[0])
 
 
-@direct.post(f"{TICKET}/drop", responses=TICKET_RESPONSE)
+@direct.post(f"{TICKET_PATH}/drop", responses=TICKET_RESPONSE)
 async def drop(id: str, caller: Calling, body: schemas.Drop | None = None) -> Response:
     """Drop a ticket whose label will never come."""
     who = caller.who.signed("" if body is None else body.who)
     return json_reply(caller.replies(await caller.answer(requests.drop(id, who, caller.key)))[0])
 
 
-@router.post(f"{LEARNER}/values", responses=TICKETS_RESPONSE)
-def fill_many(name: LearnerName, body: schemas.FillMany, caller: Calling) -> Response:
+@router.post(f"{LEARNER_PATH}/values", responses=TICKETS_RESPONSE)
+def fill_many(name: LearnerInPath, body: schemas.FillMany, caller: Calling) -> Response:
     """Send what came back for several tickets: all of it is taken, or on an error nothing."""
     rows = {id: values_of(caller.store, id, values) for id, values in body.values.items()}
     found = caller.store.fill_many(name, rows, who=caller.who.signed(body.who), key=caller.key)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
 
-@router.post(f"{LEARNER}/labels", responses=TICKETS_RESPONSE)
-def tell_many(name: LearnerName, body: schemas.TellMany, caller: Calling) -> Response:
+@router.post(f"{LEARNER_PATH}/labels", responses=TICKETS_RESPONSE)
+def tell_many(name: LearnerInPath, body: schemas.TellMany, caller: Calling) -> Response:
     """Tell several labels: all of them are taken, or on an error none."""
     who = caller.who.signed(body.who)
     found = caller.store.tell_many(name, body.labels, who=who, key=caller.key)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
 
-@router.post(f"{LEARNER}/predictions", responses={200: {"model": schemas.PredictionReply}})
-def predict(name: LearnerName, body: schemas.Predict, caller: Calling) -> Response:
+@router.post(f"{LEARNER_PATH}/predictions", responses={200: {"model": schemas.PredictionReply}})
+def predict(name: LearnerInPath, body: schemas.Predict, caller: Calling) -> Response:
     """Predict from values of a round's ticket; nothing is kept and nothing is learnt."""
     order = caller.store.ticket(ticket_by_round(caller.store, name, body.round)).ticket
     seen = order.fill(_by_key(order, body.values))
     return json_reply({"prediction": float(caller.store.learner(name).predict(seen))})
 
 
-@router.post(f"{LEARNER}/intervals", responses={200: {"model": schemas.IntervalReply}})
-def interval(name: LearnerName, body: schemas.Issue, caller: Calling) -> Response:
+@router.post(f"{LEARNER_PATH}/intervals", responses={200: {"model": schemas.IntervalReply}})
+def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Response:
     """Serve an interval for a round's ticket, which is filled with these values if it is not yet.
 
     Sent again it gives the same: an interval of a coverage is served once, unless labels came
@@ -163,29 +163,29 @@ def ticket_by_round(store: Store, name: str, round: int) -> str:
     return store.learner(name).id_of(Ticket(number, np.empty(0, dtype=np.int64)))
 
 
-def values_of(store: Store, id: str, values: schemas.Values) -> Any:
+def values_of(store: Store, id: str, values: schemas.JsonValues) -> Any:
     """Values as the store takes them: JSON has no numbers for keys, a mapping by number does."""
     return _by_key(store.ticket(id).ticket, values) if _may_be_by_number(values) else values
 
 
-async def _values(store: Store, id: str, values: schemas.Values) -> Any:
+async def _values(store: Store, id: str, values: schemas.JsonValues) -> Any:
     """The same, in a thread where the store must be asked."""
     if not _may_be_by_number(values):
         return values
     return await run_in_threadpool(values_of, store, id, values)
 
 
-def _may_be_by_number(values: schemas.Values) -> bool:
+def _may_be_by_number(values: schemas.JsonValues) -> bool:
     return isinstance(values, dict) and any(map(FEATURE_NUMBER.fullmatch, values))
 
 
-def _by_key(order: Ticket, values: schemas.Values) -> Any:
+def _by_key(order: Ticket, values: schemas.JsonValues) -> Any:
     if isinstance(values, list):
         return values
     return {_feature(key, order.names): value for key, value in values.items()}
 
 
-def _terms(store: Store, name: str, terms: schemas.Terms) -> dict[str, Any]:
+def _terms(store: Store, name: str, terms: schemas.TermsBody) -> dict[str, Any]:
     given = {key: value for key, value in terms.model_dump().items() if value is not None}
     names = store.info(name).names
     for part in ("prices", "known"):

@@ -11,7 +11,7 @@ from keyhole.errors import KeyholeError, UnknownTicketError
 from keyhole.problem import Problem
 from keyhole.streams.clinic import CLINIC_BUDGET, clinic, clinic_prices
 
-CLINIC = "clinic"
+DEMO_LEARNER = "clinic"
 PATIENTS = 4000
 SPARSITY = 4
 PLAYED_BEFORE = 200  # patients who were here before, so that there is something to see
@@ -71,7 +71,7 @@ class Demo:
         self._labels = [y for _, y in self._stream]
         self._rows = [x for x, _ in self._stream]
         self._stop = threading.Event()
-        if CLINIC not in store.names():
+        if DEMO_LEARNER not in store.names():
             self._open_clinic(learner, played)
 
     def values(self, ticket: str) -> dict[str, float]:
@@ -96,10 +96,12 @@ class Demo:
 
     def go_home(self) -> int:
         """Tell the labels that are due; how many there were."""
-        due = self._store.tickets(CLINIC, state="filled", older_than=self._delay, limit=BATCH_SIZE)
+        due = self._store.tickets(
+            DEMO_LEARNER, state="filled", older_than=self._delay, limit=BATCH_SIZE
+        )
         if due:
             labels = {ticket.id: self.label(ticket.id) for ticket in due}
-            self._store.tell_many(CLINIC, labels, who="the hospital")
+            self._store.tell_many(DEMO_LEARNER, labels, who="the hospital")
         return len(due)
 
     def _tell(self) -> None:
@@ -113,18 +115,18 @@ class Demo:
         names = self._names
         problem = Problem(len(names), SPARSITY, CLINIC_BUDGET, names, prices=clinic_prices())
         units = {name: unit for name, unit in UNITS.items() if name in names}
-        self._store.create(CLINIC, problem, learner, units=units, who="the demo")
+        self._store.create(DEMO_LEARNER, problem, learner, units=units, who="the demo")
         for count in _groups(played):
-            tickets = self._store.ask(CLINIC, count, who="the demo")
+            tickets = self._store.ask(DEMO_LEARNER, count, who="the demo")
             rows = {ticket.id: self.values(ticket.id) for ticket in tickets}
-            self._store.fill_many(CLINIC, rows, who="the demo")
+            self._store.fill_many(DEMO_LEARNER, rows, who="the demo")
             labels = {ticket.id: self.label(ticket.id) for ticket in tickets}
-            self._store.tell_many(CLINIC, labels, who="the hospital")
+            self._store.tell_many(DEMO_LEARNER, labels, who="the hospital")
 
     def _patient(self, learner: str, round: int) -> int:
-        if learner != CLINIC:
+        if learner != DEMO_LEARNER:
             raise UnknownTicketError(
-                f"the demo knows the patients of {CLINIC!r}, not of {learner!r}"
+                f"the demo knows the patients of {DEMO_LEARNER!r}, not of {learner!r}"
             )
         return (round - 1) % PATIENTS
 

@@ -116,8 +116,8 @@ class RunFromLog:
         )  # of the coverage that is served first
         self._open: dict[str, _UntoldTicket] = {}
         self._told_since: list[tuple[_UntoldTicket, float]] = []
-        self._values = Moments(problem.d)
-        self._labels = Moments(1)
+        self._values = RunningVariance(problem.d)
+        self._labels = RunningVariance(1)
         self._last = 0.0
         self._dropped = self._odd = 0
 
@@ -256,7 +256,7 @@ class RunFromLog:
         return tuple(notes)
 
 
-class Moments:
+class RunningVariance:
     """Means and squared deviations of numbers that come one by one, for each of d columns."""
 
     def __init__(self, d: int) -> None:

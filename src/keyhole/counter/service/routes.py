@@ -36,9 +36,9 @@ from keyhole.errors import (
     shortened,
 )
 
-API = "/api/v1"
-LEARNER = f"{API}/learners/{{name}}"
-TICKET = f"{API}/tickets/{{id}}"
+API_PATH = "/api/v1"
+LEARNER_PATH = f"{API_PATH}/learners/{{name}}"
+TICKET_PATH = f"{API_PATH}/tickets/{{id}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +55,29 @@ class Permission:
 
 ANY_KEY = Permission(ANY_ROLE, "some")
 ROUTES: Mapping[tuple[str, str], Permission] = {
-    ("GET", f"{API}/learners"): ANY_KEY,
-    ("POST", f"{API}/learners"): Permission(("admin",), "all"),
-    ("POST", f"{API}/import"): Permission(("admin",), "all"),
-    ("GET", LEARNER): Permission(ANY_ROLE, "learner"),
-    ("DELETE", LEARNER): Permission(("admin",), "learner"),
-    ("GET", f"{LEARNER}/report"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/problem"): Permission(ANY_ROLE, "learner"),
-    ("GET", f"{LEARNER}/model"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/explanation"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/state"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/export"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/events"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/tickets"): Permission(("read",), "learner"),
-    ("GET", f"{LEARNER}/rounds/{{round}}"): Permission(ANY_ROLE, "learner"),
-    ("POST", f"{LEARNER}/tickets"): Permission(("ask",), "learner"),
-    ("POST", f"{LEARNER}/values"): Permission(("ask",), "learner"),
-    ("POST", f"{LEARNER}/labels"): Permission(("tell",), "learner"),
-    ("POST", f"{LEARNER}/predictions"): Permission(("read", "ask"), "learner"),
-    ("POST", f"{LEARNER}/intervals"): Permission(("ask",), "learner"),
-    ("GET", TICKET): Permission(ANY_ROLE, "ticket"),
-    ("POST", f"{TICKET}/values"): Permission(("ask",), "ticket"),
-    ("POST", f"{TICKET}/label"): Permission(("tell",), "ticket"),
-    ("POST", f"{TICKET}/drop"): Permission(("ask", "tell"), "ticket"),
+    ("GET", f"{API_PATH}/learners"): ANY_KEY,
+    ("POST", f"{API_PATH}/learners"): Permission(("admin",), "all"),
+    ("POST", f"{API_PATH}/import"): Permission(("admin",), "all"),
+    ("GET", LEARNER_PATH): Permission(ANY_ROLE, "learner"),
+    ("DELETE", LEARNER_PATH): Permission(("admin",), "learner"),
+    ("GET", f"{LEARNER_PATH}/report"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/problem"): Permission(ANY_ROLE, "learner"),
+    ("GET", f"{LEARNER_PATH}/model"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/explanation"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/state"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/export"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/events"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/tickets"): Permission(("read",), "learner"),
+    ("GET", f"{LEARNER_PATH}/rounds/{{round}}"): Permission(ANY_ROLE, "learner"),
+    ("POST", f"{LEARNER_PATH}/tickets"): Permission(("ask",), "learner"),
+    ("POST", f"{LEARNER_PATH}/values"): Permission(("ask",), "learner"),
+    ("POST", f"{LEARNER_PATH}/labels"): Permission(("tell",), "learner"),
+    ("POST", f"{LEARNER_PATH}/predictions"): Permission(("read", "ask"), "learner"),
+    ("POST", f"{LEARNER_PATH}/intervals"): Permission(("ask",), "learner"),
+    ("GET", TICKET_PATH): Permission(ANY_ROLE, "ticket"),
+    ("POST", f"{TICKET_PATH}/values"): Permission(("ask",), "ticket"),
+    ("POST", f"{TICKET_PATH}/label"): Permission(("tell",), "ticket"),
+    ("POST", f"{TICKET_PATH}/drop"): Permission(("ask", "tell"), "ticket"),
     ("GET", "/metrics"): Permission(("read",), "all"),
     ("GET", "/openapi.json"): ANY_KEY,
 }
@@ -173,7 +173,7 @@ async def learner_name(name: str) -> str:
         raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store") from None
 
 
-LearnerName = Annotated[str, Depends(learner_name)]
+LearnerInPath = Annotated[str, Depends(learner_name)]
 
 
 Read = Callable[[Request], Awaitable[Any]]

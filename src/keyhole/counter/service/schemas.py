@@ -12,9 +12,9 @@ from keyhole.counter.store.records import MAX_LINE_LENGTH, State
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True)]
 Amount = Number | Annotated[str, Field(max_length=40)]  # money as people write it: "12.50"
-Name = Annotated[str, Field(max_length=400)]
-Values = dict[Name, Number | None] | list[Number | None]
-States = Literal["asked", "filled", "told", "dropped", "open", "closed"]
+ShortText = Annotated[str, Field(max_length=400)]
+JsonValues = dict[ShortText, Number | None] | list[Number | None]
+StateFilter = Literal["asked", "filled", "told", "dropped", "open", "closed"]
 WHO_FIELD = Field("", max_length=MAX_LINE_LENGTH, description="Who does it; kept in the log.")
 
 
@@ -35,10 +35,10 @@ class Panel(_Body):
     """Features that are bought together for one fee."""
 
     price: Amount
-    features: list[Name | Whole]
+    features: list[ShortText | Whole]
 
 
-class History(_Body):
+class HistoryBody(_Body):
     """Old examples that are known in full, which the learner studies first."""
 
     rows: list[list[Number | None]] = Field(description="One list per example, null for absent.")
@@ -50,26 +50,28 @@ class NewLearner(_Body):
     """A learner to be made."""
 
     name: str = Field(max_length=100, description="Letters, digits, '.', '-' and '_'.")
-    features: list[Name] | Whole = Field(description="Their names, or how many there are.")
+    features: list[ShortText] | Whole = Field(description="Their names, or how many there are.")
     k: Whole = Field(description="Sparsity of the models it is compared with.")
     budget: Amount = Field(description="How many features per example, or money with prices.")
     learner: str = Field("auto", max_length=100, description="Its name: see `keyhole learners`.")
     seed: Whole = Field(0, ge=0, lt=2**63, description="Random seed.")
-    prices: dict[Name, Amount] | list[Amount] | None = None
-    panels: dict[Name, Panel] | None = None
-    derived: dict[Name, list[Name | Whole]] | None = None
-    units: dict[Name, Name] | None = Field(None, description="By feature, its unit.")
-    settings: dict[Name, Any] = Field(default_factory=dict, description="Arguments of the learner.")
-    history: History | None = None
+    prices: dict[ShortText, Amount] | list[Amount] | None = None
+    panels: dict[ShortText, Panel] | None = None
+    derived: dict[ShortText, list[ShortText | Whole]] | None = None
+    units: dict[ShortText, ShortText] | None = Field(None, description="By feature, its unit.")
+    settings: dict[ShortText, Any] = Field(
+        default_factory=dict, description="Arguments of the learner."
+    )
+    history: HistoryBody | None = None
     who: str = WHO_FIELD
 
 
-class Terms(_Body):
+class TermsBody(_Body):
     """Terms of these examples only, for learners that take them."""
 
-    prices: dict[Name, Amount] | None = None
-    without: list[Name | Whole] | None = None
-    known: dict[Name, Number] | None = None
+    prices: dict[ShortText, Amount] | None = None
+    without: list[ShortText | Whole] | None = None
+    known: dict[ShortText, Number] | None = None
     budget: Amount | None = None
 
 
@@ -81,21 +83,21 @@ class Ask(_Body):
         None,
         description="Seconds until they are marked as expired; later labels count all the same.",
     )
-    terms: Terms | None = None
+    terms: TermsBody | None = None
     who: str = WHO_FIELD
 
 
 class Fill(_Body):
     """What came back for a ticket: by name, or in its order; null for what did not arrive."""
 
-    values: Values
+    values: JsonValues
     who: str = WHO_FIELD
 
 
 class FillMany(_Body):
     """What came back for several tickets, by id: all of it is taken, or on an error nothing."""
 
-    values: dict[Name, Values]
+    values: dict[ShortText, JsonValues]
     who: str = WHO_FIELD
 
 
@@ -103,14 +105,14 @@ class Tell(_Body):
     """The label of a ticket; with the values, if they were not sent before."""
 
     label: Number
-    values: Values | None = None
+    values: JsonValues | None = None
     who: str = WHO_FIELD
 
 
 class TellMany(_Body):
     """Labels by ticket id: all of them are taken, or on an error none."""
 
-    labels: dict[Name, Number]
+    labels: dict[ShortText, Number]
     who: str = WHO_FIELD
 
 
@@ -121,17 +123,17 @@ class Drop(_Body):
 
 
 class Predict(_Body):
-    """Values to predict from, for the ticket of a round; nothing is kept."""
+    """JsonValues to predict from, for the ticket of a round; nothing is kept."""
 
     round: Whole = Field(ge=1, lt=2**63)
-    values: Values
+    values: JsonValues
 
 
 class Issue(_Body):
-    """Values of a round's ticket, which are kept, to predict an interval from."""
+    """JsonValues of a round's ticket, which are kept, to predict an interval from."""
 
     round: Whole = Field(ge=1, lt=2**63)
-    values: Values
+    values: JsonValues
     coverage: Number = Field(0.9, description="The share of rounds in which it holds the label.")
 
 

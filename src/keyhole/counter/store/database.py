@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from keyhole.errors import ConflictError, StoreDamagedError, StoreError, StoreLockedError
 
-Row = tuple[Any, ...]
+SqlRow = tuple[Any, ...]
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
 DAMAGED_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -27,7 +27,7 @@ class Connection(Protocol):
     StoreDamagedError if the file is not sound.
     """
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a query."""
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:
@@ -334,7 +334,7 @@ class SQLiteConnection:
         except sqlite3.Error as error:
             raise self._refusal(error) from None
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a query."""
         try:
             return self._raw.execute(sql, values).fetchall()

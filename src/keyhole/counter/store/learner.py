@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from keyhole.counter.store import requests, tables
@@ -14,7 +14,7 @@ from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import Event, checked_name
 from keyhole.counter.store.replay import write_snapshot
 from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
-from keyhole.counter.store.tables import LearnerRow
+from keyhole.counter.store.tables import LearnerTableRow
 from keyhole.errors import (
     DataError,
     ProblemError,
@@ -118,7 +118,7 @@ class StoredLearner:
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""
         with self._store._reader.connected() as connection:
-            learner = tables.learner_row(connection, self._name).id
+            learner = tables.find_learner(connection, self._name).id
             where = "learner = ? AND round = ?"
             found = tables.find_ticket_row(connection, where, (learner, ticket.round))
         if found is None:
@@ -167,16 +167,8 @@ def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
 def _copy(learner: Learner) -> Learner:
     """A learner in memory with the same future."""
     if not has_state(learner):
-        raise TypeError(f"a {type(learner).__name__} cannot be _copy")
+        raise TypeError(f"a {type(learner).__name__} cannot be copied")
     return from_bytes(to_bytes(learner), type(learner))
-
-
-@dataclass(frozen=True, slots=True)
-class NewLearner:
-    """A new learner, and how many rows it has studied."""
-
-    learner: Learner
-    history: int
 
 
 def make_new(
@@ -186,8 +178,8 @@ def make_new(
     settings: Mapping[str, Any],
     history: BlockStream | None,
     half_life: float | None,
-) -> NewLearner:
-    """A new learner by its name in the registry."""
+) -> tuple[Learner, int]:
+    """A new learner by its name in the registry, and how many rows it has studied."""
     if not isinstance(problem, Problem):
         raise ProblemError(f"problem must be a kh.Problem, got a {type(problem).__name__}")
     row = learner_row(kind)
@@ -198,12 +190,13 @@ def make_new(
             raise
         raise ProblemError(f"settings of {kind!r}: {error}") from None
     rows = 0 if history is None else study_history(learner, history, half_life=half_life)
-    return NewLearner(learner, rows)
+    return learner, rows
 
 
-def about_new(new: NewLearner, kind: str, seed: int, units: Mapping[str, str] | None) -> str:
+def about_new(
+    problem: Problem, history: int, kind: str, seed: int, units: Mapping[str, str] | None
+) -> str:
     """What is said about a learner without loading it, as JSON."""
-    problem = new.learner.problem
     for name in units or {}:
         if problem.names is None or name not in problem.names:
             raise ProblemError(
@@ -212,7 +205,7 @@ def about_new(new: NewLearner, kind: str, seed: int, units: Mapping[str, str] | 
     parts = {
         "kind": kind,
         "seed": whole_number("seed", seed, 0),
-        "history": new.history,
+        "history": history,
         "d": problem.d,
         "k": problem.k,
         "budget": problem.budget,
@@ -234,7 +227,7 @@ def write_new(
     body = json.dumps({**json.loads(about), "version": __version__, "sha256": sha256})
     draft = Event(1, "created", None, who, now, body, "")
     event = replace(draft, digest=tables.chained("", draft))
-    row = LearnerRow(0, checked_name(name), about, now, 1, event.digest)
+    row = LearnerTableRow(0, checked_name(name), about, now, 1, event.digest)
     tables.add_learner(connection, row)
     tables.add_events(connection, row.id, [event])
     write_snapshot(connection, row.id, LoadedLearner(learner, 1, event.digest, 0, 0, now), now)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from keyhole.counter.store.database import Connection, Row, transaction, up_to_date, upgrade
+from keyhole.counter.store.database import Connection, SqlRow, transaction, up_to_date, upgrade
 from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
 from keyhole.problem.optional_imports import extra
 
@@ -93,10 +93,10 @@ class PostgresConnection:
             self._raw.execute(f"SET lock_timeout = {int(wait * 1000)}")
             self._raw.execute("SET idle_in_transaction_session_timeout = 0")
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a query."""
         with self._refusing():
-            found: list[Row] = self._execute(sql, values).fetchall()
+            found: list[SqlRow] = self._execute(sql, values).fetchall()
             return found
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:

@@ -15,7 +15,7 @@ from keyhole.errors import CONTROL, ProblemError, UnknownTicketError, real_numbe
 from keyhole.problem.ticket import Ticket
 
 State = Literal["asked", "filled", "told", "dropped"]
-Kind = Literal["created", "asked", "seen", "interval", "told", "dropped"]
+EventKind = Literal["created", "asked", "seen", "interval", "told", "dropped"]
 # What can be asked for: a state, or both of those that wait, or both of those that do not.
 STATES: Mapping[str, tuple[State, ...]] = {
     "asked": ("asked",),
@@ -265,7 +265,7 @@ class Event:
     """
 
     seq: int
-    kind: Kind
+    kind: EventKind
     ticket: str | None
     who: str
     at: float
@@ -322,12 +322,6 @@ def read_id(text: object) -> str:
             "it was mistyped"
         )
     return _grouped(values)
-
-
-def looks_like_id(text: str) -> bool:
-    """Whether this is meant as an id, mistyped or not."""
-    letters = [letter for letter in text.upper() if letter not in "- "]
-    return len(letters) == ID_LENGTH and all(letter in LETTER_VALUES for letter in letters)
 
 
 def _grouped(values: list[int]) -> str:

@@ -19,7 +19,7 @@ from keyhole.counter.store.requests import (
     observation_of,
     seen_body,
 )
-from keyhole.counter.store.tables import TICKET_ROW, LearnerRow, Projection, TicketRow
+from keyhole.counter.store.tables import TICKET_ROW, LearnerTableRow, Projection, TicketRow
 from keyhole.errors import DataError, StateError, StoreDamagedError, shortened
 from keyhole.problem import Learner
 from keyhole.problem.ticket import Ticket
@@ -110,7 +110,7 @@ def _about(event: Event) -> str:
     return str(event.ticket or json.loads(event.body).get("ticket"))
 
 
-def load_learner(connection: Connection, row: LearnerRow) -> LoadedLearner:
+def load_learner(connection: Connection, row: LearnerTableRow) -> LoadedLearner:
     """The learner of this row: the last snapshot that is sound, and the events since.
 
     StoreDamagedError if none is, or if the events do not replay as they happened.
@@ -144,13 +144,15 @@ def load_snapshot(connection: Connection, learner: int, seq: int) -> LoadedLearn
         raise StoreDamagedError(f"the snapshot at event {seq} is damaged: {error}") from None
 
 
-def catch_up(connection: Connection, loaded: LoadedLearner, row: LearnerRow) -> None:
+def catch_up(connection: Connection, loaded: LoadedLearner, row: LearnerTableRow) -> None:
     """Play the events that the log has and the learner has not, others may have written them."""
     for _ in replayed(connection, loaded, row):
         pass
 
 
-def replayed(connection: Connection, loaded: LoadedLearner, row: LearnerRow) -> Iterator[Event]:
+def replayed(
+    connection: Connection, loaded: LoadedLearner, row: LearnerTableRow
+) -> Iterator[Event]:
     """The same event by event, each when it was played; StoreDamagedError if one goes otherwise."""
 
     def find(ticket: str, kind: str) -> str:
@@ -198,7 +200,7 @@ def write_snapshot(connection: Connection, learner: int, loaded: LoadedLearner, 
     loaded.snapshot_seq, loaded.snapshot_bytes, loaded.snapshot_at = loaded.seq, len(state), now
 
 
-def verify(connection: Connection, row: LearnerRow) -> int:
+def verify(connection: Connection, row: LearnerTableRow) -> int:
     """Replay a learner's log, or a StoreDamagedError with the first difference; how many events.
 
     Compared are every ticket and prediction with the log, every snapshot with the state at its
@@ -233,7 +235,9 @@ def verify(connection: Connection, row: LearnerRow) -> int:
     return row.seq
 
 
-def replay_from_start(connection: Connection, row: LearnerRow) -> Iterator[tuple[Event, Learner]]:
+def replay_from_start(
+    connection: Connection, row: LearnerTableRow
+) -> Iterator[tuple[Event, Learner]]:
     """Every event in order, with the learner as it was after it; it goes on when asked for more."""
     loaded = load_snapshot(connection, row.id, 1)
     loaded.seq, loaded.digest = 0, ""
@@ -241,13 +245,13 @@ def replay_from_start(connection: Connection, row: LearnerRow) -> Iterator[tuple
         yield event, loaded.learner
 
 
-def _digest(connection: Connection, row: LearnerRow, seq: int) -> str:
+def _digest(connection: Connection, row: LearnerTableRow, seq: int) -> str:
     sql = "SELECT digest FROM kh_event WHERE learner = ? AND seq = ?"
     found = connection.rows(sql, (row.id, seq))
     return str(found[0][0]) if found else ""  # it will be missed
 
 
-def _refuse_other_start(connection: Connection, row: LearnerRow) -> None:
+def _refuse_other_start(connection: Connection, row: LearnerTableRow) -> None:
     """StoreDamagedError unless the first snapshot and the row are what the first event says."""
     sql = "SELECT state FROM kh_snapshot WHERE learner = ? AND seq = 1"
     state = bytes(connection.rows(sql, (row.id,))[0][0])
@@ -259,8 +263,8 @@ def _refuse_other_start(connection: Connection, row: LearnerRow) -> None:
         raise StoreDamagedError("its row is not what was created")
 
 
-def _refuse_other_rows(connection: Connection, row: LearnerRow) -> None:
-    made = Projection(LearnerRow(row.id, row.name, row.about, row.created_at, 0, ""))
+def _refuse_other_rows(connection: Connection, row: LearnerTableRow) -> None:
+    made = Projection(LearnerTableRow(row.id, row.name, row.about, row.created_at, 0, ""))
     for event in tables.events(connection, row.id, 0, row.seq):
         made.take(event)
     if made.row != row:

@@ -19,7 +19,7 @@ from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import (
     Event,
-    Kind,
+    EventKind,
     StoredTicket,
     checked_key,
     checked_who,
@@ -27,7 +27,7 @@ from keyhole.counter.store.records import (
     read_id,
     seconds,
 )
-from keyhole.counter.store.tables import LearnerRow, TicketRecord, TicketRow, project
+from keyhole.counter.store.tables import LearnerTableRow, TicketRecord, TicketRow, project
 from keyhole.errors import (
     ConflictError,
     DataError,
@@ -107,7 +107,7 @@ class LearnerTransaction:
     """
 
     connection: Connection
-    row: LearnerRow
+    row: LearnerTableRow
     loaded: LoadedLearner
     now: float
     keys: dict[str, tuple[str, str]]  # by idempotency key: hash and tickets of its request
@@ -132,7 +132,7 @@ class LearnerTransaction:
 
     def append(
         self,
-        kind: Kind,
+        kind: EventKind,
         id: str,
         text: str,
         said: Mapping[str, Any],
@@ -146,12 +146,12 @@ class LearnerTransaction:
             self.later[id] = after
         return after
 
-    def note(self, kind: Kind, text: str) -> None:
+    def note(self, kind: EventKind, text: str) -> None:
         """Write the next event, one that means nothing for any row."""
         event = self._next(kind, None, text)
         self.row.seq, self.row.digest = event.seq, event.digest
 
-    def _next(self, kind: Kind, id: str | None, text: str) -> Event:
+    def _next(self, kind: EventKind, id: str | None, text: str) -> Event:
         self.changed = True
         parts = (self.row.seq + 1, kind, id, self.who, self.now, text)
         event = Event(*parts, tables.digest(self.row.digest, *parts))

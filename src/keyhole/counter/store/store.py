@@ -166,9 +166,9 @@ class Store:
         settings
             Arguments for the learner.
         """
-        new = make_new(problem, learner, seed, settings, history, half_life)
-        about, now = about_new(new, learner, seed, units), time.time()
-        given = name, about, new.learner, checked_who(who), now
+        new, rows = make_new(problem, learner, seed, settings, history, half_life)
+        about = about_new(problem, rows, learner, seed, units)
+        given = name, about, new, checked_who(who), time.time()
         self._writer.run(lambda connection: write_new(connection, *given))
         return self.info(name)
 
@@ -179,12 +179,12 @@ class Store:
     def learners(self) -> list[LearnerInfo]:
         """What there is to say about each learner, by name."""
         with self._reader.connected() as connection:
-            return [row.info() for row in tables.learner_rows(connection)]
+            return [row.info() for row in tables.find_learners(connection)]
 
     def info(self, name: str) -> LearnerInfo:
         """What there is to say about one learner; UnknownLearnerError if there is none."""
         with self._reader.connected() as connection:
-            return tables.learner_row(connection, name).info()
+            return tables.find_learner(connection, name).info()
 
     def learner(self, name: str) -> StoredLearner:
         """A learner of the store, to be used like any other `kh.Learner`."""
@@ -318,7 +318,7 @@ class Store:
     def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
         """The events of a learner in order, after the one of this number."""
         with self._reader.connected() as connection:
-            row, first = tables.learner_row(connection, name), whole_number("after", after, 0)
+            row, first = tables.find_learner(connection, name), whole_number("after", after, 0)
             last = row.seq if limit is None else first + whole_number("limit", limit, 0)
             return list(tables.events(connection, row.id, first, min(row.seq, last)))
 
@@ -346,9 +346,9 @@ class Store:
         with self._view() as connection:
             self._database.check(connection)
             rows = (
-                tables.learner_rows(connection)
+                tables.find_learners(connection)
                 if name is None
-                else [tables.learner_row(connection, name)]
+                else [tables.find_learner(connection, name)]
             )
             return {row.name: verify(connection, row) for row in rows}
 
@@ -359,7 +359,7 @@ class Store:
         it goes another way. Look at it before you ask for the next event, and change nothing.
         """
         with self._view() as connection:
-            yield from replay_from_start(connection, tables.learner_row(connection, name))
+            yield from replay_from_start(connection, tables.find_learner(connection, name))
 
     def export(self, name: str, path: str | os.PathLike[str]) -> None:
         """Write one learner, its log and its tickets included, to a file for `import_`.
@@ -368,7 +368,7 @@ class Store:
         """
         self._writer.snapshot(name)
         with self._reader.connected() as connection, connection.reading():
-            export(connection, tables.learner_row(connection, name), os.fspath(path))
+            export(connection, tables.find_learner(connection, name), os.fspath(path))
 
     def import_(self, path: str | os.PathLike[str], name: str | None = None) -> LearnerInfo:
         """Take in a learner that `export` wrote, under its name or another one.

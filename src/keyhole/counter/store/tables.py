@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
 
-from keyhole.counter.store.database import Connection, Row
+from keyhole.counter.store.database import Connection, SqlRow
 from keyhole.counter.store.records import (
     STATES,
     Event,
@@ -43,7 +43,7 @@ EVENT_COLUMNS = "seq, kind, ticket, who, at, body, digest"
 
 
 @dataclass(slots=True)
-class LearnerRow:
+class LearnerTableRow:
     """The row of a learner: how far its log goes, and what can be said without reading it."""
 
     id: int
@@ -101,9 +101,9 @@ def digest(before: str, *parts: Any) -> str:
     return hashlib.sha256(json.dumps([before, *parts]).encode()).hexdigest()[:32]
 
 
-def learner_row(connection: Connection, name: str, lock: str = "") -> LearnerRow:
+def find_learner(connection: Connection, name: str, lock: str = "") -> LearnerTableRow:
     """The row of a learner, or an UnknownLearnerError with the nearest name."""
-    found: list[Row] = []
+    found: list[SqlRow] = []
     if is_name(name):  # a database may take offence at anything else
         found = connection.rows(
             f"SELECT {LEARNER_COLUMNS} FROM kh_learner WHERE name = ?{lock}", (name,)
@@ -112,18 +112,18 @@ def learner_row(connection: Connection, name: str, lock: str = "") -> LearnerRow
         names = [other for (other,) in connection.rows("SELECT name FROM kh_learner ORDER BY name")]
         hint = nearest(name, names) or (": there are " + ", ".join(names[:8]) if names else "")
         raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store{hint}")
-    return LearnerRow(*found[0])
+    return LearnerTableRow(*found[0])
 
 
-def learner_rows(connection: Connection) -> list[LearnerRow]:
+def find_learners(connection: Connection) -> list[LearnerTableRow]:
     """The rows of all learners, by name."""
     return [
-        LearnerRow(*row)
+        LearnerTableRow(*row)
         for row in connection.rows(f"SELECT {LEARNER_COLUMNS} FROM kh_learner ORDER BY name")
     ]
 
 
-def add_learner(connection: Connection, row: LearnerRow) -> None:
+def add_learner(connection: Connection, row: LearnerTableRow) -> None:
     """Write the row of a new learner, and its number into `row`."""
     columns = f"name, about, created_at, {CHANGING_COLUMNS}"
     values = (row.name, row.about, row.created_at, *row.values())
@@ -135,7 +135,7 @@ def add_learner(connection: Connection, row: LearnerRow) -> None:
     row.id = found[0][0]
 
 
-def update_learner(connection: Connection, row: LearnerRow, seq: int) -> None:
+def update_learner(connection: Connection, row: LearnerTableRow, seq: int) -> None:
     """Write the row of a learner whose log went up to `seq` before."""
     columns = ", ".join(f"{name} = ?" for name in CHANGING_COLUMNS.split(", "))
     sql = f"UPDATE kh_learner SET {columns} WHERE id = ? AND seq = ?"
@@ -211,12 +211,14 @@ def update_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
     connection.run_many(sql, [_changing_ticket_values(row) for row in rows])
 
 
-def among(connection: Connection, sql: str, first: Sequence[Any], keys: Sequence[str]) -> list[Row]:
+def among(
+    connection: Connection, sql: str, first: Sequence[Any], keys: Sequence[str]
+) -> list[SqlRow]:
     """The rows for any of these keys; the SQL says `{}` where their marks go, at its end.
 
     Marks are a power of two in number, so that few statements are prepared.
     """
-    found: list[Row] = []
+    found: list[SqlRow] = []
     for start in range(0, len(keys), MAX_KEYS_PER_QUERY):
         some = [*keys[start : start + MAX_KEYS_PER_QUERY]]
         many = 1 << (len(some) - 1).bit_length()
@@ -263,7 +265,10 @@ def body(connection: Connection, learner: int, seq: int | None) -> str:
 
 
 def project(
-    row: LearnerRow, ticket: TicketRow | None, event: Event, body: Mapping[str, Any] | None = None
+    row: LearnerTableRow,
+    ticket: TicketRow | None,
+    event: Event,
+    body: Mapping[str, Any] | None = None,
 ) -> TicketRow:
     """Take an event into the row of its learner and of its ticket, which is new if it is asked.
 
@@ -300,7 +305,7 @@ def project(
 class Projection:
     """The rows that a log makes, event by event."""
 
-    def __init__(self, row: LearnerRow) -> None:
+    def __init__(self, row: LearnerTableRow) -> None:
         self.row = row
         self.tickets: dict[str, TicketRow] = {}
 
@@ -398,7 +403,7 @@ def search_tickets(
     if asked_before is not None:
         where.append(("t.asked_at <= ?", [asked_before]))
     if name is not None:
-        where.append(("t.learner = ?", [learner_row(connection, name).id]))
+        where.append(("t.learner = ?", [find_learner(connection, name).id]))
     if after is not None:
         last = read_id(after)
         if find_ticket_row(connection, "id = ?", (last,)) is None:
@@ -414,7 +419,7 @@ def search_tickets(
     return tickets(connection, rest, values)
 
 
-def _ticket_record(found: Row) -> TicketRecord:
+def _ticket_record(found: SqlRow) -> TicketRecord:
     _, _, who, asked, seen, closed, *columns = found
     row = TicketRow(*columns)
     return TicketRecord(
@@ -441,12 +446,12 @@ def _number(value: float | None) -> float:
 TABLES_OF_LEARNER = ("kh_request", "kh_snapshot", "kh_ticket", "kh_event")
 
 
-def delete_learner(connection: Connection, name: str, lock: str, force: bool) -> LearnerRow:
+def delete_learner(connection: Connection, name: str, lock: str, force: bool) -> LearnerTableRow:
     """Delete a learner, in a transaction that is open; its row as it was.
 
     ConflictError if somebody may still bring values or labels, unless they are given up too.
     """
-    row = learner_row(connection, name, lock)
+    row = find_learner(connection, name, lock)
     waiting = row.waiting + row.filled
     if waiting and not force:
         tickets = "an open ticket" if waiting == 1 else f"{waiting:,} open tickets"

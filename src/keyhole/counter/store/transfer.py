@@ -14,7 +14,7 @@ from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import Event
 from keyhole.counter.store.replay import PLATFORM, load_learner
-from keyhole.counter.store.tables import EVENT_COLUMNS, LearnerRow, Projection
+from keyhole.counter.store.tables import EVENT_COLUMNS, LearnerTableRow, Projection
 from keyhole.errors import ConflictError, DataError, StoreDamagedError, StoreError
 from keyhole.problem.atomic_file import whole_file
 from keyhole.saving.api import from_bytes
@@ -24,7 +24,7 @@ FILE_FORMAT = 1
 SNAPSHOT_COLUMNS = "seq, at, digest, version, platform, sha256"
 
 
-def export(connection: Connection, row: LearnerRow, path: str) -> None:
+def export(connection: Connection, row: LearnerTableRow, path: str) -> None:
     """Write a learner to a file; the last snapshot should be level with the log."""
     sql = f"SELECT {SNAPSHOT_COLUMNS}, state FROM kh_snapshot WHERE learner = ? ORDER BY seq"
     kept = connection.rows(sql, (row.id,))
@@ -100,7 +100,7 @@ class ExportedLearner:
             for key, value in json.loads(first.body).items()
             if key not in ("version", "sha256")
         }
-        made = Projection(LearnerRow(0, name, json.dumps(about), first.at, 0, ""))
+        made = Projection(LearnerTableRow(0, name, json.dumps(about), first.at, 0, ""))
         for event in self.events:
             made.take(event)
         tables.add_learner(connection, made.row)

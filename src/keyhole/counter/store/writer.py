@@ -15,7 +15,7 @@ from keyhole.counter.store.database import Connection, Database, SharedConnectio
 from keyhole.counter.store.records import Commit, StoredTicket
 from keyhole.counter.store.replay import catch_up, load_learner, write_snapshot
 from keyhole.counter.store.requests import LearnerTransaction, LoadedLearner, Request
-from keyhole.counter.store.tables import LearnerRow
+from keyhole.counter.store.tables import LearnerTableRow
 from keyhole.errors import (
     ConflictError,
     StoreDamagedError,
@@ -77,23 +77,23 @@ class Writer(SharedConnection):
         """What a learner says; `at` must not change it."""
         with self._lock:
             with self.connected() as connection:
-                row = tables.learner_row(connection, name)
+                row = tables.find_learner(connection, name)
                 loaded = self._loaded.get(row.id)
                 if loaded is None or (loaded.seq, loaded.digest) != (row.seq, row.digest):
                     with connection.reading():
-                        loaded = self._up_to_date(connection, tables.learner_row(connection, name))
+                        loaded = self._up_to_date(connection, tables.find_learner(connection, name))
             return at(loaded.learner)
 
     def snapshot(self, name: str | None = None, *, due: bool = False) -> None:
         """Write snapshots of loaded learners that have a tail, or of this one."""
         with self._lock:
             connection = self._connected()
-            for row in tables.learner_rows(connection):
+            for row in tables.find_learners(connection):
                 loaded = self._loaded.get(row.id)
                 if row.name == name and (loaded is None or loaded.seq != row.seq):
                     with connection.reading():
                         loaded = self._up_to_date(
-                            connection, tables.learner_row(connection, row.name)
+                            connection, tables.find_learner(connection, row.name)
                         )
                 if loaded is None or loaded.tail == 0 or name not in (None, row.name):
                     continue
@@ -150,7 +150,7 @@ class Writer(SharedConnection):
             with connection.writing():
                 for name, theirs in sorted(_by_learner(connection, group).items()):
                     try:
-                        row = tables.learner_row(connection, name, self._database.row_lock)
+                        row = tables.find_learner(connection, name, self._database.row_lock)
                         loaded, started[name] = self._up_to_date(connection, row), row.seq
                     except (UnknownLearnerError, StoreDamagedError) as error:
                         for request in theirs:
@@ -211,7 +211,7 @@ class Writer(SharedConnection):
         with connection.writing():
             write_snapshot(connection, learner, loaded, time.time())
 
-    def _up_to_date(self, connection: Connection, row: LearnerRow) -> LoadedLearner:
+    def _up_to_date(self, connection: Connection, row: LearnerTableRow) -> LoadedLearner:
         """The learner of a row, level with its log."""
         loaded = self._loaded.get(row.id)
         if loaded is not None and (loaded.seq, loaded.digest) == (row.seq, row.digest):

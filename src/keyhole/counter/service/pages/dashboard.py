@@ -108,7 +108,7 @@ def _phrase(status: int) -> str:
         return str(status)
 
 
-MAX_FEATURES_SHOWN = 30  # life lines
+MAX_FEATURES_ON_PAGE = 30  # life lines
 ROLE_ORDER = {"kept": 0, "safety net": 1, "explored": 2}
 
 
@@ -128,7 +128,7 @@ def learner(request: Request, name: str) -> Response:
     """Everything about one learner."""
     authorize(request, "read", name)
     info, notes = store_of(request).info(name), page_cache(request)
-    seen = overview(notes, info, time.time(), MAX_FEATURES_SHOWN)
+    seen = overview(notes, info, time.time(), MAX_FEATURES_ON_PAGE)
     charts: list[Chart] = []
     if seen.insight is not None:
         with notes.trace(info) as trace:
@@ -270,7 +270,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class FeaturePurchases:
     """How often a feature was bought, and how often nothing came."""
 
     name: str
@@ -299,8 +299,8 @@ class Overview:
     spark: Sequence[str] = ("", "")
     intercept: float | None = None
     terms: Sequence[Term] = ()
-    bought: Sequence[Bought] = ()
-    missing: Sequence[Bought] = ()
+    bought: Sequence[FeaturePurchases] = ()
+    missing: Sequence[FeaturePurchases] = ()
     changed: str = ""
     behind: int = 0
     insight: Insight | None = field(default=None, repr=False)
@@ -389,9 +389,9 @@ def _terms(info: LearnerInfo, model: Any, trace: LogSummary) -> list[Term]:
     ]
 
 
-def _bought(problem: Problem, trace: LogSummary, j: int) -> Bought:
+def _bought(problem: Problem, trace: LogSummary, j: int) -> FeaturePurchases:
     known = trace.features[j]
-    return Bought(
+    return FeaturePurchases(
         problem.label(j),
         known.bought / max(trace.rounds, 1),
         known.first,

@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OrderItem:
     """Something to order, and what it gives."""
 
     name: str
@@ -64,7 +64,7 @@ class Order:
     """All of a ticket that is worked through at the counter."""
 
     priced: bool
-    items: tuple[Item, ...]
+    items: tuple[OrderItem, ...]
     free: tuple[str, ...]
     total: float
     groups: tuple[Group, ...]
@@ -124,7 +124,7 @@ def _sorted(groups: dict[str, list[Field]]) -> list[tuple[str, list[Field]]]:
     return sorted(groups.items(), key=lambda group: rank.get(group[0], 1))
 
 
-def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[Item, ...]:
+def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[OrderItem, ...]:
     """The items, the dearest first, each with how many values of this ticket need it."""
     uses = dict[str, int]()
     if prices is not None:
@@ -134,7 +134,9 @@ def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[Item, ...]:
     names = {*ticket.names}
     pairs = zip(ticket.items, ticket.item_prices, strict=True)
     items = [
-        Item(item, price, "" if item in names or item not in uses else counted(uses[item], "value"))
+        OrderItem(
+            item, price, "" if item in names or item not in uses else counted(uses[item], "value")
+        )
         for item, price in pairs
     ]
     return tuple(items if prices is None else sorted(items, key=lambda item: -item.price))
