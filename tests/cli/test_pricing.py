@@ -4,9 +4,8 @@ import pytest
 
 import keyhole as kh
 from keyhole.cli.options import MoneyOptions, PriceOptions, SizeOptions
-from keyhole.cli.pricing import open_pricing, prices_for
 from keyhole.cli.sizes import make_problem, make_problems, parse_budgets, suggested_budget
-from keyhole.cli.source import Source
+from keyhole.cli.source import Source, open_pricing, prices_for
 from keyhole.cli.spending import CompleteRows, SpendingRule, capped, read_spending_rule
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from keyhole.analysis.hindsight import hindsight
 from keyhole.cli.game_scores import mean_error, plus_minus, scores
-from keyhole.cli.games import BaselineLoss, Game, Yardsticks
+from keyhole.cli.games import BaselineLoss, GameResult, Yardsticks
 from keyhole.problem import Interval
 from keyhole.streams import ArrayStream
 
@@ -36,7 +36,7 @@ def test_rounding_is_that_of_the_losses_a_regret_is_the_difference_of() -> None:
     by = Yardsticks(best, best, BaselineLoss(best.empty_loss), BaselineLoss(1.0))
     losses = 1e6, 1e6 * (1 + 3e-16)
     games = [
-        Game("auto", 2, seed, loss, 2.0, Interval(r, r, ""), 0.0)
+        GameResult("auto", 2, seed, loss, 2.0, Interval(r, r, ""), 0.0)
         for seed, loss, r in zip((0, 1), losses, (1e-3, 1e-3 + 2e-10), strict=True)
     ]
     found = scores(games, by)

@@ -7,14 +7,20 @@ import pytest
 from matplotlib.figure import Figure
 
 import keyhole as kh
-from keyhole.report.budgets_plot import COLOURS, MARKERS, Line, loss_by_budget, write_figure
+from keyhole.report.budgets_plot import (
+    LINE_COLOURS,
+    MARKERS,
+    BudgetLine,
+    loss_by_budget,
+    write_figure,
+)
 
-AUTO = Line("auto", [4, 8, 12], [3.0, 2.0, 1.5], [0.5, 0.25, np.nan])
-RANDOM = Line("random", [4, 8, 12], [4.0, 3.5, 3.0], [0.1, 0.1, 0.1])
-FULL = Line("full", [42], [1.4], [0.0], level=True)
+AUTO = BudgetLine("auto", [4, 8, 12], [3.0, 2.0, 1.5], [0.5, 0.25, np.nan])
+RANDOM = BudgetLine("random", [4, 8, 12], [4.0, 3.5, 3.0], [0.1, 0.1, 0.1])
+FULL = BudgetLine("full", [42], [1.4], [0.0], level=True)
 
 
-def drawn(*lines: Line, mean: float = 5.0) -> Figure:
+def drawn(*lines: BudgetLine, mean: float = 5.0) -> Figure:
     """The picture of these lines."""
     return loss_by_budget(
         lines,
@@ -63,7 +69,7 @@ def test_it_can_be_read() -> None:
 
 def test_a_dozen_learners_are_told_apart_by_more_than_colour() -> None:
     assert len(set(MARKERS)) == len(MARKERS) >= 12
-    assert len(set(COLOURS)) == len(COLOURS)
+    assert len(set(LINE_COLOURS)) == len(LINE_COLOURS)
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.PDF", b"%PDF")])

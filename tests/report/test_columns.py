@@ -7,7 +7,7 @@ import keyhole as kh
 from keyhole.report import About, Recorder, Run, Scope
 from keyhole.report.conclusions import to_buy
 from keyhole.report.page import page
-from keyhole.report.page_tables import money_facts
+from keyhole.report.tables import money_facts
 
 
 @pytest.fixture(scope="module")

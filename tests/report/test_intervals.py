@@ -12,7 +12,7 @@ from keyhole.report.prediction_plots import (
     interval_pictures,
     predicted_and_actual,
 )
-from keyhole.report.traces import MAX_POINTS, IntervalTrace, PredictionTrace
+from keyhole.report.traces import MAX_KEPT_POINTS, IntervalTrace, PredictionTrace
 
 PROBLEM = kh.Problem(d=5, k=1, budget=3)
 
@@ -41,7 +41,7 @@ def test_bins_are_sums_over_their_rounds() -> None:
         first = end
     assert trace.ends[-1] == 2500
     every = 4  # 2,499 rounds, all but the first, in at most 1,024 points
-    assert len(some.points) == 625 <= MAX_POINTS
+    assert len(some.points) == 625 <= MAX_KEPT_POINTS
     rounds = np.arange(1, 2501)
     expected = np.column_stack([rounds, ledger.predictions, source.y, low, high])[1::every]
     np.testing.assert_array_equal(some.points, expected)

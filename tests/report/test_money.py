@@ -11,8 +11,8 @@ import keyhole as kh
 from keyhole import plots
 from keyhole.report import Run, record
 from keyhole.report.page import page
-from keyhole.report.page_tables import money_facts, money_page, price_of
 from keyhole.report.plots import svg
+from keyhole.report.tables import money_facts, money_page, price_of
 from keyhole.report.traces import Trace
 
 PANELS = {"<b>lab</b>": ("2.50", [1, 2, 4])}

@@ -12,7 +12,7 @@ from keyhole.analysis.diagnosis.page import Finding
 from keyhole.report import Run, record
 from keyhole.report.conclusions import findings, headline, to_buy
 from keyhole.report.number_format import brief
-from keyhole.report.score_table import scores
+from keyhole.report.tables import scores
 from keyhole.report.traces import FoldingSums, PredictionTrace, RecentLoss
 
 FAR = 1.3e6  # the mean of labels whose deviation is a hundredth of it

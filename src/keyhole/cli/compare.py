@@ -138,10 +138,9 @@ def compare(
         compare_learners,
     )
     from keyhole.cli.games import GameSettings, StoredGames, refuse_standard_input
-    from keyhole.cli.history import cannot_study, open_history
     from keyhole.cli.output import emit, say
     from keyhole.cli.sizes import choose_sizes, make_problems, parse_budgets
-    from keyhole.cli.source import open_source
+    from keyhole.cli.source import cannot_study, open_history, open_source
     from keyhole.cli.spending import (
         SPENDING_LEARNER,
         capped,

@@ -307,7 +307,7 @@ class BudgetComparison:
         """Write the picture of the games, if one is asked for and there are any."""
         if self.plot is None or not self.played.games:
             return
-        from keyhole.report.budgets_plot import Line, loss_by_budget, write_figure
+        from keyhole.report.budgets_plot import BudgetLine, loss_by_budget, write_figure
 
         lines: dict[str, list[BudgetScores]] = {}
         for cell in self.cells:
@@ -316,7 +316,7 @@ class BudgetComparison:
         d, best, n = self.problems[0].d, self.by.best, self.by.rounds
         figure = loss_by_budget(
             [
-                Line(
+                BudgetLine(
                     name,
                     [cell.budget for cell in own],
                     [cell.later["mean"] for cell in own],

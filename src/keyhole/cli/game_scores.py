@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyhole.cli.games import Game, Yardsticks
+from keyhole.cli.games import GameResult, Yardsticks
 from keyhole.cli.output import number, say
 from keyhole.learners.registry import LEARNERS
 
@@ -16,7 +16,7 @@ DIGITS = 7  # of a mean, at most
 ROUNDING = 1e-12  # an error that is less, relative to what was added up, is one of rounding
 
 
-def scores(games: Sequence[Game], by: Yardsticks) -> dict[str, Any]:
+def scores(games: Sequence[GameResult], by: Yardsticks) -> dict[str, Any]:
     """Mean loss, R2, regret, reads and seconds: means over games, and their standard errors.
 
     Under "after_first" the same without what was lost in the first round.
@@ -37,7 +37,7 @@ def scores(games: Sequence[Game], by: Yardsticks) -> dict[str, Any]:
 
 
 def _of_losses(
-    games: Sequence[Game], by: Yardsticks, counted: Sequence[tuple[float, float]]
+    games: Sequence[GameResult], by: Yardsticks, counted: Sequence[tuple[float, float]]
 ) -> dict[str, Any]:
     """Mean loss, R2 and regret of games; `counted`: loss per round, what regret does not count."""
     spread, variance = by.spread, by.best.variance
@@ -57,7 +57,7 @@ def _of_losses(
     }
 
 
-def _of_probabilities(games: Sequence[Game]) -> dict[str, dict[str, float]]:
+def _of_probabilities(games: Sequence[GameResult]) -> dict[str, dict[str, float]]:
     """Log loss and AUC, where the target is yes or no."""
     found = [(g.log_loss, g.auc) for g in games if g.log_loss is not None and g.auc is not None]
     if not found:

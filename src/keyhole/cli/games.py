@@ -13,12 +13,11 @@ from pathlib import Path
 from keyhole.analysis.hindsight import Hindsight, summed
 from keyhole.analysis.price_limits import CostLimit
 from keyhole.analysis.regret import regret
-from keyhole.cli.history import History
 from keyhole.cli.options import FileOptions, HistoryOptions
 from keyhole.cli.output import number
 from keyhole.cli.progress import progress_bar, status_line
 from keyhole.cli.result_file import ResultFile, Row, cell_id
-from keyhole.cli.source import Source
+from keyhole.cli.source import HistorySource, Source
 from keyhole.cli.spending import NO_SPENDING_RULE, SpendingRule, make_player
 from keyhole.errors import printable
 from keyhole.game import Observer
@@ -39,7 +38,7 @@ COMPARE_SEARCH_SECONDS = 10.0  # for the best model in hindsight
 
 
 @dataclass(frozen=True)
-class Game:
+class GameResult:
     """What one learner with one budget and one seed read, lost and took."""
 
     learner: str
@@ -130,7 +129,7 @@ class GameSettings:
     seeds: int
     jobs: int = 1
     audit: float = 0.0
-    history: History | None = None
+    history: HistorySource | None = None
     spending: SpendingRule = NO_SPENDING_RULE
     answers: Answers | None = None  # of a target that is yes or no
     named: bool = True  # whether learners were named: whoever cannot play is then refused
@@ -145,7 +144,7 @@ class PlayedGames:
     """The games that were finished, and how many there were to be."""
 
     total: int
-    games: list[Game] = field(default_factory=list)
+    games: list[GameResult] = field(default_factory=list)
     interrupted: bool = False
 
 
@@ -220,9 +219,9 @@ def play(
         played.games, tasks = kept.known(tasks, by, how)
     calls: list[Call] = [(_game, (stream, best, how, *task)) for task in tasks]
 
-    def games() -> Iterator[Game]:
+    def games() -> Iterator[GameResult]:
         for outcome in as_completed(calls, how.jobs):
-            game: Game = outcome.result
+            game: GameResult = outcome.result
             if kept is not None:
                 kept.keep(game, tasks[outcome.index], by, how)
             yield game
@@ -309,7 +308,7 @@ def _game(
     learner: str,
     problem: Problem,
     seed: int,
-) -> Game:
+) -> GameResult:
     player = make_player(learner, problem, seed, how.spending, how.answers)
     scores = [] if how.answers is None else [ProbabilityScores()]
     if how.history is not None:
@@ -324,7 +323,7 @@ def _game(
     if worth is not None and best.total is not None:
         total = ledger.total(worth)
         gap = total - best.total
-    return Game(
+    return GameResult(
         learner,
         problem.budget,
         seed,
@@ -343,7 +342,7 @@ def _game(
     )
 
 
-def _told(game: Game, rounds: int) -> str:
+def _told(game: GameResult, rounds: int) -> str:
     """A line about a game."""
     return (
         f"{game.learner}, budget {money_text(game.budget)}, seed {game.seed}: "
@@ -358,7 +357,7 @@ class StoredGames:
     """
 
     def __init__(
-        self, path: str | None, source: Source, history: History | None, reading: str
+        self, path: str | None, source: Source, history: HistorySource | None, reading: str
     ) -> None:
         self._file = None if path is None else _opened_results(path)
         self._about = {
@@ -373,11 +372,11 @@ class StoredGames:
 
     def known(
         self, tasks: Sequence[Task], by: Yardsticks, how: GameSettings
-    ) -> tuple[list[Game], list[Task]]:
+    ) -> tuple[list[GameResult], list[Task]]:
         """The games that are there, and the tasks that are left."""
         if self._file is None:
             return [], list(tasks)
-        found, left = list[Game](), list[Task]()
+        found, left = list[GameResult](), list[Task]()
         for task in tasks:
             key = self._key(task, by, how)
             if self._file.done(key):
@@ -386,7 +385,7 @@ class StoredGames:
                 left.append(task)
         return found, left
 
-    def keep(self, game: Game, task: Task, by: Yardsticks, how: GameSettings) -> None:
+    def keep(self, game: GameResult, task: Task, by: Yardsticks, how: GameSettings) -> None:
         """Keep a game that was played."""
         if self._file is not None:
             told = {k: v for k, v in asdict(game).items() if k != "regret"}
@@ -415,9 +414,9 @@ def _identity(stream: BlockStream) -> list[str]:
     return [*(stream.sources if isinstance(stream, FileStream) else ()), *names]
 
 
-def _kept_game(row: Row, by: Yardsticks) -> Game:
+def _kept_game(row: Row, by: Yardsticks) -> GameResult:
     """A game that was kept; regret is against the best model that is known now."""
-    game = Game(**row, regret=Interval(0.0, 0.0, ""))
+    game = GameResult(**row, regret=Interval(0.0, 0.0, ""))
     best = by.best
     if best.total is not None and game.total is not None and not math.isnan(game.total):
         return replace(game, regret=game.total - best.total)

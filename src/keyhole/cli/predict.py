@@ -181,7 +181,7 @@ def _ends(path: str, learner: Learner, coverage: float) -> tuple[float, float]:
 
 def _priced(problem: Problem, pricing: options.PriceOptions) -> Problem:
     """The problem with the prices that were named, or with its own."""
-    from keyhole.cli.pricing import prices_for
+    from keyhole.cli.source import prices_for
     from keyhole.problem import DataError
 
     if pricing.prices is None:

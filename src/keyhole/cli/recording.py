@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from keyhole.cli.history import History
 from keyhole.cli.progress import RunProgress
 from keyhole.cli.run import LearnerOptions, OutputOptions
-from keyhole.cli.sizes import Sizes
-from keyhole.cli.source import Source
+from keyhole.cli.sizes import ChosenSizes
+from keyhole.cli.source import HistorySource, Source
 from keyhole.cli.spending import (
     NO_SPENDING_RULE,
     CompleteRows,
@@ -38,8 +37,8 @@ RUN_SEARCH_SECONDS = 5.0  # for the best models in hindsight
 class Preparation:
     """What happened before the game: sizes and how to spend were chosen, history was studied."""
 
-    sizes: Sizes
-    history: History | None = None
+    sizes: ChosenSizes
+    history: HistorySource | None = None
     spending: SpendingRule = NO_SPENDING_RULE
 
 

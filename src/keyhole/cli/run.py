@@ -88,12 +88,11 @@ def run(
       keyhole run flats.parquet -t rent --ignore id --report out.html --save model.npz
       zcat flats.csv.gz | keyhole run - -t rent --json
     """
-    from keyhole.cli.history import open_history
     from keyhole.cli.output import emit
     from keyhole.cli.recording import Preparation, recorded
     from keyhole.cli.run_summary import facts, show
     from keyhole.cli.sizes import choose_sizes
-    from keyhole.cli.source import open_source
+    from keyhole.cli.source import open_history, open_source
     from keyhole.cli.spending import capped, make_player, read_spending_rule, refuse_other_learners
 
     source = open_source(file, reading, money.pricing)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import RecordedRun
-from keyhole.game.probability_scores import ProbabilityScores
-from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import Interval, Learner
 from keyhole.report.number_format import doubt
-from keyhole.report.page_tables import sentences
 from keyhole.report.run import LAST, MEAN
-from keyhole.report.score_table import Score, in_hindsight, of_model, scores
+from keyhole.report.tables import Score, in_hindsight, of_model, scores, sentences
+
+if TYPE_CHECKING:
+    from keyhole.game.probability_scores import ProbabilityScores
 
 MAX_FEATURES_LISTED = 12  # features in the list of what was bought
 BAR_WIDTH = 24  # characters
@@ -250,7 +251,7 @@ def score_rows(scores: ProbabilityScores) -> list[tuple[str, str, str]]:
 
 def calibration_row(learner: Learner) -> list[tuple[str, str, str]]:
     """The regret of calibration, where there is one."""
-    if not isinstance(learner, YesNoLearner):
+    if not hasattr(learner, "calibration"):
         return []
     found = learner.calibration()
     words = f"nats in all, against {found.best}; at most {found.bound:.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,12 @@ import typer
 from keyhole.cli import options
 
 if TYPE_CHECKING:
+    from keyhole.problem import Problem
+    from keyhole.problem.prices import Prices
     from keyhole.streams import Simulated
 
 
-class Kind(StrEnum):
+class SimulationKind(StrEnum):
     """What can be simulated."""
 
     clinic = "clinic"
@@ -36,14 +39,23 @@ class Kind(StrEnum):
     free50 = "free50"
 
 
-PRICED = (Kind.indep, Kind.dear, Kind.proxy, Kind.panel, Kind.heavy, Kind.free50)
+PRICED = (
+    SimulationKind.indep,
+    SimulationKind.dear,
+    SimulationKind.proxy,
+    SimulationKind.panel,
+    SimulationKind.heavy,
+    SimulationKind.free50,
+)
 
 
 @dataclass(frozen=True)
 class SimulateOptions:
     """What to simulate."""
 
-    kind: Annotated[Kind, typer.Argument(help="What to simulate.")] = Kind.realizable
+    kind: Annotated[SimulationKind, typer.Argument(help="What to simulate.")] = (
+        SimulationKind.realizable
+    )
     features: Annotated[
         int,
         typer.Option(
@@ -132,12 +144,11 @@ def simulate(
 def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
     """The price list of a stream that has one."""
     from keyhole import streams
-    from keyhole.cli.pricing import write_prices
     from keyhole.problem import DataError, Problem, ProblemError
 
     if path == out:
         raise DataError(f"--prices {path} and --out {out} must be different files")
-    if what.kind == Kind.clinic:
+    if what.kind == SimulationKind.clinic:
         stream = streams.clinic(1).stream
         problem = Problem(stream.d, 1, 10**6, stream.names, streams.clinic_prices())
     elif what.kind in PRICED:
@@ -148,6 +159,44 @@ def _write_prices(path: str, what: SimulateOptions, out: str) -> None:
             f"{', '.join(PRICED)}"
         )
     write_prices(problem, path)
+
+
+def write_prices(problem: Problem, path: str) -> None:
+    """Write the price list of a problem as `read_prices` reads it: whole or not at all."""
+    import csv
+    import io
+    from pathlib import Path
+
+    from keyhole.errors import DataError
+    from keyhole.problem.atomic_file import whole_file
+
+    prices = problem.prices
+    assert prices is not None
+    names = problem.names or tuple(f"x{j}" for j in range(problem.d))
+    users = [
+        [j for j, need in enumerate(prices.needs) if i in need] for i in range(len(prices.items))
+    ]
+    own = {
+        users[i][0]: i for i in range(len(users)) if prices.items[i] == problem.label(users[i][0])
+    }
+    rows = [["feature", "price", "panel"]]
+    rows += [
+        [item, str(_exact(prices, units)), ""]
+        for i, (item, units) in enumerate(zip(prices.items, prices.units, strict=True))
+        if i not in own.values()
+    ]
+    for j, need in enumerate(prices.needs):
+        panels = ";".join(prices.items[i] for i in need if i != own.get(j))
+        price = str(_exact(prices, prices.units[own[j]])) if j in own else "" if panels else "0"
+        rows.append([names[j], price, panels])
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with whole_file(Path(path), DataError) as file:
+        file.write(text.getvalue().encode())
+
+
+def _exact(prices: Prices, units: int) -> Decimal:
+    return Decimal(units).scaleb(-prices.decimals)
 
 
 def _weights(made: Simulated) -> dict[str, float]:
@@ -178,27 +227,18 @@ def _make(what: SimulateOptions) -> Simulated:
     kind, seed = what.kind, what.seed
     d, k, n = what.features, what.sparsity, what.rows
     noise: dict[str, Any] = {} if what.noise_sd is None else {"noise_sd": what.noise_sd}
-    if noise and kind in (Kind.clinic, Kind.needle):
+    if noise and kind in (SimulationKind.clinic, SimulationKind.needle, *PRICED):
         raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
-    hard = max(1, n // 4)
     if kind in PRICED:
-        if noise:
-            raise ProblemError(f"--noise-sd cannot be changed for {kind.value}")
         case = streams.priced_suite(kind.value, n, seed=seed)
         return streams.Simulated(case.stream, case.truth)
-    makers = {
-        Kind.clinic: lambda: streams.clinic(n, seed=seed),
-        Kind.realizable: lambda: streams.realizable(d, k, n, seed=seed, **noise),
-        Kind.dense: lambda: streams.dense(d, n, seed=seed, **noise),
-        Kind.nonlinear: lambda: streams.nonlinear(d, n, seed=seed, **noise),
-        Kind.needle: lambda: streams.needle(d, n, seed=seed),
-        Kind.ill_conditioned: lambda: streams.ill_conditioned(
-            d, max(1, k // 2), n, seed=seed, **noise
-        ),
-        Kind.padded_hard: lambda: streams.padded_hard(d, k, hard, n - hard, seed=seed, **noise),
-        Kind.switching: lambda: streams.switching(d, k, n, seed=seed, **noise),
-        Kind.drifting: lambda: streams.drifting(d, n, seed=seed, **noise),
-        Kind.sign_flips: lambda: streams.sign_flips(d, n, seed=seed, **noise),
-        Kind.leaders: lambda: streams.leaders(d, n, seed=seed, **noise),
+    hard = max(1, n // 4)
+    sizes: dict[str, tuple[int, ...]] = {  # of the others: d, n
+        "clinic": (n,),
+        "realizable": (d, k, n),
+        "switching": (d, k, n),
+        "ill_conditioned": (d, max(1, k // 2), n),
+        "padded_hard": (d, k, hard, n - hard),
     }
-    return makers[kind]()
+    made: Simulated = getattr(streams, kind.name)(*sizes.get(kind.name, (d, n)), seed=seed, **noise)
+    return made

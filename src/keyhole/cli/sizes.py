@@ -12,9 +12,8 @@ from keyhole import streams
 from keyhole.analysis.advice.curves import kept, reads_for, round_up
 from keyhole.analysis.hindsight_screening import MAX_FEATURES_UNSCREENED
 from keyhole.cli.options import SizeOptions
-from keyhole.cli.pricing import Pricing
 from keyhole.cli.progress import status_line
-from keyhole.cli.source import Source
+from keyhole.cli.source import Pricing, Source
 from keyhole.problem import BlockStream, KeyholeError, Problem, ProblemError
 from keyhole.problem.display import counted, money_text
 from keyhole.problem.prices import Prices
@@ -29,7 +28,7 @@ MAX_FEATURES_OF_CURVE = 1000  # features for which a curve is worked out without
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ChosenSizes:
     """The problem that is played, how its sizes came about, and the curve if there was one.
 
     `words` is empty where both sizes were typed.
@@ -107,7 +106,9 @@ def _priced(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
     return problem.replace(k=k)
 
 
-def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None = None) -> Sizes:
+def choose_sizes(
+    source: Source, size: SizeOptions, history: BlockStream | None = None
+) -> ChosenSizes:
     """The problem of a stream; what is not given of its sizes follows from the rest.
 
     A sparsity alone: the least budget of which AutoLearner keeps that many features. A budget
@@ -118,7 +119,7 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
     """
     d = source.stream.d
     if size.budget is not None and size.sparsity is not None:
-        return Sizes(make_problem(source, size), "")
+        return ChosenSizes(make_problem(source, size), "")
     if source.pricing is not None and source.pricing.columns:
         return _in_columns(source, source.pricing, size, history)
     if source.pricing is not None:
@@ -127,25 +128,27 @@ def choose_sizes(source: Source, size: SizeOptions, history: BlockStream | None 
         budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
         problem = make_problem(source, replace(size, budget=budget))
         words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
-        return Sizes(problem, f"{words} Or set --budget.")
+        return ChosenSizes(problem, f"{words} Or set --budget.")
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
     reason, curve = _curve(rows)
     if curve is None or curve.sparsity == 0:
         words = f"{_sizes(usual, size)} by default: {reason or _flat(where, curve)}."
-        return Sizes(usual, f"{words} Or set --budget and --sparsity.", curve)
+        return ChosenSizes(usual, f"{words} Or set --budget and --sparsity.", curve)
     k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(usual.reads, d))
     problem = make_problem(source, SizeOptions(size.budget or curve.budget, k))
     uncounted = " (these reads are not counted)" if history is None else ""
     words = f"{_sizes(problem, size)} from {where}, read in full{uncounted}: "
     if k < curve.sparsity:
         words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
-    return Sizes(problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve)
+    return ChosenSizes(
+        problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve
+    )
 
 
 def _in_columns(
     source: Source, pricing: Pricing, size: SizeOptions, history: BlockStream | None
-) -> Sizes:
+) -> ChosenSizes:
     """Sizes from the curve of money where every column costs 1; as usual where there is none."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
@@ -156,7 +159,9 @@ def _in_columns(
     )
     if curve is None:
         reason = reason or f"in {where}, no number of columns is seen to explain anything"
-        return Sizes(usual, f"{_sizes(usual, size)} by default: {reason}. Or set {say}.", found)
+        return ChosenSizes(
+            usual, f"{_sizes(usual, size)} by default: {reason}. Or set {say}.", found
+        )
     least = float(size.sparsity or 1)
     budget = (
         max(least, min(curve.budget, pricing.everything)) if size.budget is None else size.budget
@@ -171,12 +176,12 @@ def _in_columns(
     uncounted = " (these reads are not counted)" if history is None else ""
     words = " and ".join(told).capitalize() + f" from {where}, read in full{uncounted}: "
     words += f"of columns, {curve.recommendation} Or set {say}."
-    return Sizes(problem, words, curve)
+    return ChosenSizes(problem, words, curve)
 
 
 def _in_money(
     source: Source, pricing: Pricing, size: SizeOptions, history: BlockStream | None
-) -> Sizes:
+) -> ChosenSizes:
     """Sizes from the curve of money: a budget that is not given, a sparsity that is not given."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
     rows, where = _looked_at(source, history)
@@ -186,14 +191,14 @@ def _in_money(
     uncounted = " (these reads are not paid for)" if history is None else ""
     if size.budget is not None:
         if curve is None:
-            return Sizes(
+            return ChosenSizes(
                 usual, f"Sparsity {usual.k} by default: {reason}. Or set --sparsity.", found
             )
         i = min(curve.at(size.budget), curve.place)
         k = max(1, min(int(curve.k[i]), usual.width)) if i >= 0 else 1
         words = f"Sparsity {k} from {where}, read in full{uncounted}: "
         words += f"{curve.recommendation} Or set --sparsity."
-        return Sizes(usual.replace(k=k), words, curve)
+        return ChosenSizes(usual.replace(k=k), words, curve)
     if curve is None:
         would = money_text(suggested_budget(pricing.prices))
         raise ProblemError(
@@ -205,7 +210,9 @@ def _in_money(
     problem = make_problem(source, SizeOptions(curve.budget, k))
     both = "" if size.sparsity is not None else f" and sparsity {k}"
     words = f"Budget {money_text(curve.budget)}{both} from {where}, read in full{uncounted}: "
-    return Sizes(problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve)
+    return ChosenSizes(
+        problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve
+    )
 
 
 def suggested_budget(prices: Prices) -> float:

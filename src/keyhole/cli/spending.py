@@ -13,13 +13,11 @@ from keyhole.analysis.hindsight import Hindsight, hindsight
 from keyhole.analysis.price_limits import CostLimit
 from keyhole.cli.options import MoneyOptions, SizeOptions
 from keyhole.cli.output import number, plain, span
-from keyhole.cli.pricing import Pricing
-from keyhole.cli.source import Source
+from keyhole.cli.source import Pricing, Source
 from keyhole.game import Observer, PlayedBlock
 from keyhole.game.ledger import Ledger
 from keyhole.learners.blocks.sums.data_sums import gram_bytes
 from keyhole.learners.registry import learner_row, make_learner
-from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import BlockStream, Interval, Learner, Problem, ProblemError
 from keyhole.problem.display import money_text
 from keyhole.problem.memory import fits
@@ -111,7 +109,11 @@ def make_player(
         learner = player(problem, seed=seed)
     else:
         learner = make_learner(name, problem, seed)
-    return learner if answers is None else YesNoLearner(learner)
+    if answers is None:
+        return learner
+    from keyhole.learners.yes_no import YesNoLearner
+
+    return YesNoLearner(learner)
 
 
 class CompleteRows(Observer):

@@ -121,7 +121,7 @@ def create(
 def _problem(
     names: tuple[str, ...], budget: float, sparsity: int | None, pricing: options.PriceOptions
 ) -> Problem:
-    from keyhole.cli.pricing import prices_for
+    from keyhole.cli.source import prices_for
     from keyhole.problem import Problem, ProblemError
 
     if pricing.prices is not None:

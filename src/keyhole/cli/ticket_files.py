@@ -20,7 +20,7 @@ NOT_ASKED = "-"  # in a cell of an order: not to be filled in
 
 
 @dataclass(frozen=True)
-class CsvTable:
+class TicketTable:
     """A CSV file: its name, its header, and its rows with the numbers of their lines."""
 
     title: str
@@ -32,7 +32,7 @@ class CsvTable:
         return DataError(f"{self.title}, line {line}: {what}")
 
 
-def read_table(path: str, separator: str | None = None) -> CsvTable:
+def read_table(path: str, separator: str | None = None) -> TicketTable:
     """A CSV file with a header, or standard input."""
     title = "standard input" if path == "-" else path
     try:
@@ -57,7 +57,7 @@ def read_table(path: str, separator: str | None = None) -> CsvTable:
     for line, row in body:
         if len(row) != len(header):
             raise DataError(f"{title}, line {line}: {len(row)} cells, the header has {len(header)}")
-    return CsvTable(title, header, body)
+    return TicketTable(title, header, body)
 
 
 def read_features(

@@ -18,7 +18,7 @@ from keyhole.report.plots import BLUE, GREEN, INK, ORANGE, PURPLE, STYLE, shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = (BLUE, "#e69f00", PURPLE, "#56b4e9", INK, "#8c6d31")
+LINE_COLOURS = (BLUE, "#e69f00", PURPLE, "#56b4e9", INK, "#8c6d31")
 MARKERS = "osD^vPX*<>hp"  # no two of a dozen learners have the same marker
 LEVELS = ("-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (8, 3)))
 LOGARITHMIC = 5.0  # largest loss over smallest from which on the scale is logarithmic
@@ -26,7 +26,7 @@ TICKS = 20  # budgets on the axis; of more than that only some
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BudgetLine:
     """A learner: mean loss per round and its standard error for each budget.
 
     Parameters
@@ -47,7 +47,7 @@ class Line:
 
 
 def loss_by_budget(
-    lines: Sequence[Line],
+    lines: Sequence[BudgetLine],
     *,
     budgets: Sequence[float],
     hindsight: tuple[str, float],
@@ -87,7 +87,7 @@ def loss_by_budget(
                 line.budgets,
                 line.means,
                 yerr=np.nan_to_num(np.asarray(line.errors, float)),
-                color=COLOURS[i % len(COLOURS)],
+                color=LINE_COLOURS[i % len(LINE_COLOURS)],
                 marker=MARKERS[i % len(MARKERS)],
                 ms=6,
                 lw=1.8,

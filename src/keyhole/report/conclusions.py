@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from keyhole.analysis.diagnosis.diagnose import ENOUGH_VIEWS
 from keyhole.analysis.diagnosis.page import Finding, Severity
 from keyhole.report.number_format import (
     MAX_NAME_LENGTH,
@@ -20,7 +21,6 @@ from keyhole.report.run import FULL, LAST, MEAN, Run
 MAX_NAMED = 6  # features that are named
 SEVERITIES: tuple[Severity, ...] = ("serious", "worth mending", "good to know")
 WORSE_BY = 1.5  # times the loss of the whole game, from which the last tenth is worse
-ENOUGH_VIEWS = 100  # of two features together
 PAST_HELPS = 0.02  # R2 that the past adds, from which it is told
 NEARLY_ALL = 0.9  # of the R2 of the best in hindsight
 

@@ -30,14 +30,6 @@ from keyhole.report.number_format import (
     number,
     share,
 )
-from keyhole.report.page_tables import (
-    MAX_TABLE_ROWS,
-    losses,
-    money_facts,
-    money_page,
-    price_of,
-    sentences,
-)
 from keyhole.report.prediction_plots import (
     RELIABILITY_CAPTION,
     interval_pictures,
@@ -46,13 +38,22 @@ from keyhole.report.prediction_plots import (
     reliability,
 )
 from keyhole.report.run import Run
-from keyhole.report.score_table import Score, scores
+from keyhole.report.tables import (
+    MAX_REPORT_ROWS,
+    Score,
+    losses,
+    money_facts,
+    money_page,
+    price_of,
+    scores,
+    sentences,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # What the pictures are drawn in, and what the page puts in its place: it knows light and dark.
-COLOURS = {
+CSS_COLOURS = {
     plots.INK: "currentColor",
     plots.BLUE: "var(--blue)",
     plots.GREEN: "var(--green)",
@@ -110,8 +111,8 @@ def page(run: Run) -> str:
         advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
         intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
         variance=brief(run.best.variance),
-        weights=[_weight(run, j) for j in used[:MAX_TABLE_ROWS]],
-        weights_left=max(len(used) - MAX_TABLE_ROWS, 0),
+        weights=[_weight(run, j) for j in used[:MAX_REPORT_ROWS]],
+        weights_left=max(len(used) - MAX_REPORT_ROWS, 0),
         settings=_settings(run),
         money=money_page(run),
         priced=run.problem.prices is not None and not run.columns,
@@ -148,7 +149,7 @@ def inline(svg: str, name: str, title: str) -> str:
     `title` is what a screen reader says; `name` begins every id.
     """
     svg = svg[svg.index("<svg") :]
-    for drawn, colour in COLOURS.items():
+    for drawn, colour in CSS_COLOURS.items():
         svg = svg.replace(drawn, colour)
     svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)

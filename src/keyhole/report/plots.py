@@ -16,9 +16,9 @@ from keyhole.analysis.frontier import Frontier
 from keyhole.problem import Floats, Indices, ProblemError
 from keyhole.problem.optional_imports import extra
 from keyhole.report.number_format import brief, plain_name
-from keyhole.report.page_tables import price_of
 from keyhole.report.run import FULL, LAST, MEAN, Run
-from keyhole.report.spending import Spending
+from keyhole.report.spending import RunSpending
+from keyhole.report.tables import price_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -376,7 +376,7 @@ def shown(name: str) -> str:
     return plain_name(name).replace("$", r"\$")  # between two dollars matplotlib reads formulas
 
 
-def _money(run: Run) -> Spending:
+def _money(run: Run) -> RunSpending:
     if run.spending is None:
         raise ProblemError("the run has no prices: make its problem with prices=")
     return run.spending

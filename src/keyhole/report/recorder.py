@@ -17,11 +17,9 @@ from keyhole.analysis.hindsight_screening import (
 from keyhole.analysis.regret import RegretCurve
 from keyhole.game import Audit, Observer, Progress, play
 from keyhole.game.ledger import Ledger
-from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.game.referee import problem_of
 from keyhole.learners.baselines import FullInformation, LastValue, RunningMean, Zero
 from keyhole.learners.blocks.auto.advice import Advice
-from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -41,12 +39,13 @@ from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
-from keyhole.report.spending import Spending, WithinBudget, spending, within_budget
+from keyhole.report.spending import RunSpending, WithinBudget, spending, within_budget
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace, bin_ends
 
 if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
     from keyhole.analysis.diagnosis import Diagnosis, StreamSums
+    from keyhole.game.probability_scores import ProbabilityScores
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
 # At how many ends of bins regret is worked out: each is a search, and those of wide data are slow.
@@ -215,7 +214,7 @@ class Recorder:
             self._intervals = IntervalTrace(a_coverage(scope.coverage), bins)
         self.mean = Rival(RunningMean(problem), bins)
         self.last = Rival(LastValue(problem), bins)
-        self._answers = ProbabilityScores() if isinstance(learner, YesNoLearner) else None
+        self._answers = _probability_scores() if hasattr(learner, "calibration") else None
         self._full = full_rival(problem, stream.rounds, bins, FULL_WORK) if scope.full else None
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
@@ -347,7 +346,7 @@ class Recorder:
         best: Hindsight,
         curve: list[Interval],
         with_past: Hindsight | None,
-        money: Spending | None,
+        money: RunSpending | None,
         diagnosis: Diagnosis | None,
     ) -> Run:
         about, trace = self._about, self._trace
@@ -458,6 +457,12 @@ def _pair_sums(d: int) -> StreamSums:
     from keyhole.analysis.diagnosis import StreamSums
 
     return StreamSums(d)
+
+
+def _probability_scores() -> ProbabilityScores:
+    from keyhole.game.probability_scores import ProbabilityScores
+
+    return ProbabilityScores()
 
 
 def _mean_cost(ledger: Ledger) -> float:

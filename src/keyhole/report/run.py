@@ -15,17 +15,17 @@ from keyhole.analysis.hindsight import Hindsight
 from keyhole.analysis.regret import RegretCurve
 from keyhole.errors import printable
 from keyhole.game.ledger import Ledger
-from keyhole.game.probability_scores import ProbabilityScores
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.problem import Floats, Indices, Interval, Problem
 from keyhole.problem.display import HtmlCell, html_table
 from keyhole.problem.sparse_model import SparseModel
-from keyhole.report.spending import Spending
+from keyhole.report.spending import RunSpending
 from keyhole.report.traces import IntervalTrace, PredictionTrace, Recent
 
 if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
     from keyhole.analysis.diagnosis import Diagnosis
+    from keyhole.game.probability_scores import ProbabilityScores
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy")
@@ -155,7 +155,7 @@ class Run:
     advice: Advice | None = None
     errors: Floats | None = None
     shares: Floats | None = None
-    spending: Spending | None = None
+    spending: RunSpending | None = None
     probabilities: ProbabilityScores | None = None
     intervals: IntervalTrace | None = None
     columns: bool = False

@@ -18,7 +18,7 @@ LIMIT_SEARCH_PART = 4  # the search at the limit itself may take one part in so 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spending:
+class RunSpending:
     """What a run with prices cost, and what the least cost could have been.
 
     Attributes
@@ -116,7 +116,7 @@ def spending(
     whole: Prefix | None,
     names: tuple[str, ...] | None,
     seconds: float,
-) -> Spending | None:
+) -> RunSpending | None:
     """Money in a run that is over; None without prices.
 
     `spent` is money at the ends of bins, `whole` all rounds, None where their sums do not fit in
@@ -137,7 +137,7 @@ def spending(
             best = whole.best_for(CostLimit(prices, None, None, worth), seconds)
     horizon = getattr(learner, "horizon", None) if purse is not None else None
     allowed = prices.money(_limit(learner, prices))
-    return Spending(spent, frontier, allowed, worth, best, purse, horizon)
+    return RunSpending(spent, frontier, allowed, worth, best, purse, horizon)
 
 
 def _limit(learner: Learner, prices: Prices) -> int:

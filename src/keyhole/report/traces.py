@@ -15,7 +15,7 @@ from keyhole.problem import Floats, Indices, Learner
 from keyhole.problem.prices import Prices
 
 _NO_MODEL: tuple[Indices, Floats] = np.empty(0, dtype=np.int64), np.empty(0)
-MAX_POINTS = 1024  # rounds that are kept as points, at most; a power of two
+MAX_KEPT_POINTS = 1024  # rounds that are kept as points, at most; a power of two
 ROUND, PREDICTED, ACTUAL, LOW, HIGH = range(5)  # columns of the points
 RESIDUAL, SQUARE = range(2)  # rows of the sums
 BOUNDED, COVERED, WIDTH = 0, 1, 2  # rows of the sums
@@ -299,7 +299,7 @@ class PredictionTrace(Observer):
         kept = np.flatnonzero((rounds > 1) & ((rounds - 2) % self._every == 0))
         columns = np.column_stack([rounds, played.y_hat, played.y, ends])[kept]
         self._points += map(tuple, columns.tolist())
-        while len(self._points) > MAX_POINTS:
+        while len(self._points) > MAX_KEPT_POINTS:
             self._points, self._every = self._points[::2], 2 * self._every
         mean = float(played.y.mean())
         apart, self._rounds = mean - self._mean, before + n

@@ -25,11 +25,10 @@ from keyhole.problem.sparse_model import sparse_model
 from keyhole.report import Baseline, Run, plots
 from keyhole.report.number_format import Fact, number, share
 from keyhole.report.page import inline, markup, rendered
-from keyhole.report.page_tables import MAX_TABLE_ROWS, losses, money_facts, money_page, price_of
 from keyhole.report.prediction_plots import interval_pictures, prediction_pictures
 from keyhole.report.run import LAST, MEAN
-from keyhole.report.score_table import played
 from keyhole.report.spending import spending
+from keyhole.report.tables import MAX_REPORT_ROWS, losses, money_facts, money_page, played, price_of
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace
 
 CHART_BINS = 96
@@ -331,7 +330,7 @@ def page(run: Run, info: LearnerInfo) -> str:
         who=_who(run),
         money=money_page(run),
         weights=_weights(run),
-        left_out=max(len(run.support) - MAX_TABLE_ROWS, 0),
+        left_out=max(len(run.support) - MAX_REPORT_ROWS, 0),
         intercept=number(run.intercept),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
     )
@@ -375,7 +374,7 @@ def _weights(run: Run) -> list[dict[str, str]]:
             "bought": f"{run.ledger.reads[j] / run.ledger.rounds:.1%}",
             "price": price_of(run, j),
         }
-        for j in order[:MAX_TABLE_ROWS]
+        for j in order[:MAX_REPORT_ROWS]
     ]
 
 
