@@ -16,7 +16,7 @@ import numpy as np
 
 import keyhole as kh
 from keyhole.problem import Problem
-from keyhole.testing.learning import EASY_SHAPE, SHARE, easy_stream
+from keyhole.testing.suite import EASY_LOSS_SHARE, EASY_SHAPE, easy_stream
 
 SEEDS, LONGEST = 16, 1 << 13
 
@@ -30,7 +30,7 @@ def rounds_to_learn(name: str, seed: int) -> int | None:
     mean = (stream.y - kh.play(kh.RunningMean(problem), stream).predictions) ** 2
     for n in takewhile(lambda n: n <= LONGEST, (1 << i for i in range(5, 64))):
         late = slice(n // 2, n)
-        if np.mean(errors[late]) <= SHARE * np.mean(mean[late]):
+        if np.mean(errors[late]) <= EASY_LOSS_SHARE * np.mean(mean[late]):
             return n
     return None
 

@@ -88,7 +88,7 @@ from keyhole.problem import Learner as Learner
 from keyhole.problem import Problem as Problem
 from keyhole.problem import Round as Round
 from keyhole.problem import Stream as Stream
-from keyhole.problem.prediction_interval import PredictionInterval as PredictionInterval
+from keyhole.problem.labels import PredictionInterval as PredictionInterval
 from keyhole.problem.price_file import read_prices as read_prices
 from keyhole.problem.prices import PriceTable as PriceTable
 from keyhole.problem.sparse_model import SparseModel as SparseModel

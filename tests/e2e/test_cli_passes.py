@@ -1,8 +1,7 @@
 """A file is read once to survey it and once to play it, whatever else is asked for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import keyhole as kh
 from keyhole.cli.app import run
 from keyhole.streams.csv_table import CsvTable
-from keyhole.streams.tables import TableBatch
+from keyhole.streams.tables import BatchQuery, TableBatch
 
 PLAIN = ("--ignore", "heating")  # without columns of levels
 
@@ -34,15 +33,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     batches = CsvTable.batches
 
-    def counted(
-        self: CsvTable,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: Any = None,
-    ) -> Iterator[TableBatch]:
+    def counted(self: CsvTable, query: BatchQuery) -> Iterator[TableBatch]:
         found.append(0)
-        for batch in batches(self, columns, types, rows, left):
+        for batch in batches(self, query):
             found[-1] += batch.rows.num_rows
             yield batch
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import keyhole as kh
 from keyhole.game import PlayedBlock
 from keyhole.game.ledger import Ledger
-from keyhole.game.progress_line import ten_times_a_second
+from keyhole.game.observer import ten_times_a_second
 from keyhole.problem import Floats
 from keyhole.streams.arrays import LabelledRows
 from keyhole.testing.helpers import RowsOnly

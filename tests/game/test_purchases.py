@@ -5,9 +5,9 @@ import pytest
 
 import keyhole as kh
 from keyhole.game.audit import poisoned
-from keyhole.game.block_play import _check_purchases
 from keyhole.game.observer import Observer, PlayedBlock
 from keyhole.game.playing import RunningGame, _due
+from keyhole.game.referee import _check_purchases
 
 PROBLEM = kh.Problem(6, 2, 3)
 

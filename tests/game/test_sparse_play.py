@@ -12,9 +12,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game import Audit, Observer, PlayedBlock, RunningGame, block_play, playing
-from keyhole.game.block_play import RowBuffer
-from keyhole.game.referee import sell
+from keyhole.game import Audit, Observer, PlayedBlock, RunningGame, playing, referee
+from keyhole.game.referee import RowBuffer, sell
 from keyhole.learners.registry import make_learner
 from keyhole.problem import Floats, Learner
 from keyhole.problem.rows import LazyRows
@@ -40,8 +39,8 @@ def streams(absent: str, dtype: type = np.float64) -> tuple[ArrayStream, SparseS
 @pytest.fixture
 def small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A buffer of seven rows: blocks are cut where nobody expects it."""
-    monkeypatch.setattr(block_play, "BUFFER_VALUES", 7 * D)
-    monkeypatch.setattr(block_play, "GOOD_BLOCK_ROWS", 1)
+    monkeypatch.setattr(referee, "BUFFER_VALUES", 7 * D)
+    monkeypatch.setattr(referee, "GOOD_BLOCK_ROWS", 1)
 
 
 @pytest.mark.usefixtures("small_buffer")

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 import keyhole as kh
 from keyhole.problem import Floats
-from keyhole.problem.label_span import LabelSpan
+from keyhole.problem.labels import LabelSpan
 from keyhole.saving.api import from_bytes, to_bytes
 
 ROUNDS = 200

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.game.block_play import RowBuffer, play_rounds
 from keyhole.game.playing import RunningGame
+from keyhole.game.referee import RowBuffer, play_rounds
 from keyhole.learners.registry import LEARNERS, make_learner
 from keyhole.problem import Floats, Problem, ProblemError
 from keyhole.problem.prices import Prices, price_list

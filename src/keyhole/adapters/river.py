@@ -22,8 +22,8 @@ from keyhole.problem import (
     nearest,
     whole_number,
 )
+from keyhole.problem.labels import a_coverage
 from keyhole.problem.optional_imports import extra
-from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.prices import MAX_DECIMALS, money
 from keyhole.streams import ArrayStream
 

@@ -27,8 +27,8 @@ from keyhole.problem import (
     ProblemError,
     whole_number,
 )
+from keyhole.problem.labels import a_coverage
 from keyhole.problem.optional_imports import extra
-from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.prices import MAX_DECIMALS, money
 from keyhole.problem.sparse_model import SparseModel, sparse_model
 from keyhole.saving.api import from_bytes, to_bytes

@@ -30,7 +30,7 @@ from keyhole.errors import (
     shortened,
 )
 from keyhole.problem import Floats, Learner, Problem
-from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
 from keyhole.problem.sparse_model import SparseModel
 from keyhole.problem.ticket import Observation, Ticket

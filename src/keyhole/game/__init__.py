@@ -1,9 +1,8 @@
 """The game: a learner against a stream, with a referee between them and observers beside them."""
 
 from keyhole.game.audit import Audit
-from keyhole.game.observer import Observer, PlayedBlock
+from keyhole.game.observer import Observer, PlayedBlock, Progress, ProgressLine
 from keyhole.game.playing import RunningGame, play, rounds
-from keyhole.game.progress_line import Progress, ProgressLine
 from keyhole.game.referee import sell
 
 __all__ = [

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.errors import shortened
-from keyhole.game.block_play import BlockAnswer
-from keyhole.game.observer import ArrayOrLazyRows
-from keyhole.game.referee import play_round
+from keyhole.game.referee import BlockAnswer, play_round
 from keyhole.problem import (
     BlockLearner,
     BudgetError,
@@ -24,6 +22,7 @@ from keyhole.problem import (
     real_number,
     whole_number,
 )
+from keyhole.problem.rows import ArrayOrLazyRows
 from keyhole.problem.state import Tree, has_state
 
 F = TypeVar("F", bound=np.floating)

@@ -9,12 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyhole.game.audit import Audit
-from keyhole.game.block_play import MIN_BLOCK_ROWS, RowBuffer, buffer_rows, play_rounds
 from keyhole.game.ledger import Ledger, next_checkpoint
-from keyhole.game.observer import ArrayOrLazyRows, Observer, PlayedBlock
-from keyhole.game.progress_line import Progress, ten_times_a_second
+from keyhole.game.observer import (
+    Observer,
+    PlayedBlock,
+    Progress,
+    ten_times_a_second,
+)
 from keyhole.game.referee import (
+    MIN_BLOCK_ROWS,
+    RowBuffer,
+    buffer_rows,
     play_round,
+    play_rounds,
     problem_of,
     refuse_another_problem,
 )
@@ -37,10 +44,11 @@ from keyhole.problem import (
     rows_and_labels,
     whole_number,
 )
-from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.labels import a_coverage
 from keyhole.problem.rows import (
+    ArrayOrLazyRow,
+    ArrayOrLazyRows,
     BoughtValues,
-    LazyRow,
     are_lazy,
     bought_of_row,
     bought_of_rows,
@@ -84,7 +92,7 @@ def rounds(learner: Learner, stream: Stream) -> Iterator[Round]:
         refuse_another_problem(problem, learner)
 
 
-def _rows(stream: Stream) -> Iterator[tuple[NDArray[np.floating] | LazyRow, float]]:
+def _rows(stream: Stream) -> Iterator[tuple[ArrayOrLazyRow, float]]:
     """The rows of a stream, not written out where it has lazy ones."""
     if not has_lazy_blocks(stream):
         yield from stream
@@ -306,9 +314,7 @@ class RunningGame:
             part.y_hat[i] = played.y_hat
             part.bought[i, : len(played.features)] = played.features
 
-    def _play_single(
-        self, x: NDArray[np.floating] | LazyRow, y: float, ends: Floats | None = None
-    ) -> Round:
+    def _play_single(self, x: ArrayOrLazyRow, y: float, ends: Floats | None = None) -> Round:
         self._calibrate()
         began = time.perf_counter()
         played = play_round(self.problem, self._learner, self._round + 1, x, y)
@@ -362,7 +368,7 @@ def _rows_and_labels(X: ArrayOrLazyRows, y: Floats, d: int) -> tuple[ArrayOrLazy
     return X, labels
 
 
-def _single(X: ArrayOrLazyRows) -> Iterator[NDArray[np.floating] | LazyRow]:
+def _single(X: ArrayOrLazyRows) -> Iterator[ArrayOrLazyRow]:
     """Rows, one at a time; those that are written out in double precision."""
     if are_lazy(X):
         return (X.row(i) for i in range(len(X)))

@@ -66,7 +66,7 @@ from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.memories import refuse_odd_seats
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
-from keyhole.problem.label_span import cut_off_largest_rounds
+from keyhole.problem.labels import cut_off_largest_rounds
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.prices import Money, money
 from keyhole.problem.sparse_model import SparseModel

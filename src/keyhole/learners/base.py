@@ -38,9 +38,13 @@ from keyhole.problem import (
 )
 from keyhole.problem.desk import Desk
 from keyhole.problem.display import HtmlCell, counted, html_table
-from keyhole.problem.label_span import cut_off_largest, cut_off_largest_rounds
+from keyhole.problem.labels import (
+    PredictionInterval,
+    a_coverage,
+    cut_off_largest,
+    cut_off_largest_rounds,
+)
 from keyhole.problem.memory import refuse_beyond_memory
-from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
 from keyhole.problem.rows import bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot

@@ -25,7 +25,7 @@ from keyhole.problem import (
     StateError,
     positive_number,
 )
-from keyhole.problem.label_span import cut_off_largest
+from keyhole.problem.labels import cut_off_largest
 
 
 class Zero(LearnerBase):

@@ -33,7 +33,7 @@ from keyhole.learners.dantzig_selection import (
 )
 from keyhole.learners.history import widen
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError
-from keyhole.problem.label_span import cut_off_largest
+from keyhole.problem.labels import cut_off_largest
 from keyhole.problem.state import AT_LEAST_0, Holds, LearnerState, fit, restore
 from keyhole.problem.state_checks import refuse_another_model
 

@@ -30,7 +30,7 @@ from keyhole.learners.blocks.conformal import (
     new_trackers,
 )
 from keyhole.problem import Floats, Indices, Observation, ProblemError, StateError
-from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.rows import BoughtValues
 from keyhole.problem.state import MAX_WHOLE_NUMBER, Holds, entries, fit, pack
 from keyhole.problem.state_checks import prove

@@ -24,7 +24,7 @@ from keyhole.errors import (
     shortened,
     whole_number,
 )
-from keyhole.problem.label_span import LabelSpan
+from keyhole.problem.labels import LabelSpan
 from keyhole.problem.problem import Problem
 from keyhole.problem.ticket import Floats, Indices, Observation, Ticket
 

@@ -58,6 +58,10 @@ class LazyRows(Protocol):
         """The rows written out, n x d numbers."""
 
 
+ArrayOrLazyRow = NDArray[np.floating] | LazyRow
+ArrayOrLazyRows = NDArray[np.floating] | LazyRows
+
+
 class LazyBlockStream(Protocol):
     """A stream that hands out lazy rows beside what every stream does."""
 

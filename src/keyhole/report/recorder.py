@@ -34,8 +34,8 @@ from keyhole.problem import (
     whole_number,
 )
 from keyhole.problem.display import counted
+from keyhole.problem.labels import a_coverage
 from keyhole.problem.memory import fits
-from keyhole.problem.prediction_interval import a_coverage
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run

@@ -13,7 +13,7 @@ from keyhole.problem import DataError, ProblemError, nearest
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import as_text
 from keyhole.streams.read_options import Assumption
-from keyhole.streams.tables import RowsLeft, Table, TableBatch
+from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 SPACES = " \u00a0\u202f\u2009"  # plain, no-break, narrow no-break, thin
 UNITS_BEFORE = ("€", "$", "£", "¥", "₹", "US$", "EUR", "USD", "GBP", "CHF", "JPY")
@@ -311,20 +311,14 @@ class DatedTable:
             if first
         ]
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, dates as numbers."""
         arrow = extra("pyarrow", "files")
-        inner = list(dict.fromkeys(self.parents.get(name, name) for name in columns))
-        known = {n: t for n, t in types.items() if n not in self.parents}
+        inner = list(dict.fromkeys(self.parents.get(name, name) for name in query.columns))
+        known = {n: t for n, t in query.types.items() if n not in self.parents}
         if not self._table.types:
             known.update({n: arrow.string() for n in inner if n in self.parents.values()})
-        for batch in self._table.batches(inner, known, rows, left):
+        for batch in self._table.batches(query._replace(columns=inner, types=known)):
             times = {n: self._times(batch, n) for n in inner if n in self.parents.values()}
             cells = [
                 _date_part(times[self.parents[name]], self._parts[name]).cast(
@@ -332,9 +326,9 @@ class DatedTable:
                 )
                 if name in self.parents
                 else batch.rows.column(name)
-                for name in columns
+                for name in query.columns
             ]
-            yield TableBatch(arrow.table(cells, names=list(columns)), batch.place)
+            yield TableBatch(arrow.table(cells, names=list(query.columns)), batch.place)
 
     def _type(self, arrow: Any, name: str) -> Any:
         return arrow.float64() if self._parts[name] == "ordinal" else arrow.int64()
@@ -397,28 +391,16 @@ def _first_cells(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
     """The first cells of some columns, as they stand in the file."""
     if not names:
         return {}
-    string = extra("pyarrow", "files").string()
-    wanted = _RowsWanted(SNIFFED_ROWS)
+    text = dict.fromkeys(names, extra("pyarrow", "files").string())
     found: dict[str, list[str]] = {name: [] for name in names}
-    for batch in table.batches(names, dict.fromkeys(names, string), SNIFFED_ROWS, wanted.left):
+    seen = 0
+    query = BatchQuery(names, text, SNIFFED_ROWS, lambda: SNIFFED_ROWS - seen)
+    for batch in wanted_batches(table, query):
         for name in names:
             cells = as_text(batch.rows.column(name)).to_pylist()
             found[name] += [cell.strip() for cell in cells if cell is not None]
-        wanted.count(batch.rows.num_rows)
-        if wanted.left() <= 0:
-            break
+        seen += batch.rows.num_rows
     return found
-
-
-class _RowsWanted:
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
-
-    def left(self) -> int:
-        return self._rows
-
-    def count(self, rows: int) -> None:
-        self._rows -= rows
 
 
 def _date_format(cells: Sequence[str]) -> str | None:

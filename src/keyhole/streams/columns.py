@@ -42,20 +42,13 @@ def kind_of(arrow_type: Any) -> ColumnKind:
         return ColumnKind.EMPTY
     if types.is_boolean(arrow_type):
         return ColumnKind.FLAG
-    if types.is_integer(arrow_type) or types.is_floating(arrow_type):
-        return ColumnKind.NUMBER
-    if types.is_decimal(arrow_type):
+    number = (types.is_integer, types.is_floating, types.is_decimal)
+    if any(is_one(arrow_type) for is_one in number):
         return ColumnKind.NUMBER
     if types.is_dictionary(arrow_type):
         inner = kind_of(arrow_type.value_type)
-        return (
-            ColumnKind.TEXT
-            if inner in (ColumnKind.NUMBER, ColumnKind.FLAG, ColumnKind.TEXT)
-            else inner
-        )
-    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
-        return ColumnKind.TEXT
-    if str(arrow_type) == "string_view":  # is_string_view came with pyarrow 16
+        return ColumnKind.TEXT if inner in (ColumnKind.NUMBER, ColumnKind.FLAG) else inner
+    if str(arrow_type) in ("string", "large_string", "string_view"):
         return ColumnKind.TEXT
     return ColumnKind.DATE if types.is_temporal(arrow_type) else ColumnKind.OTHER
 

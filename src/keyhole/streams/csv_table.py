@@ -30,7 +30,7 @@ from keyhole.streams.csv_dialect import (
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
 from keyhole.streams.source_file import Readable, SourceFile, readable
-from keyhole.streams.tables import MIN_THREADED_BYTES, RowsLeft, TableBatch
+from keyhole.streams.tables import MIN_THREADED_BYTES, BatchQuery, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
 TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -84,16 +84,10 @@ class CsvTable:
         }
         self._never: set[str] = set()  # rewritten columns that were withdrawn
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, a block of the file at a time; types not given are inferred."""
-        for data, line in self._blocks(left):
-            table = self._parse(data, line, columns, types)
+        for data, line in self._blocks(query.left):
+            table = self._parse(data, line, query.columns, query.types)
             if table.num_rows:
                 yield TableBatch(table, _Place(self, data, line))
 

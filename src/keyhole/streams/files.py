@@ -32,17 +32,10 @@ from keyhole.streams.schema import (
 )
 from keyhole.streams.source_file import SourceFile
 from keyhole.streams.sparse_files import pair_columns, sparse_stream
-from keyhole.streams.tables import Table, TableBatch, wanted_rows
+from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
-FLOAT32_TYPES = (
-    "float",
-    "halffloat",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "bool",
-)  # exact in float32
+# Exact in float32.
+FLOAT32_TYPES = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")
 
 
 class ReadStream(BlockStream, Protocol):
@@ -184,18 +177,16 @@ class FileStream:
             return (self._most or 0) - played
 
         limit = None if self._most is None else left
-        for batch in self._table.batches(wanted, self._types, size, limit):
-            for part in wanted_rows(batch, limit):
-                for start in range(0, part.rows.num_rows, size):
-                    X, y = self._encode(part, start, size)
-                    played += len(y)
-                    if len(self._unlabelled):
-                        here = ~np.isin(y, self._unlabelled)
-                        X, y = X[here], y[here]
-                    for i in range(0, len(y), most):
-                        yield X[i : i + most], y[i : i + most]
-            if limit is not None and limit() <= 0:
-                return
+        query = BatchQuery(wanted, self._types, size, limit)
+        for batch in wanted_batches(self._table, query):
+            for start in range(0, batch.rows.num_rows, size):
+                X, y = self._encode(batch, start, size)
+                played += len(y)
+                if len(self._unlabelled):
+                    here = ~np.isin(y, self._unlabelled)
+                    X, y = X[here], y[here]
+                for i in range(0, len(y), most):
+                    yield X[i : i + most], y[i : i + most]
 
     def without_codes(self, progress: Callable[[int], None] | None = None) -> FileStream:
         """The same stream, numbers that stand for no value left out; one pass finds them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -30,7 +30,14 @@ from keyhole.streams.source_file import (
     readable,
 )
 from keyhole.streams.sparse_files import SVMLIGHT_SUFFIXES, SvmlightTable, is_svmlight
-from keyhole.streams.tables import ArrowTable, FrameTable, ParquetTable, RowsLeft, Table, TableBatch
+from keyhole.streams.tables import (
+    ArrowTable,
+    BatchQuery,
+    FrameTable,
+    ParquetTable,
+    Table,
+    TableBatch,
+)
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
 PartitionCell = float | str | None
@@ -132,26 +139,20 @@ class PartitionedTable:
         }
         self.types = {**table.types, **self._own} if table.types else {}
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns."""
         arrow = extra("pyarrow", "files")
-        inner = [name for name in columns if name not in self._values] or [self._table.names[0]]
-        known = {name: kind for name, kind in types.items() if name not in self._values}
-        for batch in self._table.batches(inner, known, rows, left):
+        inner = [n for n in query.columns if n not in self._values] or [self._table.names[0]]
+        known = {name: kind for name, kind in query.types.items() if name not in self._values}
+        for batch in self._table.batches(query._replace(columns=inner, types=known)):
             n = batch.rows.num_rows
             cells = [
-                self._cells(name, types.get(name, self._own[name]), n)
+                self._cells(name, query.types.get(name, self._own[name]), n)
                 if name in self._values
                 else batch.rows.column(name)
-                for name in columns
+                for name in query.columns
             ]
-            yield TableBatch(arrow.table(cells, names=list(columns)), batch.place)
+            yield TableBatch(arrow.table(cells, names=list(query.columns)), batch.place)
 
     def _cells(self, name: str, kind: Any, rows: int) -> Any:
         arrow, value = extra("pyarrow", "files"), self._values[name]
@@ -236,18 +237,12 @@ class ConcatenatedTable:
             self._check(first, table)
         self.types = {name: self._type(name) for name in first.types}
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """The rows of one table after those of the other."""
         for table in self.tables:
-            if left is not None and left() <= 0:
+            if query.left is not None and query.left() <= 0:
                 return
-            for batch in table.batches(columns, types, rows, left):
+            for batch in table.batches(query):
                 yield TableBatch(batch.rows, partial(_place_in_file, table.title, batch.place))
 
     def _check(self, first: Table, other: Table) -> None:
@@ -389,7 +384,7 @@ def first_value(place: PartitionFile, request: ReadArguments) -> tuple[Any, ...]
             f"({request.syntax.name('order_by')})"
         )
     value = None
-    for batch in table.batches([name], {}, 1):
+    for batch in table.batches(BatchQuery([name], {}, 1)):
         value = batch.rows.column(name)[0].as_py()
         break
     if isinstance(value, str):

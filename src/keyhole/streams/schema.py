@@ -28,7 +28,7 @@ from keyhole.streams.columns import (
 )
 from keyhole.streams.csv_dialect import number_pattern
 from keyhole.streams.read_options import AUTO, ReadArguments
-from keyhole.streams.tables import Table, TableBatch, wanted_rows
+from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 SCANNED_ROWS = 1 << 14  # at a time; a table of text has blocks of its own
 USABLE_KINDS = (ColumnKind.EMPTY, ColumnKind.NUMBER, ColumnKind.FLAG, ColumnKind.TEXT)
@@ -165,15 +165,13 @@ def scan_columns(
 
     limit = None if rounds is None else left
     asked = open_questions or list(seen)[:1]
-    for batch in table.batches(asked, _as_text(roles), SCANNED_ROWS, limit):
-        for part in wanted_rows(batch, limit):
-            found.rows += part.rows.num_rows
-            for name in open_questions:
-                seen[name].note(part)
+    query = BatchQuery(asked, _as_text(roles), SCANNED_ROWS, limit)
+    for batch in wanted_batches(table, query):
+        found.rows += batch.rows.num_rows
+        for name in open_questions:
+            seen[name].note(batch)
         if progress is not None:
             progress(found.rows)
-        if limit is not None and limit() <= 0:
-            break
     return found
 
 
@@ -209,9 +207,8 @@ class _ColumnScan:
         self._name = name
         self._numeric = role in (ColumnRole.NUMBERS, ColumnRole.TARGET)
         self._is_target = role is ColumnRole.TARGET
-        self._told = (
-            role is ColumnRole.LEVELS
-        )  # that it is categorical; a dictionary tells so itself
+        # Whether we were told that it is categorical; a dictionary tells so itself.
+        self._told = role is ColumnRole.LEVELS
         self._most_levels = most_levels
         self._number = number_pattern(table.decimal)
         self._kinds: set[ColumnKind] = set()

@@ -24,7 +24,7 @@ from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax
 from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
 from keyhole.streams.source_file import SourceFile, readable
 from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, dense_rows, fill_value
-from keyhole.streams.tables import RowsLeft, Table, TableBatch, wanted_rows
+from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 LABEL_COLUMN, INDICES_COLUMN, VALUES_COLUMN = "label", "indices", "values"
 SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
@@ -99,18 +99,13 @@ class SvmlightTable:
         if not rows:
             raise DataError(f"{self.title} has no line with a label")
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
         for batch, lines in self._parts:
-            for start in range(0, batch.num_rows, rows):
-                place = _Lines(lines[start : start + rows])
-                yield TableBatch(batch.slice(start, rows).select(list(columns)), place)
+            for start in range(0, batch.num_rows, query.rows):
+                place = _Lines(lines[start : start + query.rows])
+                part = batch.slice(start, query.rows).select(list(query.columns))
+                yield TableBatch(part, place)
 
     def _lines(self, origin: SourceFile) -> Iterator[tuple[int, list[str]]]:
         """Blocks of whole lines, each with the number of its first."""
@@ -346,12 +341,10 @@ class SparseFileStream:
 
         limit = None if self._most is None else left
         columns = [*self._pairs, *([] if self.target is None else [self.target])]
-        for batch in self._table.batches(columns, self._table.types, SPARSE_BLOCK_ROWS, limit):
-            for part in wanted_rows(batch, limit):
-                yield part
-                played += len(part.rows) if self.target is None else self._labelled(part)
-            if limit is not None and limit() <= 0:
-                return
+        query = BatchQuery(columns, self._table.types, SPARSE_BLOCK_ROWS, limit)
+        for batch in wanted_batches(self._table, query):
+            yield batch
+            played += len(batch.rows) if self.target is None else self._labelled(batch)
 
     def _labelled(self, batch: TableBatch) -> int:
         return len(batch.rows) - int(np.isnan(self._labels(batch)).sum())

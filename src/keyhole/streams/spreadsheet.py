@@ -21,9 +21,7 @@ from keyhole.streams.source_file import ZIP, SourceFile, first_line, readable
 
 CELL_REFERENCE = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
 MAX_CELLS = 20_000_000  # of one sheet
-MAX_WORKBOOK_BYTES = (
-    1 << 30
-)  # bytes that a workbook may unpack to: all of it is held in memory once
+MAX_WORKBOOK_BYTES = 1 << 30  # that a workbook may unpack to: it is held in memory once
 
 
 def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[Assumption]]:

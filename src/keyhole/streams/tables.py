@@ -26,6 +26,19 @@ class TableBatch(NamedTuple):
     place: Callable[[int], str]
 
 
+class BatchQuery(NamedTuple):
+    """What is wanted of a table: all rows of some columns, `rows` at a time.
+
+    `types` says how cells of text are to be read; tables that have types ignore it. `left` is
+    asked before rows are touched that could be refused for what they hold.
+    """
+
+    columns: Sequence[str]
+    types: Mapping[str, Any]
+    rows: int
+    left: RowsLeft | None = None
+
+
 class Table(Protocol):
     """Named columns that can be gone through again and again, a batch of rows at a time."""
 
@@ -49,18 +62,8 @@ class Table(Protocol):
     def decimal(self) -> str:
         """The decimal point of numbers in text."""
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
-        """All rows of some columns; `rows` at a time unless the table has blocks of its own.
-
-        `types` says how cells of text are to be read; tables that have types ignore it. `left` is
-        asked before rows are touched that could be refused for what they hold.
-        """
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
+        """The rows, as many at a time as is asked unless the table has blocks of its own."""
 
 
 class ParquetTable:
@@ -89,18 +92,15 @@ class ParquetTable:
         # Without a buffer, or with pre_buffer, a whole row group is held in memory.
         return open_file(self._origin.path, buffer_size=1 << 16, pre_buffer=False)
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
             many, groups = self._origin.size >= MIN_THREADED_BYTES, self.row_groups
             found = file.iter_batches(
-                batch_size=rows, row_groups=groups, columns=list(columns), use_threads=many
+                batch_size=query.rows,
+                row_groups=groups,
+                columns=list(query.columns),
+                use_threads=many,
             )
             yield from _placed(found, sum(self.group_rows[: groups[0]]) if groups else 0)
 
@@ -130,19 +130,13 @@ class ArrowTable:
         ipc = extra("pyarrow.ipc", "files")
         return (ipc.open_stream if self._origin.magic == ARROW_STREAM else ipc.open_file)(source)
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
         with readable(self.title), self._map() as source:
             yield from _placed(
-                batch.slice(start, rows).select(list(columns))
+                batch.slice(start, query.rows).select(list(query.columns))
                 for batch in self._record_batches(self._open(source))
-                for start in range(0, batch.num_rows, rows)
+                for start in range(0, batch.num_rows, query.rows)
             )
 
     @staticmethod
@@ -183,15 +177,11 @@ class FrameTable:
         self.names = tuple(known.columns)
         self.types = dict(zip(self._table.schema.names, self._table.schema.types, strict=True))
 
-    def batches(
-        self,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        rows: int,
-        left: RowsLeft | None = None,
-    ) -> Iterator[TableBatch]:
+    def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, at most `rows` at a time."""
-        yield from _placed(self._table.select(list(columns)).to_batches(max_chunksize=rows))
+        yield from _placed(
+            self._table.select(list(query.columns)).to_batches(max_chunksize=query.rows)
+        )
 
 
 def _placed(batches: Iterator[Any], skipped: int = 0) -> Iterator[TableBatch]:
@@ -206,15 +196,18 @@ def _row(before: int, i: int) -> str:
     return f"row {before + i:,}"
 
 
-def wanted_rows(batch: TableBatch, left: RowsLeft | None) -> Iterator[TableBatch]:
-    """A batch, or as many of its rows at a time as are wanted still."""
-    if left is None:
-        yield batch
-        return
-    start, end = 0, batch.rows.num_rows
-    while start < end and (wanted := left()) > 0:
-        yield TableBatch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
-        start += wanted
+def wanted_batches(table: Table, query: BatchQuery) -> Iterator[TableBatch]:
+    """The batches of a table, cut off where no more rows are wanted."""
+    for batch in table.batches(query):
+        if query.left is None:
+            yield batch
+            continue
+        start, end = 0, batch.rows.num_rows
+        while start < end and (wanted := query.left()) > 0:
+            yield TableBatch(batch.rows.slice(start, wanted), partial(_further, batch.place, start))
+            start += wanted
+        if query.left() <= 0:
+            return
 
 
 def _further(place: Callable[[int], str], start: int, i: int) -> str:

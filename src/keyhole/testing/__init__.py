@@ -9,11 +9,16 @@ that a test runner can show them one by one. A broken promise raises AssertionEr
 where it broke.
 """
 
-from keyhole.testing.learning import easy_stream, learns_an_easy_stream
 from keyhole.testing.prices import on_prices, with_prices
 from keyhole.testing.stores import STORE_CHECKS, check_store
 from keyhole.testing.streams import STREAM_CHECKS, check_stream
-from keyhole.testing.suite import LEARNER_CHECKS, check_learner, learner_checks
+from keyhole.testing.suite import (
+    LEARNER_CHECKS,
+    check_learner,
+    easy_stream,
+    learner_checks,
+    learns_an_easy_stream,
+)
 from keyhole.testing.yes_no import on_yes_no
 
 __all__ = [

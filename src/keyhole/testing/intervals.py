@@ -17,7 +17,7 @@ from keyhole.problem import (
     Ticket,
     plays_blocks,
 )
-from keyhole.problem.prediction_interval import PredictionInterval
+from keyhole.problem.labels import PredictionInterval
 from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.testing.helpers import LearnerMaker, make, require, size_of

@@ -1,17 +1,62 @@
-"""All that a learner must keep to, put together from what it says of itself."""
+"""The conformance suite of learners, put together from its checks; does it learn an easy stream?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from keyhole.game import play
+from keyhole.learners.baselines import RunningMean
 from keyhole.learners.registry import Treatment
+from keyhole.problem import Floats, Learner, whole_number
+from keyhole.streams.arrays import ArrayStream
 from keyhole.testing import extremes, learners
 from keyhole.testing import prices as priced
-from keyhole.testing.helpers import LearnerMaker
+from keyhole.testing.helpers import LearnerMaker, make, require
 from keyhole.testing.history import STUDY_CHECKS
 from keyhole.testing.intervals import INTERVAL_CHECKS
-from keyhole.testing.learning import learns_an_easy_stream
 from keyhole.testing.prices import BY_PRICE, PRICED_CHECKS, on_prices
+
+EASY_SHAPE = (12, 2, 6)  # d, k, budget
+EASY_SUPPORT, EASY_WEIGHTS, EASY_NOISE = [4, 9], [1.0, -0.8], 0.2
+EASY_LOSS_SHARE = 0.5  # of the running mean's loss, at most
+
+
+def easy_stream(rounds: int, seed: int = 0) -> ArrayStream:
+    """Twelve independent signs, two of which make the label, with little noise and no offset.
+
+    >>> easy_stream(100).d
+    12
+    """
+    rng = np.random.default_rng(seed)
+    X = np.sign(rng.standard_normal((rounds, EASY_SHAPE[0])))
+    noise = EASY_NOISE * rng.standard_normal(rounds)
+    return ArrayStream(X, X[:, EASY_SUPPORT] @ EASY_WEIGHTS + noise)
+
+
+def learns_an_easy_stream(factory: LearnerMaker, learns_by: int) -> None:
+    """In rounds learns_by / 2 + 1 to learns_by of `easy_stream`: half the running mean's loss.
+
+    `learns_by` is at least 32. A learner that reads everything gets budget = d.
+    """
+    n = whole_number("learns_by", learns_by, 32)
+    learner = make(factory, EASY_SHAPE)
+    stream = easy_stream(n)
+    late = slice(n // 2, n)
+    lost = _late_loss(learner, stream, late)
+    mean = _late_loss(RunningMean(learner.problem), stream, late)
+    require(
+        lost <= EASY_LOSS_SHARE * mean,
+        f"learns an easy stream by round {n}: mean loss {lost:.3g} after round {n // 2}, "
+        f"the running mean has {mean:.3g}",
+    )
+
+
+def _late_loss(learner: Learner, stream: ArrayStream, late: slice) -> float:
+    errors: Floats = stream.y - play(learner, stream).predictions
+    return float(np.mean(errors[late] ** 2))
+
 
 Check = Callable[[LearnerMaker], None]
 

@@ -27,7 +27,7 @@ from keyhole.errors import (
 from keyhole.game.playing import study_history
 from keyhole.learners.registry import learner_row
 from keyhole.problem import BlockStream, Floats, Learner, Problem
-from keyhole.problem.prediction_interval import PredictionInterval, a_coverage
+from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.state import has_state
 from keyhole.problem.ticket import Observation, Ticket
 from keyhole.saving.api import from_bytes, to_bytes

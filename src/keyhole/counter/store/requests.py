@@ -41,7 +41,7 @@ from keyhole.errors import (
     whole_number,
 )
 from keyhole.problem import Learner, Problem
-from keyhole.problem.prediction_interval import a_coverage
+from keyhole.problem.labels import a_coverage
 from keyhole.problem.ticket import Observation, Ticket
 from keyhole.version import __version__
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keyhole.errors import LARGEST, StateError
-from keyhole.problem.label_span import LabelSpan, cut_off_largest, cut_off_largest_rounds
+from keyhole.problem.labels import LabelSpan, cut_off_largest, cut_off_largest_rounds
 
 ODD = [-math.inf, -9.0, -2.0, -1.0, 0.0, 1.0, 2.0, 9.0, math.inf, math.nan]
 
