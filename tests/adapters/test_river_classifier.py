@@ -10,7 +10,7 @@ import pytest
 from river import checks, evaluate, multiclass
 
 import keyhole as kh
-from keyhole.adapters.river_classifier import KeyholeClassifier
+from keyhole.adapters.river import KeyholeClassifier
 from keyhole.problem.optional_imports import extra
 
 pd: Any = extra("pandas", "dev")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.adapters.sklearn_classifier import KeyholeClassifier
+from keyhole.adapters.sklearn import KeyholeClassifier
 from keyhole.problem import Floats
 from keyhole.problem.optional_imports import extra
 from keyhole.saving.api import to_bytes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keyhole.adapters.sklearn import KeyholeRegressor
-from keyhole.adapters.sklearn_classifier import KeyholeClassifier
+from keyhole.adapters.sklearn import KeyholeClassifier
 
 pd: Any = pytest.importorskip("pandas")
 exceptions: Any = pytest.importorskip("sklearn.exceptions")

@@ -1,27 +1,29 @@
-"""KeyholeRegressor: a learner as a scikit-learn estimator, with the budget inside."""
+"""Regressor and classifier for scikit-learn that read a few features of every row."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.adapters.estimator_prices import cut_to_budget, read_if_path, refuse_worth_without
-from keyhole.errors import LARGEST
+from keyhole.errors import LARGEST, shortened
 from keyhole.game import Observer, PlayedBlock, play
 from keyhole.game.playing import study_history
 from keyhole.learners.auto import AutoLearner
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.learners.residuals import MAX_RECENT_ERRORS, HasIntervals, range_of
+from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Indices,
     Learner,
     Problem,
     ProblemError,
@@ -38,10 +40,11 @@ _validation = extra("sklearn.utils.validation", "sklearn")
 _base = extra("sklearn.base", "sklearn")
 FLOAT_TYPES = [np.float64, np.float32]
 MIN_ERROR_ROWS = 30  # fewer say too little about how far a model is off
+Classes = Sequence[Any] | ArrayLike | None
 
 if TYPE_CHECKING:
 
-    class SklearnEstimator:
+    class _Estimator:
         """What scikit-learn gives an estimator, as far as it is used; it comes without types."""
 
         n_features_in_: int
@@ -49,18 +52,27 @@ if TYPE_CHECKING:
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
-        def score(self, X: ArrayLike, y: ArrayLike) -> float: ...
         def __sklearn_tags__(self) -> Any: ...
 
-    _RegressorBase = SklearnEstimator
+    class _Regressor:
+        def score(self, X: ArrayLike, y: ArrayLike) -> float: ...
+
+    class _Classifier(_Regressor): ...
 else:
+    _Estimator = _base.BaseEstimator
+    _Regressor, _Classifier = _base.RegressorMixin, _base.ClassifierMixin
 
-    class _RegressorBase(_base.RegressorMixin, _base.BaseEstimator):
-        """A regressor of scikit-learn."""
 
+class BudgetEstimator(_Estimator):
+    """What the regressor and the classifier share: all but what their labels and predictions are.
 
-class BudgetEstimator:
-    """What the regressor and the classifier share: their parameters, and the names of features."""
+    A subclass has `_numbers`, which makes numbers of labels.
+    """
+
+    learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
+    coef_: Floats
+    intercept_: Any  # a number, or an array of one
+    support_: Indices
 
     def __init__(
         self,
@@ -96,8 +108,150 @@ class BudgetEstimator:
         used: NDArray[np.object_] = np.asarray(names, dtype=object)[estimator.support_]
         return used
 
+    def _check_parameters(self) -> None:
+        learner_row(self.learner)
+        whole_number("sparsity", self.sparsity, 1)
+        if self._priced:
+            money("budget", self.budget)
+        else:
+            whole_number("budget", cast(int, self.budget), 1)
+        refuse_worth_without(True if self._priced else None, self.learner, self.worth)
 
-class KeyholeRegressor(BudgetEstimator, _RegressorBase):
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        how: Callable[[BlockStream], Self],
+        classes: Classes = None,
+        *,
+        anew: bool = False,
+    ) -> Self:
+        """Learn from rows in this way; begin with a new learner if `anew`, or if there is none."""
+        anew = anew or not hasattr(self, "learner_")
+        if anew:
+            self._check_parameters()
+        with _as_it_was_on_error(self):
+            stream = self._stream_of(X, y, classes, anew=anew)
+            if anew:
+                self._begin()
+                self._take_in_history()
+            return how(stream)
+
+    def _stream_of(
+        self, X: ArrayLike, y: ArrayLike, classes: Classes = None, *, anew: bool
+    ) -> BlockStream:
+        """X and y as a stream that can be played from the first row to the last."""
+        numeric = isinstance(self, KeyholeRegressor)
+        rows, labels = _validation.validate_data(
+            self, X, y, reset=anew, y_numeric=numeric, dtype=FLOAT_TYPES
+        )
+        labels = self._numbers(labels, classes, anew)
+        for name, values in (("X", rows), ("y", labels)):
+            largest = max(abs(float(values.max())), abs(float(values.min())))
+            if largest > LARGEST:
+                raise DataError(
+                    f"{name} must be at most {LARGEST:g} in size, got {largest:g}: "
+                    "use larger units, or leave such rows out"
+                )
+        return _plain_blocks(ArrayStream(rows, labels))
+
+    def _numbers(self, labels: NDArray[Any], classes: Classes, anew: bool) -> Floats:
+        raise NotImplementedError
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        """What the final model makes of rows."""
+        _validation.check_is_fitted(self)
+        rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
+        return self.model_.predict(rows[:, self.support_])
+
+    def _begin(self) -> None:
+        """A new learner, for the features that validation has found."""
+        problem, seed = self._problem(), self._seed()
+        if self.worth is None:
+            self.learner_ = make_learner(self.learner, problem, seed)
+        else:
+            self.learner_ = AutoLearner(problem, seed=seed, worth=self.worth)
+        self.n_reads_, self.spent_ = 0, 0.0
+        self._errors: Floats = np.empty(0)
+
+    @property
+    def _priced(self) -> bool:
+        return self.prices is not None or self.panels is not None
+
+    def _problem(self) -> Problem:
+        d, found = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        names = None if found is None else found.tolist()
+        if self._priced:
+            prices = read_if_path(self.prices)
+            return cut_to_budget(d, self.sparsity, self.budget, names, prices, self.panels)
+        budget = min(cast(int, self.budget), d)
+        return Problem(d, min(self.sparsity, budget), budget, names)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        draws = extra("sklearn.utils", "sklearn").check_random_state(self.random_state)
+        return int(draws.randint(2**31 - 1))
+
+    def _take_in_history(self) -> None:
+        """Study the history that was given to the constructor, for a learner that is new."""
+        if self.history is None:
+            return
+        pair = isinstance(self.history, tuple | list)
+        must = "history must be a pair (X_old, y_old) or a stream"
+        if pair and len(self.history) != 2:
+            raise ProblemError(f"{must}, got {len(self.history)} items")
+        if not pair and not hasattr(self.history, "d"):
+            raise ProblemError(f"{must}, got a {type(self.history).__name__}")
+        stream = self._stream_of(*self.history, anew=False) if pair else self.history
+        study_history(self.learner_, stream)
+
+    def _study(self, stream: BlockStream, half_life: float | None) -> Self:
+        study_history(self.learner_, stream, half_life=half_life)
+        # Some work out a new model when the next round is asked for.
+        ahead = copy.deepcopy(self.learner_)
+        ahead.ask()
+        return self._take_over(ahead)
+
+    def _play(self, stream: BlockStream, passes: int = 1) -> Self:
+        recent, often = RecentRows(), repeat(stream, passes)
+        ledger = play(self.learner_, often, keep_predictions=False, observers=[recent])
+        self.n_reads_ += int(ledger.reads.sum())
+        self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
+        self._take_over(self.learner_)
+        self._errors = recent.errors_of(self.model_)
+        return self
+
+    def _take_over(self, learner: Learner) -> Self:
+        """Be the linear model of this learner."""
+        self.model_ = sparse_model(learner)
+        self.support_ = self.model_.features
+        self.coef_ = np.zeros(self.n_features_in_)
+        self.coef_[self.support_] = self.model_.weights
+        self.intercept_ = self.model_.intercept
+        self.cost_ = self.learner_.problem.cost(self.support_)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: the learner as the bytes of a saved file, not as its internals."""
+        state: dict[str, Any] = {**vars(self)}
+        if "learner_" in state:
+            state["learner_"] = to_bytes(state["learner_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "learner_" in state:
+            state = {**state, "learner_": from_bytes(state["learner_"])}
+        # Pickles from before there was history, and from before there were prices.
+        later: dict[str, Any] = {"history": None, "prices": None, "panels": None, "worth": None}
+        if "learner_" in state:
+            later["spent_"] = float(state["n_reads_"])
+            later["cost_"] = float(len(state["support_"]))
+            later["_errors"] = np.empty(0)  # nor were there intervals
+        vars(self).update({**later, **state})
+
+
+class KeyholeRegressor(_Regressor, BudgetEstimator):
     """A sparse linear regression that learns from at most `budget` features of every row.
 
     `fit` plays the rows, in their order, to a learner of keyhole and keeps the linear model it ends
@@ -182,15 +336,10 @@ class KeyholeRegressor(BudgetEstimator, _RegressorBase):
     True
     """
 
-    learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
         passes = whole_number("passes", self.passes, 1)
-        self._check_parameters()
-        with _as_it_was_on_error(self):
-            rows, labels = self._validated(X, y, reset=True)
-            return self._begin()._take_in_history()._play(rows, labels, passes)
+        return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
@@ -198,12 +347,7 @@ class KeyholeRegressor(BudgetEstimator, _RegressorBase):
         Parameters changed in between count from the next `fit` on. Of each row at most `budget`
         features are looked at, as in `fit`: rows that are known in full belong in `study`.
         """
-        if hasattr(self, "learner_"):
-            return self._play(*self._validated(X, y, reset=False), 1)
-        self._check_parameters()
-        with _as_it_was_on_error(self):
-            rows, labels = self._validated(X, y, reset=True)
-            return self._begin()._take_in_history()._play(rows, labels, 1)
+        return self._learn(X, y, self._play)
 
     def study(self, X: ArrayLike, y: ArrayLike, *, half_life: float | None = None) -> Self:
         """Learn from rows that are known in full, at no cost, before or between `partial_fit`s.
@@ -217,18 +361,11 @@ class KeyholeRegressor(BudgetEstimator, _RegressorBase):
         half_life
             After so many rows, what was known before counts half. None: all rows count alike.
         """
-        if hasattr(self, "learner_"):
-            return self._study(self._stream_of(X, y, reset=False), half_life)
-        self._check_parameters()
-        with _as_it_was_on_error(self):
-            stream = self._stream_of(X, y, reset=True)
-            return self._begin()._take_in_history()._study(stream, half_life)
+        return self._learn(X, y, lambda stream: self._study(stream, half_life))
 
     def predict(self, X: ArrayLike) -> Floats:
         """The final model's predictions; of every row only `support_` is used."""
-        _validation.check_is_fitted(self)
-        rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
-        return self.model_.predict(rows[:, self.support_])
+        return self._scores(X)
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Floats:
         """Where the labels will be, in a share `coverage` of rows: low and high, a row each.
@@ -245,122 +382,145 @@ class KeyholeRegressor(BudgetEstimator, _RegressorBase):
         both: Floats = predictions[:, np.newaxis] + np.array(ends)
         return both
 
-    def _check_parameters(self) -> None:
-        learner_row(self.learner)
-        whole_number("sparsity", self.sparsity, 1)
-        if self._priced:
-            money("budget", self.budget)
-        else:
-            whole_number("budget", cast(int, self.budget), 1)
-        refuse_worth_without(True if self._priced else None, self.learner, self.worth)
+    def _numbers(self, labels: NDArray[Any], classes: Classes, anew: bool) -> Floats:
+        return labels
 
-    def _validated(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool
-    ) -> tuple[NDArray[np.floating], Floats]:
-        """X and y as arrays that can be played from the first row to the last."""
-        rows, labels = _validation.validate_data(
-            self, X, y, reset=reset, y_numeric=True, dtype=FLOAT_TYPES
-        )
-        for name, values in (("X", rows), ("y", labels)):
-            largest = max(abs(float(values.max())), abs(float(values.min())))
-            if largest > LARGEST:
-                raise DataError(
-                    f"{name} must be at most {LARGEST:g} in size, got {largest:g}: "
-                    "use larger units, or leave such rows out"
-                )
-        return rows, labels
 
-    def _begin(self) -> Self:
-        """A new learner, for the features that validation has found."""
-        problem, seed = self._problem(), self._seed()
-        if self.worth is None:
-            self.learner_ = make_learner(self.learner, problem, seed)
-        else:
-            self.learner_ = AutoLearner(problem, seed=seed, worth=self.worth)
-        self.n_reads_, self.spent_ = 0, 0.0
-        self._errors: Floats = np.empty(0)
-        return self
+class KeyholeClassifier(_Classifier, BudgetEstimator):
+    """Two classes, told apart by a sparse linear score from at most `budget` features of a row.
 
-    @property
-    def _priced(self) -> bool:
-        return self.prices is not None or self.panels is not None
+    `fit` plays the rows, in their order, to a learner of keyhole inside a `keyhole.YesNoLearner`,
+    with the label 1 for `classes_[1]` and 0 for `classes_[0]`. It keeps the linear score that the
+    learner ends with, and how scores become probabilities.
 
-    def _problem(self) -> Problem:
-        d, found = self.n_features_in_, getattr(self, "feature_names_in_", None)
-        names = None if found is None else found.tolist()
-        if self._priced:
-            prices = read_if_path(self.prices)
-            return cut_to_budget(d, self.sparsity, self.budget, names, prices, self.panels)
-        budget = min(cast(int, self.budget), d)
-        return Problem(d, min(self.sparsity, budget), budget, names)
+    Parameters
+    ----------
+    sparsity, budget, learner, passes, random_state, history, prices, panels, worth
+        As in `KeyholeRegressor`. A `history` that is a stream has the
+        labels 0 and 1; one that is a pair (X_old, y_old) has the classes.
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, numbers.Integral):
-            return int(self.random_state)
-        draws = extra("sklearn.utils", "sklearn").check_random_state(self.random_state)
-        return int(draws.randint(2**31 - 1))
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The two classes, sorted; the second is the one that probabilities are of.
+    coef_ : array of shape (1, n_features_in_), intercept_ : array of shape (1,)
+        The linear score, zero outside `support_`. It is no log-odds: `learner_.probabilities` is
+        what it comes to.
+    support_, n_reads_, spent_, cost_, model_, learner_
+        As in `KeyholeRegressor`; `learner_` is a `keyhole.YesNoLearner`, and
+        `learner_.calibration()` says how well its probabilities did while it learnt.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
-    def _stream_of(self, X: ArrayLike, y: ArrayLike, *, reset: bool) -> BlockStream:
-        return _plain_blocks(ArrayStream(*self._validated(X, y, reset=reset)))
+    Notes
+    -----
+    What is learnt depends on bought values only, as in `KeyholeRegressor`.
 
-    def _take_in_history(self) -> Self:
-        """Study the history that was given to the constructor, for a learner that is new."""
-        if self.history is None:
-            return self
-        pair = isinstance(self.history, tuple | list)
-        must = "history must be a pair (X_old, y_old) or a stream"
-        if pair and len(self.history) != 2:
-            raise ProblemError(f"{must}, got {len(self.history)} items")
-        if not pair and not hasattr(self.history, "d"):
-            raise ProblemError(f"{must}, got a {type(self.history).__name__}")
-        stream = self._stream_of(*self.history, reset=False) if pair else self.history
-        study_history(self.learner_, stream)
-        return self
+    Two classes and no more: for several use `sklearn.multiclass.OneVsRestClassifier`, which fits
+    one for each class; each of them buys for itself. There are no sample or class weights.
+    Probabilities are calibrated for the learner's own predictions, which may be a mixture of
+    models; `predict_proba` applies that to the score of the final model.
 
-    def _study(self, stream: BlockStream, half_life: float | None) -> Self:
-        study_history(self.learner_, stream, half_life=half_life)
-        # Some work out a new model when the next round is asked for.
-        ahead = copy.deepcopy(self.learner_)
-        ahead.ask()
-        return self._take_over(ahead)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KeyholeClassifier(sparsity=4, budget=8, random_state=0).fit(X, y)
+    >>> model.n_reads_ == 8 * len(y), len(model.support_) <= 4
+    (True, True)
+    >>> bool(model.score(X, y) > 0.85)
+    True
+    """
 
-    def _play(self, rows: NDArray[np.floating], labels: Floats, passes: int) -> Self:
-        stream = repeat(_plain_blocks(ArrayStream(rows, labels)), passes)
-        recent = RecentRows()
-        ledger = play(self.learner_, stream, keep_predictions=False, observers=[recent])
-        self.n_reads_ += int(ledger.reads.sum())
-        self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
-        self._take_over(self.learner_)
-        self._errors = recent.errors_of(self.model_)
-        return self
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Begin anew and play all rows, `passes` times over."""
+        passes = whole_number("passes", self.passes, 1)
+        return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Classes = None) -> Self:
+        """Play these rows once and go on from where the learner is; it begins with the first call.
+
+        `classes` are needed in the first call unless both are in y.
+        """
+        return self._learn(X, y, self._play, classes)
+
+    def study(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        classes: Classes = None,
+        half_life: float | None = None,
+    ) -> Self:
+        """Learn from rows that are known in full, at no cost, before or between `partial_fit`s."""
+        return self._learn(X, y, lambda stream: self._study(stream, half_life), classes)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probabilities of both classes, a row each; of X only `support_` is used."""
+        p = self._probabilities(X)
+        return np.column_stack([1.0 - p, p])
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """The log-odds of `classes_[1]`: above 0 where it is more probable than the other."""
+        p = self._probabilities(X)
+        odds: Floats = np.log(p) - np.log1p(-p)
+        return odds
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The more probable class."""
+        second = self._probabilities(X) > 0.5
+        chosen: NDArray[Any] = self.classes_[second.astype(np.intp)]
+        return chosen
+
+    def _probabilities(self, X: ArrayLike) -> Floats:
+        scores = self._scores(X)  # refuses to, before there is a learner
+        p: Floats = self.learner_.probabilities(scores)
+        return p
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.learner_ = YesNoLearner(self.learner_)
 
     def _take_over(self, learner: Learner) -> Self:
-        """Be the linear model of this learner."""
-        self.model_ = sparse_model(learner)
-        self.support_ = self.model_.features
-        self.coef_: Floats = np.zeros(self.n_features_in_)
-        self.coef_[self.support_] = self.model_.weights
-        self.intercept_ = self.model_.intercept
-        self.cost_ = self.learner_.problem.cost(self.support_)
+        super()._take_over(learner)
+        self.coef_, self.intercept_ = self.coef_[np.newaxis], np.array([self.intercept_])
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: the learner as the bytes of a saved file, not as its internals."""
-        state: dict[str, Any] = {**vars(self)}
-        if "learner_" in state:
-            state["learner_"] = to_bytes(state["learner_"])
-        return state
+    def _numbers(self, labels: NDArray[Any], classes: Classes, anew: bool) -> Floats:
+        """1 for the second class, 0 for the first; a new learner begins with two classes."""
+        extra("sklearn.utils.multiclass", "sklearn").check_classification_targets(labels)
+        if anew:
+            self.classes_ = _two_classes(labels, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise DataError(f"classes must be those of the first call, {self.classes_.tolist()}")
+        other = labels[~np.isin(labels, self.classes_)]
+        if len(other):
+            known = self.classes_.tolist()
+            raise DataError(f"y must hold the classes {known}, got {other.tolist()[0]!r}")
+        return np.asarray(labels == self.classes_[1], dtype=np.float64)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "learner_" in state:
-            state = {**state, "learner_": from_bytes(state["learner_"])}
-        # Pickles from before there was history, and from before there were prices.
-        later: dict[str, Any] = {"history": None, "prices": None, "panels": None, "worth": None}
-        if "learner_" in state:
-            later["spent_"] = float(state["n_reads_"])
-            later["cost_"] = float(len(state["support_"]))
-            later["_errors"] = np.empty(0)  # nor were there intervals
-        vars(self).update({**later, **state})
+
+def _two_classes(labels: NDArray[Any], given: Classes) -> NDArray[Any]:
+    """The two classes, sorted; a DataError, which is a ValueError, if there are not two."""
+    classes = np.unique(labels if given is None else np.asarray(given))
+    if len(classes) > 2:
+        some = shortened(", ".join(map(str, classes.tolist())))
+        raise DataError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"{len(classes)} classes, {some}; sklearn.multiclass.OneVsRestClassifier fits a "
+            "KeyholeClassifier for each of them"
+        )
+    if len(classes) < 2:
+        raise DataError(
+            f"y needs two classes, it has only one class: {classes.tolist()}; in partial_fit name "
+            "both by `classes`"
+        )
+    return classes
 
 
 def _plain_blocks(stream: ArrayStream) -> GeneratedStream:
@@ -378,7 +538,7 @@ def _plain_blocks(stream: ArrayStream) -> GeneratedStream:
 
 
 @contextlib.contextmanager
-def _as_it_was_on_error(estimator: KeyholeRegressor) -> Iterator[None]:
+def _as_it_was_on_error(estimator: BudgetEstimator) -> Iterator[None]:
     """Validation sets attributes as it goes: an error must not leave half of a new fit behind."""
     before = {**vars(estimator)}
     try:
