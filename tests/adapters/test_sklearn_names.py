@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keyhole.adapters.sklearn import KeyholeRegressor
-from keyhole.adapters.sklearn import KeyholeClassifier
+from keyhole.adapters.sklearn import KeyholeClassifier, KeyholeRegressor
 
 pd: Any = pytest.importorskip("pandas")
 exceptions: Any = pytest.importorskip("sklearn.exceptions")
