@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from contextlib import closing
 
     from keyhole.counter.service.access_control import ApiKeys
-
-DAY = 86_400.0
 
 app = typer.Typer(help="Create, list and revoke the keys of a service.", rich_markup_mode=None)
 
@@ -51,7 +50,7 @@ def create(
     from keyhole.cli.output import emit, say
 
     with _api_keys(store, create=True) as keys:
-        expires_in = None if days is None else DAY * days
+        expires_in = None if days is None else timedelta(days=days).total_seconds()
         secret, key = keys.create(role, learner, label=label, expires_in=expires_in)
     if as_json:
         emit({"key": secret, "id": key.id})

@@ -1,4 +1,4 @@
-"""A learner over HTTP, used like any other: `kh.connect("http://...", learner="clinic")`."""
+"""HTTP client: a learner of a remote service, `kh.connect("http://...", learner="clinic")`."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_the_twin_that_keeps_its_memory_is_caught(
 ) -> None:
     """A writer that goes on with a learner that is ahead of the log."""
     trouble = Trouble(monkeypatch)
-    monkeypatch.setattr(Writer, "_reset", lambda writer: None)
+    monkeypatch.setattr(Writer, "reset", lambda writer: None)
     trouble.when["COMMIT"] = False
     with pytest.raises(kh.StoreError):
         store.ask("a")

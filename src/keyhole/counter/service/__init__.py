@@ -1,1 +1,1 @@
-"""Learners over HTTP: a store, and who may do what with it."""
+"""The HTTP service: a store of learners over HTTP, with an API, pages and access control."""

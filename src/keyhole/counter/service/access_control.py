@@ -1,4 +1,4 @@
-"""Access control: API keys, who sends a request, what they may do, and how much is too much."""
+"""Access control of the HTTP service: API keys, sessions, roles, rate limits, open tickets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from keyhole.counter.service.errors import NoKeyError, NotAllowedError, TooManyError
 from keyhole.counter.service.settings import ServiceSettings, bare_host
 from keyhole.counter.store import Store, StoredTicket
-from keyhole.counter.store.database import Connection, open_database
+from keyhole.counter.store.database import Connection, SharedConnection, open_database
 from keyhole.counter.store.records import checked_name, checked_who
-from keyhole.errors import ConflictError, ProblemError, StoreError, one_of, shortened
+from keyhole.errors import ConflictError, ProblemError, one_of, shortened
 
 if TYPE_CHECKING:  # keys are made without the extra `serve`
     from starlette.requests import HTTPConnection
@@ -96,12 +96,10 @@ class ApiKeys:
     """
 
     def __init__(self, url: str, *, wait: float = 30.0) -> None:
-        self._database = open_database(url, wait)
-        self._connection: Connection | None = None
-        self._lock = Lock()
+        self._shared = SharedConnection(open_database(url, wait))
         self._by_hash: Mapping[str, ApiKey] = MappingProxyType({})
         self._read_at = -KEY_CACHE_SECONDS
-        self._run(_make_table)
+        self._run(lambda connection: connection.run(CREATE_KEY_TABLE))
 
     def create(
         self,
@@ -159,8 +157,7 @@ class ApiKeys:
 
     def close(self) -> None:
         """Close the connection."""
-        with self._lock:
-            self._drop()
+        self._shared.reset()
 
     def _refreshed(self, *, at_once: bool = False) -> Mapping[str, ApiKey]:
         if self.fresh and not at_once:
@@ -172,21 +169,11 @@ class ApiKeys:
         return self._by_hash
 
     def _run(self, call: Callable[[Connection], Any], *, writes: bool = True) -> Any:
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = self._database.connect()
-                connection = self._connection
-                with connection.writing() if writes else connection.reading():
-                    return call(connection)
-            except StoreError:
-                self._drop()  # the next one tries a new connection
-                raise
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with (
+            self._shared.connected() as connection,
+            connection.writing() if writes else connection.reading(),
+        ):
+            return call(connection)
 
 
 def hash_secret(secret: str) -> str:
@@ -201,10 +188,6 @@ def redacted(text: str) -> str:
     '/api/kh_abcdefgh_...?kh_abcdefgh'
     """
     return SECRET_PATTERN.sub(lambda found: found[0][:12] + "...", text)
-
-
-def _make_table(connection: Connection) -> None:
-    connection.run(CREATE_KEY_TABLE)
 
 
 def _key(row: Sequence[Any]) -> ApiKey:

@@ -1,8 +1,7 @@
-"""Tickets over HTTP: asking, filling, telling, dropping, and looking at them."""
+"""HTTP API of tickets: ask for them, fill them, tell their labels, drop them, look them up."""
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Annotated, Any
 
@@ -151,10 +150,8 @@ def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Respo
     learner = caller.store.learner(name)
     if not hasattr(learner, "interval"):
         raise ProblemError(f"{name!r} is a learner that makes no intervals")
-    found = learner.interval(order.fill(_by_key(order, body.values)), body.coverage)
-    ends = {"low": found.low, "high": found.high}
-    finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
-    return json_reply({"prediction": found.prediction, "coverage": found.coverage, **finite})
+    seen = order.fill(_by_key(order, body.values))
+    return json_reply(requests.interval_body(learner, seen, body.coverage))
 
 
 def ticket_by_round(store: Store, name: str, round: int) -> str:

@@ -1,9 +1,8 @@
-"""The application: a store over HTTP, with its API and, if they are there, its pages."""
+"""The ASGI application of the HTTP service: `create_app` joins store, API and pages."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any, cast
@@ -31,6 +30,7 @@ from keyhole.counter.service.middleware import (
     RequestCounts,
     Say,
 )
+from keyhole.counter.service.pages import pages_router
 from keyhole.counter.service.routes import authorize_request, invalid, json_reply, refused, written
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
@@ -65,11 +65,8 @@ def create_app(
     """
     chosen = settings or ServiceSettings()
     api_keys = ApiKeys(store.url) if keys is None else keys
-    access, counts, loading = (
-        AccessControl(api_keys, chosen),
-        RequestCounts(),
-        LearnerLoader(store, say),
-    )
+    access, counts = AccessControl(api_keys, chosen), RequestCounts()
+    loading = LearnerLoader(store, say)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -99,7 +96,7 @@ def create_app(
     app.include_router(api_tickets.router)
     app.include_router(api_learners.router)
     _add_the_rest(app, loading)
-    _add_pages(app)
+    app.include_router(pages_router)
     _add_refusals(app)
     app.add_middleware(
         cast(Any, AdmissionMiddleware),
@@ -156,11 +153,6 @@ def _add_the_rest(app: FastAPI, loading: LearnerLoader) -> None:
         reply = Response(status_code=303, headers={"location": "/login"})
         reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return reply
-
-
-def _add_pages(app: FastAPI) -> None:
-    if importlib.util.find_spec("keyhole.counter.service.pages") is not None:
-        app.include_router(importlib.import_module("keyhole.counter.service.pages").pages_router)
 
 
 def _add_refusals(app: FastAPI) -> None:

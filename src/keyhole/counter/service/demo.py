@@ -1,4 +1,4 @@
-"""The demo: the simulated clinic, where the clerk is a person and everything else is simulated."""
+"""Demo of the HTTP service: a simulated clinic that knows every patient's values and label."""
 
 from __future__ import annotations
 

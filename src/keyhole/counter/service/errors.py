@@ -1,4 +1,4 @@
-"""Errors of the service, and the HTTP status of every error."""
+"""Errors of the HTTP service, and the HTTP status of every error."""
 
 from __future__ import annotations
 
@@ -49,16 +49,11 @@ class NotReadyError(KeyholeError):
     """The service is loading its learners, or stopping."""
 
 
-class NotFoundError(KeyholeError):
-    """There is nothing under this address."""
-
-
 # The nearest class in an error's ancestry counts; `kind` of an answer is the name of that class.
 STATUS: Mapping[type[KeyholeError], int] = {
     HostError: 400,
     NoKeyError: 401,
     NotAllowedError: 403,
-    NotFoundError: 404,
     UnknownLearnerError: 404,
     UnknownTicketError: 404,
     TooSlowError: 408,

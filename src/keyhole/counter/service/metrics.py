@@ -1,4 +1,4 @@
-"""Figures for Prometheus, in its text format."""
+"""Metrics of the HTTP service, in the text format of Prometheus."""
 
 from __future__ import annotations
 

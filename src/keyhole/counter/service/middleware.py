@@ -1,4 +1,4 @@
-"""Middleware that every request passes first: host, key, rate, readiness, size; it is counted."""
+"""Middleware of the HTTP service: checks host, key, rate and size of requests; counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a learner of the store: its log as a run, and the page made of it."""
+"""Report of a learner in the store: its log replayed as a run, and an HTML page of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the API: who may call each, and the arguments and replies that they share."""
+"""Routes of the HTTP API: who may call each, and the arguments and replies that they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of the API: what is sent and what is answered, typed."""
+"""Schemas of the HTTP API: pydantic models of what is sent and what is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the service: one process, a socket, signals, a log, and a store closed in the end."""
+"""Server process of the HTTP service: uvicorn, its socket, its signals and its log."""
 
 from __future__ import annotations
 

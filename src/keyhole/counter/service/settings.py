@@ -1,4 +1,4 @@
-"""How the service runs: where it listens, whom it answers, what is too much."""
+"""Settings of the HTTP service: where it listens, which hosts it answers, and its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The durable counter: learners in a database, asked and told by id, from anywhere."""
+"""The store: learners in a database, asked and told by ticket id, from any process."""
 
 from keyhole.counter.store.learner import StoredLearner
 from keyhole.counter.store.records import Commit, Event, LearnerInfo, Snapshot, StoredTicket

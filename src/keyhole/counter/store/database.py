@@ -1,16 +1,17 @@
-"""Databases: what the store needs of one, its tables' versions, and SQLite, the usual one."""
+"""Databases that a store can be kept in: connections, migrations, and SQLite."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 from keyhole.errors import ConflictError, StoreDamagedError, StoreError, StoreLockedError
 
@@ -20,75 +21,198 @@ DAMAGED_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-class Connection(Protocol):
+class Connection:
     """One connection, used by one thread at a time. Values stand for `?` in the SQL.
 
     Whatever goes wrong is a StoreError: StoreLockedError if others did not finish in time,
     StoreDamagedError if the file is not sound.
+
+    Parameters
+    ----------
+    connect
+        Makes the connection of the driver.
+    driver_error
+        What the driver raises.
+    settings
+        Statements to run first.
     """
+
+    begin_writing: str
+    begin_reading: str
+    mark = "?"  # what the driver has in place of `?`
+
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        driver_error: type[Exception],
+        settings: Iterable[str],
+    ) -> None:
+        self._error = driver_error
+        try:
+            self._raw = connect()
+            try:
+                for setting in settings:
+                    self._raw.execute(setting)
+            except BaseException:
+                self._raw.close()
+                raise
+        except driver_error as error:
+            raise self._refusal(error) from None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a query."""
+        try:
+            found: list[SqlRow] = self._execute(sql, values).fetchall()
+        except self._error as error:
+            raise self._refusal(error) from None
+        return found
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Run a statement; how many rows it changed."""
+        try:
+            return int(self._execute(sql, values).rowcount)
+        except self._error as error:
+            raise self._refusal(error) from None
 
     def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each of these rows of values."""
+        try:
+            with contextlib.closing(self._raw.cursor()) as cursor:
+                cursor.executemany(sql.replace("?", self.mark), rows)
+        except self._error as error:
+            raise self._refusal(error) from None
 
     def writing(self) -> AbstractContextManager[None]:
         """A transaction that writes: committed, and on disk, when its block ends without error."""
+        return self._transaction(self.begin_writing, "COMMIT")
 
     def reading(self) -> AbstractContextManager[None]:
         """A transaction that sees the database as it is now, whatever others write meanwhile."""
-
-    def roll_back(self) -> None:
-        """Undo the transaction that is open, if there is one; never fails."""
+        return self._transaction(self.begin_reading, "ROLLBACK")
 
     def close(self) -> None:
         """Close it; never fails."""
+        with contextlib.suppress(self._error):
+            self._raw.close()
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str, end: str) -> Iterator[None]:
+        """From one statement to another; undone if anything goes wrong between or at the end."""
+        self.run(begin)
+        try:
+            yield
+            self.run(end)
+        except BaseException:
+            with contextlib.suppress(self._error):  # there may be nothing left to roll back
+                self._raw.execute("ROLLBACK")
+            raise
+
+    def _execute(self, sql: str, values: Sequence[Any]) -> Any:
+        # Without values, psycopg takes SQL as it is; with them, % would have to be doubled.
+        if not values:
+            return self._raw.execute(sql)
+        return self._raw.execute(sql.replace("?", self.mark), values)
+
+    def _refusal(self, error: Exception) -> StoreError:
+        """What to say instead of an error of the driver."""
+        raise NotImplementedError
 
 
-@contextlib.contextmanager
-def transaction(connection: Connection, begin: str, end: str) -> Iterator[None]:
-    """From one statement to another; undone if anything goes wrong between them, or at the end."""
-    connection.run(begin)
-    try:
-        yield
-        connection.run(end)
-    except BaseException:
-        connection.roll_back()
-        raise
-
-
-class Database(Protocol):
+class Database:
     """A database that a store can be kept in: `SQLite` here, `Postgres` in `postgres.py`."""
+
+    dialect: str  # the folder of its migrations
+    row_lock = ""  # what to add to a SELECT so that other writers wait for this transaction
+    list_tables: str  # SQL
 
     @property
     def name(self) -> str:
         """What to call it in front of a person; no password in it."""
-
-    @property
-    def row_lock(self) -> str:
-        """What to add to a SELECT so that other writers wait for this transaction."""
+        raise NotImplementedError
 
     def connect(self) -> Connection:
         """A new connection."""
-
-    def migrate(self, create: bool) -> None:
-        """Bring the tables up to date, or make them; StoreError where there is no store."""
+        raise NotImplementedError
 
     def backup(self, path: str) -> None:
         """Write a copy of everything to a new file, or refuse and say what does that."""
+        raise NotImplementedError
+
+    def migrate(self, create: bool) -> None:
+        """Bring the tables up to date, or make them; StoreError where there is no store."""
+        connection = self.connect()
+        try:
+            if not self._up_to_date(connection):
+                with connection.writing():
+                    self._upgrade(connection, create)
+            self._check_mode(connection)
+        except StoreError as error:
+            if str(error).startswith(self.name):
+                raise
+            raise type(error)(f"{self.name}: {error}") from None
+        finally:
+            connection.close()
 
     def check(self, connection: Connection) -> None:
-        """StoreDamagedError if the database itself finds that it is damaged."""
+        """StoreDamagedError if the database finds that it is damaged; a server checks itself."""
 
     def shrink(self) -> None:
-        """Give free space back to the system."""
+        """Give free space back to the system; a server does that by itself."""
 
     def refuse_if_replaced(self) -> None:
         """StoreError if connections that are open no longer lead to this database."""
+
+    def _check_mode(self, connection: Connection) -> None:
+        """StoreError if the database cannot keep what is committed."""
+
+    def _up_to_date(self, connection: Connection) -> bool:
+        """Whether there is nothing to migrate; looked up first, for that waits for nobody."""
+        return "kh_version" in self._tables(connection) and connection.rows(
+            "SELECT version FROM kh_version"
+        ) == [(len(self._scripts()),)]
+
+    def _upgrade(self, connection: Connection, create: bool) -> None:
+        """Run the migrations that this store has not had, in the transaction that is open.
+
+        Forward only; a store of a newer keyhole is refused.
+        """
+        steps, tables = self._scripts(), self._tables(connection)
+        version = 0
+        if "kh_version" in tables:
+            found = connection.rows("SELECT version FROM kh_version")
+            if len(found) != 1 or not isinstance(found[0][0], int):
+                raise StoreDamagedError("the store does not say which version of its tables it has")
+            version = found[0][0]
+        elif not create:
+            raise StoreError("there is no store of keyhole in it; `keyhole create` makes one")
+        elif self.dialect == "sqlite" and tables:
+            raise StoreError(
+                "it is a database of something else: it has tables and none is keyhole's"
+            )
+        if version > len(steps):
+            raise StoreError(
+                f"its tables are of version {version}, newer than this keyhole, which knows up to "
+                f"{len(steps)}: upgrade keyhole"
+            )
+        if version == len(steps):
+            return
+        if version == 0:
+            connection.run("CREATE TABLE kh_version (version INTEGER NOT NULL)")
+            connection.run("INSERT INTO kh_version VALUES (0)")
+        for script in steps[version:]:
+            for statement in script.split(";\n"):
+                if statement.strip():
+                    connection.run(statement)
+        connection.run("UPDATE kh_version SET version = ?", (len(steps),))
+
+    def _scripts(self) -> list[str]:
+        """The migrations, oldest first: numbered files of SQL."""
+        folder = files("keyhole.counter.store").joinpath("schema", self.dialect)
+        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+        return [folder.joinpath(name).read_text(encoding="utf-8") for name in names]
+
+    def _tables(self, connection: Connection) -> list[str]:
+        return [name for (name,) in connection.rows(self.list_tables)]
 
 
 class SharedConnection:
@@ -108,14 +232,21 @@ class SharedConnection:
                 yield connection
             except StoreError as error:
                 if not isinstance(error, (ConflictError, LookupError)):
-                    self._reset()  # the connection may be broken
+                    self.reset()  # the connection may be broken
                 raise
 
     def close(self) -> None:
         """Let go of the connection; safe to call again."""
         with self._lock:
-            self._reset()
+            self.reset()
             self._closed = True
+
+    def reset(self) -> None:
+        """Throw the connection away; the next one who needs it opens another."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def _connected(self) -> Connection:
         if self._closed:
@@ -127,11 +258,6 @@ class SharedConnection:
             self._connection = self._database.connect()
         return self._connection
 
-    def _reset(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
 
 def open_database(url: str, wait: float) -> Database:
     """The database that an address means: `postgresql://...`, else a file of SQLite."""
@@ -142,54 +268,7 @@ def open_database(url: str, wait: float) -> Database:
     return SQLite(url.removeprefix("sqlite:///"), wait)
 
 
-def scripts(dialect: str) -> list[str]:
-    """The migrations, oldest first: numbered files of SQL."""
-    folder = files("keyhole.counter.store").joinpath("schema", dialect)
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [folder.joinpath(name).read_text(encoding="utf-8") for name in names]
-
-
-def up_to_date(connection: Connection, dialect: str, tables: Sequence[str]) -> bool:
-    """Whether there is nothing to migrate; looked up first, for that waits for nobody."""
-    return "kh_version" in tables and connection.rows("SELECT version FROM kh_version") == [
-        (len(scripts(dialect)),)
-    ]
-
-
-def upgrade(connection: Connection, dialect: str, tables: Sequence[str], create: bool) -> None:
-    """Run the migrations that this store has not had, in the transaction that is open.
-
-    `tables` are those there are. Forward only; a store of a newer keyhole is refused.
-    """
-    steps = scripts(dialect)
-    version = 0
-    if "kh_version" in tables:
-        found = connection.rows("SELECT version FROM kh_version")
-        if len(found) != 1 or not isinstance(found[0][0], int):
-            raise StoreDamagedError("the store does not say which version of its tables it has")
-        version = found[0][0]
-    elif not create:
-        raise StoreError("there is no store of keyhole in it; `keyhole create` makes one")
-    elif dialect == "sqlite" and tables:
-        raise StoreError("it is a database of something else: it has tables and none is keyhole's")
-    if version > len(steps):
-        raise StoreError(
-            f"its tables are of version {version}, newer than this keyhole, which knows up to "
-            f"{len(steps)}: upgrade keyhole"
-        )
-    if version == len(steps):
-        return
-    if version == 0:
-        connection.run("CREATE TABLE kh_version (version INTEGER NOT NULL)")
-        connection.run("INSERT INTO kh_version VALUES (0)")
-    for script in steps[version:]:
-        for statement in script.split(";\n"):
-            if statement.strip():
-                connection.run(statement)
-    connection.run("UPDATE kh_version SET version = ?", (len(steps),))
-
-
-class SQLite:
+class SQLite(Database):
     """A file, with its log beside it: every commit is on disk before it is answered.
 
     Not for network file systems: their locks cannot be trusted.
@@ -202,7 +281,8 @@ class SQLite:
         For how many seconds to wait for other processes that write.
     """
 
-    row_lock = ""  # BEGIN IMMEDIATE has locked everything
+    dialect = "sqlite"
+    list_tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
     def __init__(self, path: str, wait: float) -> None:
         self.path, self.wait = Path(path).absolute(), wait
@@ -229,21 +309,7 @@ class SQLite:
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise StoreError(f"cannot make a store at {self.path}: {reason}") from None
-        connection = self.connect()
-        try:
-            if not up_to_date(connection, "sqlite", _tables(connection)):
-                with connection.writing():
-                    upgrade(connection, "sqlite", _tables(connection), create)
-            # Only now: a database of something else is left as it was.
-            modes = ("PRAGMA journal_mode", "PRAGMA journal_mode = WAL")  # as it is; as it is set
-            if not any(connection.rows(mode) == [("wal",)] for mode in modes):
-                raise StoreError("SQLite cannot keep a write-ahead log here: use a local disk")
-        except StoreError as error:
-            if str(error).startswith(str(self.path)):
-                raise
-            raise type(error)(f"{self.path}: {error}") from None
-        finally:
-            connection.close()
+        super().migrate(create)
         self._inode = self._identity()
 
     def backup(self, path: str) -> None:
@@ -284,10 +350,16 @@ class SQLite:
 
     def refuse_if_replaced(self) -> None:
         """StoreError if the path leads to another file than the one that is open, or to none."""
-        if self._identity() != self._inode:
+        if self._inode is not None and self._identity() != self._inode:
             raise StoreError(
                 f"{self.path} was moved or replaced while it was in use: open the store again"
             )
+
+    def _check_mode(self, connection: Connection) -> None:
+        # Only now: a database of something else is left as it was.
+        modes = ("PRAGMA journal_mode", "PRAGMA journal_mode = WAL")  # as it is; as it is set
+        if not any(connection.rows(mode) == [("wal",)] for mode in modes):
+            raise StoreError("SQLite cannot keep a write-ahead log here: use a local disk")
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -305,77 +377,28 @@ def _synchronise(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _tables(connection: Connection) -> list[str]:
-    found = connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return [name for (name,) in found]
-
-
-class SQLiteConnection:
+class SQLiteConnection(Connection):
     """One connection to a file."""
+
+    begin_writing = "BEGIN IMMEDIATE"  # other writers wait from here on: what is read stays true
+    begin_reading = "BEGIN"
 
     def __init__(self, path: Path, wait: float) -> None:
         self._path = path
-        try:
-            self._raw = sqlite3.connect(
-                path.as_uri() + "?mode=rw",
-                uri=True,
-                timeout=wait,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
-            )
-            try:
-                # FULL: in write-ahead mode, NORMAL may lose commits that were answered.
-                for pragma in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
-                    self._raw.execute(f"PRAGMA {pragma}")
-            except BaseException:
-                self._raw.close()
-                raise
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
+        connect = partial(
+            sqlite3.connect,
+            path.as_uri() + "?mode=rw",
+            uri=True,
+            timeout=wait,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        # FULL: in write-ahead mode, NORMAL may lose commits that were answered.
+        pragmas = ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON")
+        super().__init__(connect, sqlite3.Error, [f"PRAGMA {pragma}" for pragma in pragmas])
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[SqlRow]:
-        """All rows of a query."""
-        try:
-            return self._raw.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement; how many rows it changed."""
-        try:
-            return self._raw.execute(sql, values).rowcount
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
-
-    def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement for each row of values."""
-        try:
-            self._raw.executemany(sql, rows)
-        except sqlite3.Error as error:
-            raise self._refusal(error) from None
-
-    def writing(self) -> AbstractContextManager[None]:
-        """BEGIN IMMEDIATE: other writers wait from here on, so what is read stays true."""
-        return transaction(self, "BEGIN IMMEDIATE", "COMMIT")
-
-    def reading(self) -> AbstractContextManager[None]:
-        """One view of the database for all that is read."""
-        return transaction(self, "BEGIN", "ROLLBACK")
-
-    def roll_back(self) -> None:
-        """Undo what is open."""
-        with contextlib.suppress(sqlite3.Error):  # there may be nothing left to roll back
-            if self._raw.in_transaction:
-                self._raw.execute("ROLLBACK")
-
-    def close(self) -> None:
-        """Close it."""
-        with contextlib.suppress(sqlite3.Error):
-            self._raw.close()
-
-    def _refusal(self, error: sqlite3.Error) -> StoreError:
-        """What to say instead."""
+    def _refusal(self, error: Exception) -> StoreError:
         if isinstance(error, sqlite3.ProgrammingError):
             return StoreError(f"{self._path}: the store is closed")
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,4 +1,4 @@
-"""Learners of the store: new ones, and one as a `kh.Learner` that writes to the log."""
+"""Learners in the store: making new ones, and `StoredLearner`, a `kh.Learner` that logs."""
 
 from __future__ import annotations
 
@@ -80,17 +80,17 @@ class StoredLearner:
     @property
     def round(self) -> int:
         """How many tickets were issued so far."""
-        return self._store._look(self._name, lambda learner: learner.round)
+        return self._store._writer.look(self._name, lambda learner: learner.round)
 
     @property
     def weights(self) -> Floats:
         """The current linear model."""
-        return self._store._look(self._name, lambda learner: learner.weights)
+        return self._store._writer.look(self._name, lambda learner: learner.weights)
 
     @property
     def intercept(self) -> float:
         """What the current model adds to the weighted sum."""
-        return self._store._look(self._name, lambda learner: learner.intercept)
+        return self._store._writer.look(self._name, lambda learner: learner.intercept)
 
     def ask(self, **terms: Any) -> Ticket:
         """The ticket of the next round; on terms of its own, where the learner takes them."""
@@ -98,7 +98,7 @@ class StoredLearner:
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
-        return self._store._look(self._name, lambda learner: learner.predict(seen))
+        return self._store._writer.look(self._name, lambda learner: learner.predict(seen))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""
@@ -107,13 +107,13 @@ class StoredLearner:
             raise DataError(
                 f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
-        self._store._submit(requests.tell_observation(self._name, seen, label))
+        self._store._writer.submit(requests.tell_observation(self._name, seen, label))
 
     def drop(self, ticket: Ticket) -> None:
         """Close a ticket whose label will never come."""
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
-        self._store._submit(requests.drop_ticket(self._name, ticket))
+        self._store._writer.submit(requests.drop_ticket(self._name, ticket))
 
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""
@@ -131,13 +131,15 @@ class StoredLearner:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         known = name in OPTIONAL_METHODS
-        if not known or not self._store._look(self._name, lambda it: hasattr(it, name)):
+        if not known or not self._store._writer.look(self._name, lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         if name == "interval":
             return self._interval
 
         def look(*given: Any, **named: Any) -> Any:
-            return self._store._look(self._name, lambda it: getattr(it, name)(*given, **named))
+            return self._store._writer.look(
+                self._name, lambda it: getattr(it, name)(*given, **named)
+            )
 
         return look
 
@@ -150,11 +152,11 @@ class StoredLearner:
                 f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
             )
         share, served = a_coverage(coverage), dict[str, Any]()
-        self._store._submit(requests.interval(self._name, seen, share, served))
+        self._store._writer.submit(requests.interval(self._name, seen, share, served))
         return served_interval(served)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
-        return self._store._look(self._name, _copy)
+        return self._store._writer.look(self._name, _copy)
 
 
 def served_interval(served: Mapping[str, Any]) -> PredictionInterval:

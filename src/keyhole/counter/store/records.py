@@ -1,4 +1,4 @@
-"""Records of the store: tickets, learners and events as users see them, and their ids and names."""
+"""Records that the store returns: tickets, learners and events; ticket ids, checked names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying events: learners rebuilt from a snapshot and the log after it, and compared with it."""
+"""Replay of the store's log: learners rebuilt from a snapshot and later events, and verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to a learner: ask, fill, tell and drop, performed in a transaction, kept as events."""
+"""Requests to the store: ask, fill, tell and drop, performed in a transaction, kept as events."""
 
 from __future__ import annotations
 
@@ -223,10 +223,7 @@ class Request:
 
     def perform(self, tx: LearnerTransaction) -> None:
         """Do it, or find that it was done before under the same key."""
-        tx.who, self.replies = (
-            self.who,
-            None,
-        )  # an attempt before this one counts for nothing
+        tx.who, self.replies = self.who, None  # an attempt before this one counts for nothing
         before = None if self.key is None else tx.keys.get(self.key)
         if before is not None:
             if before[0] != self.hash():

@@ -1,14 +1,13 @@
-"""Store: the counter where learners are asked and told, by people and programs alike."""
+"""`kh.Store`: create learners in a database, ask for tickets, fill them, tell their labels."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from keyhole.counter.store import requests, tables
 from keyhole.counter.store.database import Connection, SharedConnection, open_database
@@ -31,8 +30,6 @@ from keyhole.counter.store.transfer import ExportedLearner, export
 from keyhole.counter.store.writer import Writer
 from keyhole.errors import StoreError, positive_number, shortened, whole_number
 from keyhole.problem import BlockStream, Learner, Problem
-
-T = TypeVar("T")
 
 
 class Store:
@@ -188,7 +185,7 @@ class Store:
 
     def learner(self, name: str) -> StoredLearner:
         """A learner of the store, to be used like any other `kh.Learner`."""
-        return StoredLearner(self, name, self._look(name, lambda learner: learner.problem))
+        return StoredLearner(self, name, self._writer.look(name, lambda learner: learner.problem))
 
     # Verbs
 
@@ -330,7 +327,7 @@ class Store:
         That takes long where many events were logged since its last snapshot.
         """
         for each in self.names() if name is None else (name,):
-            self._look(each, lambda learner: learner.round)
+            self._writer.look(each, lambda learner: learner.round)
 
     def snapshot(self) -> None:
         """Write a snapshot of each learner that has none of its present state."""
@@ -421,12 +418,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # Within the room
@@ -443,14 +435,8 @@ class Store:
         finally:
             connection.close()
 
-    def _look(self, name: str, at: Callable[[Learner], T]) -> T:
-        return self._writer.look(name, at)
-
-    def _submit(self, request: Request) -> Request:
-        return self._writer.submit(request)
-
     def _answer(self, request: Request) -> list[StoredTicket]:
-        return self._replies(self._submit(request))
+        return self._replies(self._writer.submit(request))
 
     def _replies(self, done: Request) -> list[StoredTicket]:
         """The tickets of a request that is done: as it left them, or as they are by now."""

@@ -1,4 +1,4 @@
-"""The tables: SQL for learners, events and tickets, and what each event changes in their rows."""
+"""Tables of the store: SQL for learners, events and tickets, and what each event changes."""
 
 from __future__ import annotations
 
@@ -61,10 +61,6 @@ class LearnerTableRow:
     asked_at: float | None = None
     told_at: float | None = None
 
-    def values(self) -> tuple[Any, ...]:
-        """The columns of CHANGING_COLUMNS."""
-        return _changing_values(self)
-
     def info(self) -> LearnerInfo:
         """The same as users see it."""
         about = json.loads(self.about)
@@ -126,7 +122,7 @@ def find_learners(connection: Connection) -> list[LearnerTableRow]:
 def add_learner(connection: Connection, row: LearnerTableRow) -> None:
     """Write the row of a new learner, and its number into `row`."""
     columns = f"name, about, created_at, {CHANGING_COLUMNS}"
-    values = (row.name, row.about, row.created_at, *row.values())
+    values = (row.name, row.about, row.created_at, *_changing_values(row))
     marks = ", ".join("?" for _ in values)
     sql = f"INSERT INTO kh_learner ({columns}) VALUES ({marks}) ON CONFLICT (name) DO NOTHING"
     found = connection.rows(f"{sql} RETURNING id", values)
@@ -139,7 +135,7 @@ def update_learner(connection: Connection, row: LearnerTableRow, seq: int) -> No
     """Write the row of a learner whose log went up to `seq` before."""
     columns = ", ".join(f"{name} = ?" for name in CHANGING_COLUMNS.split(", "))
     sql = f"UPDATE kh_learner SET {columns} WHERE id = ? AND seq = ?"
-    if connection.run(sql, (*row.values(), row.id, seq)) != 1:
+    if connection.run(sql, (*_changing_values(row), row.id, seq)) != 1:
         raise StoreDamagedError(f"another process wrote to the log of {row.name!r} out of turn")
 
 
@@ -186,10 +182,6 @@ class TicketRow:
     closed_seq: int | None = None
     closed_at: float | None = None
 
-    def values(self) -> tuple[Any, ...]:
-        """All columns."""
-        return _ticket_values(self)
-
 
 TICKET_ROW = ", ".join(TicketRow.__slots__)
 TICKET_CHANGES = ("state", "filled_seq", "filled_at", "prediction", "closed_seq", "closed_at")
@@ -201,7 +193,7 @@ def add_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:
     """Write the rows of new tickets."""
     marks = ", ".join("?" for _ in TicketRow.__slots__)
     sql = f"INSERT INTO kh_ticket ({TICKET_ROW}) VALUES ({marks})"
-    connection.run_many(sql, [row.values() for row in rows])
+    connection.run_many(sql, [_ticket_values(row) for row in rows])
 
 
 def update_tickets(connection: Connection, rows: Iterable[TicketRow]) -> None:

@@ -1,4 +1,4 @@
-"""One learner as a file, for another store: its log, its first and its last snapshot."""
+"""Transfer of a learner between stores: export to a file, and import from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer: requests of many threads and coroutines, performed in turn, committed together."""
+"""The store's writer: requests of many threads and coroutines, committed together in groups."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Writer(SharedConnection):
             while not self._try_commit([request for request in group if request.error is None]):
                 pass
         except BaseException as error:
-            self._reset()
+            self.reset()
             for request in group:
                 request.error = request.error or _unconfirmed(error)
             if not isinstance(error, Exception):
@@ -176,10 +176,7 @@ class Writer(SharedConnection):
         self.recent.append(Commit(len(group), time.perf_counter() - begun))
         self.transactions, self.requests = self.transactions + 1, self.requests + len(group)
         for tx in transactions.values():
-            tx.loaded.seq, tx.loaded.digest = (
-                tx.row.seq,
-                tx.row.digest,
-            )
+            tx.loaded.seq, tx.loaded.digest = tx.row.seq, tx.row.digest
             tx.loaded.forget_tickets(tx.closed())
         self._write_due_snapshots(connection, transactions, now)
         return True
@@ -229,10 +226,10 @@ class Writer(SharedConnection):
         self._loaded[row.id] = loaded
         return loaded
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
         """Throw away what is in memory, and the connection: the log knows better."""
         self._loaded.clear()
-        super()._reset()
+        super().reset()
 
 
 def _by_learner(connection: Connection, group: Sequence[Request]) -> dict[str, list[Request]]:

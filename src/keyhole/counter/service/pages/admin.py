@@ -1,4 +1,4 @@
-"""Administration: new learners, keys, backups, and checking that the store is sound."""
+"""Admin pages: create and delete learners, make and revoke keys, back up and verify the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counter: the next example, its values, the prediction, later the label."""
+"""Counter pages: the next example, its values, its prediction and, later, its label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard: all learners at a glance, and the page of each: model, costs, loss, labels."""
+"""Dashboard page: all learners at a glance, and a page for each: model, costs, loss, labels."""
 
 from __future__ import annotations
 

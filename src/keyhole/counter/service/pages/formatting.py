@@ -1,4 +1,4 @@
-"""Formatting and parsing: numbers, money and times as people read and type them."""
+"""Formatting of numbers, money and times on pages, and parsing of numbers that people type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms as they are sent: fields, uploads, and the new learner that a form describes."""
+"""Forms that pages send: their fields and uploads, and the new learner that a form describes."""
 
 from __future__ import annotations
 

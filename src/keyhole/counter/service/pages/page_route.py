@@ -1,4 +1,4 @@
-"""Routes of pages: who may open one, templates, and errors that are pages, too."""
+"""Route class of pages: who may open one, templates, and errors that are shown as pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a ticket is shown: what to order, the fields to fill in, what each value contributes."""
+"""View of a ticket on a page: what to order, what to fill in, what each value contributes."""
 
 from __future__ import annotations
 
@@ -84,14 +84,13 @@ def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumbe
     """What is to be ordered and typed in, with what was typed so far."""
     features = ticket.ticket.features.tolist()
     known = ticket.ticket.known
-    fields, groups = [], dict[str, list[Field]]()
+    groups = dict[str, list[Field]]()
     for place, (j, name) in enumerate(zip(features, ticket.names, strict=True)):
         given = typed.get(place)
         if given is None:
             given = TypedNumber(plain(known[j]) if j in known else "")
         unit = str(ticket.units.get(name, ""))
         field = Field(place, name, unit, given.text, given.error, given.offers)
-        fields.append(field)
         groups.setdefault(_group(problem.prices, j, name), []).append(field)
     return Order(
         priced=problem.prices is not None,
