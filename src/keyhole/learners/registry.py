@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, cast
 
 from keyhole.problem import Learner, Problem, ProblemError, nearest
@@ -96,12 +97,24 @@ class LearnerRow:
         return learner
 
 
-CLIP_SETTINGS: Mapping[str, Any] = {
-    "clip": True
-}  # predictions cut off at the range of labels so far
-HORIZON_SETTINGS: Mapping[str, Any] = {
-    "horizon": 100_000
-}  # the T of the printed algorithms, by name
+CLIP_SETTINGS: Mapping[str, Any] = {"clip": True}  # predictions within the range of labels so far
+HORIZON_SETTINGS: Mapping[str, Any] = {"horizon": 100_000}  # the T of the printed algorithms
+
+# What several rows share; a row may override it.
+_blind = partial(LearnerRow, group="baseline", prices="reads nothing", memory="O(1)")
+_literature = partial(
+    LearnerRow, group="literature", settings=CLIP_SETTINGS, has_intercept=False, memory="O(d)"
+)
+_printed = partial(
+    LearnerRow,
+    group="paper",
+    settings=HORIZON_SETTINGS,
+    preset="as_printed",
+    has_intercept=False,
+    prices="refuses",
+    within_labels=False,
+)
+_reference = partial(LearnerRow, group="reference", reads_everything=True, prices="reads all")
 
 _ROWS = (
     LearnerRow(
@@ -114,31 +127,22 @@ _ROWS = (
         learns_by=256,
         memory="O(d)",
     ),
-    LearnerRow(
+    _blind(
         "zero",
         "baselines:Zero",
         "Reads nothing and predicts 0.",
-        "baseline",
         has_intercept=False,
-        prices="reads nothing",
-        memory="O(1)",
         within_labels=False,
     ),
-    LearnerRow(
+    _blind(
         "mean",
         "baselines:RunningMean",
         "Reads nothing and predicts the mean of the labels so far; every learner should beat it.",
-        "baseline",
-        prices="reads nothing",
-        memory="O(1)",
     ),
-    LearnerRow(
+    _blind(
         "last-value",
         "baselines:LastValue",
         "Reads nothing and predicts the last label; hard to beat if labels change slowly.",
-        "baseline",
-        prices="reads nothing",
-        memory="O(1)",
     ),
     LearnerRow(
         "fixed",
@@ -160,15 +164,12 @@ _ROWS = (
         memory="O(budget^2)",
         sparse=False,
     ),
-    LearnerRow(
+    _reference(
         "full",
         "baselines:FullInformation",
         "Buys everything: what a learner could do if features were free.",
-        "reference",
         settings=CLIP_SETTINGS,
-        reads_everything=True,
         compared=True,
-        prices="reads all",
         learns_by=64,
         sparse=False,
     ),
@@ -181,16 +182,10 @@ _ROWS = (
         has_intercept=False,
         learns_by=4096,
     ),
-    LearnerRow(
+    _printed(
         "dantzig-printed",
         "dantzig:DantzigLearner",
         "Algorithm 1 as printed, for 100,000 rounds; predicts 0 for most of them.",
-        "paper",
-        settings=HORIZON_SETTINGS,
-        preset="as_printed",
-        has_intercept=False,
-        prices="refuses",
-        within_labels=False,
     ),
     LearnerRow(
         "dantzig-data",
@@ -211,115 +206,77 @@ _ROWS = (
         learns_by=512,
         sparse=False,
     ),
-    LearnerRow(
+    _printed(
         "online-greedy-printed",
         "online_greedy:OnlineGreedyLearner",
         "Algorithm 2 as printed, with the theorem's sizes for 100,000 rounds.",
-        "paper",
-        settings=HORIZON_SETTINGS,
-        preset="as_printed",
-        has_intercept=False,
-        prices="refuses",
-        within_labels=False,
         sparse=False,
     ),
-    LearnerRow(
+    _literature(
         "dual-averaging",
         "dual_averaging:DualAveragingLearner",
         "Dual averaging of estimated gradients; plays the k largest weights.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
-        memory="O(d)",
         learns_by=128,
     ),
-    LearnerRow(
+    _literature(
         "iht",
         "hard_thresholding:HardThresholdingLearner",
         "Iterative hard thresholding: gradient steps on partial reads, cut back to k features.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
-        memory="O(d)",
         learns_by=256,
     ),
-    LearnerRow(
+    _literature(
         "iht-hybrid",
         "hard_thresholding:HardThresholdingLearner",
         "Hard thresholding that refits the model on its features between searches.",
-        "literature",
         settings={"hybrid": True, "clip": True},
-        has_intercept=False,
-        memory="O(d)",
         learns_by=256,
     ),
-    LearnerRow(
+    _literature(
         "aerr",
         "attribute_efficient:AERRLearner",
         "Attribute-efficient ridge regression: projected steps along estimated gradients.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
-        memory="O(d)",
         learns_by=1024,
     ),
-    LearnerRow(
+    _literature(
         "ddaerr",
         "attribute_efficient:AERRLearner",
         "AERR that samples features by their measured second moments.",
-        "literature",
         settings={"data_dependent": True, "clip": True},
-        has_intercept=False,
-        memory="O(d)",
         learns_by=1024,
     ),
-    LearnerRow(
+    _literature(
         "aelr",
         "attribute_efficient:AELRLearner",
         "Attribute-efficient lasso regression: EG+- on the l1 ball with estimated gradients.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
-        memory="O(d)",
         learns_by=1024,
     ),
-    LearnerRow(
+    _literature(
         "ddaelr",
         "attribute_efficient:AELRLearner",
         "AELR that samples features by their measured second moments.",
-        "literature",
         settings={"data_dependent": True, "clip": True},
-        has_intercept=False,
-        memory="O(d)",
         learns_by=512,
     ),
-    LearnerRow(
+    _literature(
         "subset-experts",
         "subset_experts:SubsetExpertsLearner",
         "Every k-subset of the features is an expert; one of them plays each round.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
         memory="O(d^k)",
         learns_by=512,
     ),
-    LearnerRow(
+    _literature(
         "ds-poslrc",
         "ds_poslrc:DSPOSLRCLearner",
         "Plays the k largest weights of a Dantzig program and explores the other features.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
         learns_by=256,
+        memory="O(d^2)",
     ),
-    LearnerRow(
+    _literature(
         "ds-oslrc",
         "ds_oslrc:DSOSLRCLearner",
         "Explores in rounds 1, 4, 9, ...; online Newton steps on the chosen features otherwise.",
-        "literature",
-        settings=CLIP_SETTINGS,
-        has_intercept=False,
         learns_by=256,
+        memory="O(d^2)",
     ),
     LearnerRow(
         "explore-commit",
@@ -337,24 +294,18 @@ _ROWS = (
         prices="by price",
         learns_by=128,
     ),
-    LearnerRow(
+    _reference(
         "online-lasso",
         "online_lasso:OnlineLassoLearner",
         "Reads everything and plays the lasso of all rows so far.",
-        "reference",
         settings=CLIP_SETTINGS,
-        reads_everything=True,
-        prices="reads all",
         learns_by=128,
         sparse=False,
     ),
-    LearnerRow(
+    _reference(
         "online-omp",
         "online_omp:OnlineOMPLearner",
         "Reads everything and fits the k features of forward selection.",
-        "reference",
-        reads_everything=True,
-        prices="reads all",
         learns_by=64,
     ),
 )

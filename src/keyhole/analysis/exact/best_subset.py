@@ -41,9 +41,7 @@ from keyhole.learners.blocks.sums.data_sums import DEPENDENT
 from keyhole.problem import Floats, Indices, ProblemError, sparsity, whole_number
 from keyhole.problem.prices import Prices
 
-MAX_ENUMERATED = (
-    1e6  # a node with fewer completions than this is enumerated: about as dear as bounding it
-)
+MAX_ENUMERATED = 1e6  # a node with fewer completions is enumerated: about as dear as bounding it
 
 
 class CountSearch(BranchAndBound):
@@ -278,14 +276,18 @@ def _support(start: Sequence[int] | Indices | None, d: int, k: int) -> list[int]
     return tried
 
 
-def _distinct(A: Floats, b: Floats) -> Indices:
-    """Columns without the zero ones and without copies of earlier ones (up to sign and units)."""
-    kept = np.diag(A) > 0.0
-    near = np.triu(1.0 - np.abs(A) < 1e-12, 1)
-    for j in np.flatnonzero(near.any(axis=0)):
-        copies = np.flatnonzero(kept & near[:, j])
-        kept[j] &= not any(_same(A, b, int(i), int(j)) for i in copies)
-    return np.flatnonzero(kept)
+def _distinct(A: Floats, b: Floats, needs: Sequence[tuple[int, ...]] | None = None) -> Indices:
+    """Columns without the zero ones and without copies of others (up to sign and units).
+
+    With what each column needs, only a copy that needs all that the other does is left out.
+    """
+    out = {*np.flatnonzero(np.diag(A) <= 0.0).tolist()}
+    for i, j in np.argwhere(1.0 - np.abs(A) < 1e-12).tolist():
+        if i == j or i in out or j in out:
+            continue
+        if (needs is None or {*needs[i]} <= {*needs[j]}) and _same(A, b, i, j):
+            out.add(j)
+    return np.array([j for j in range(len(b)) if j not in out], dtype=np.int64)
 
 
 def _same(A: Floats, b: Floats, i: int, j: int) -> bool:
@@ -303,12 +305,16 @@ def _subset(
     how: str,
 ) -> Subset:
     """The model of the support S, in the caller's units."""
-    G, c, yy = moments
+    weights, rss = _least_squares(*moments, S)
+    lower = rss if exact else min(max(lower, 0.0), rss)
+    return Subset(S, weights, rss, lower, exact, nodes, how)
+
+
+def _least_squares(G: Floats, c: Floats, yy: float, S: Indices) -> tuple[Floats, float]:
+    """Weights and residual sum of squares of the model with the support S."""
     unit = np.sqrt(np.diag(G)[S])
     w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
-    rss = max(float(yy - w @ (c[S] / unit)), 0.0)
-    lower = rss if exact else min(max(lower, 0.0), rss)
-    return Subset(S, w / unit, rss, lower, exact, nodes, how)
+    return w / unit, max(float(yy - w @ (c[S] / unit)), 0.0)
 
 
 SINGLES = 12  # features that are each forced into one of the first models
@@ -400,40 +406,19 @@ def _rounded(market: ItemMarket, node: Point, S: Indices) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PricedSubset:
-    """A least squares model, what it costs, and what is known about the best one.
+class PricedSubset(Subset):
+    """A `Subset` and what it costs; `lower` is of the best value, equal to `value` when `exact`.
 
     Parameters
     ----------
-    support
-        Its features, ascending.
-    weights
-        Its weights, in the order of `support`.
-    rss
-        Its residual sum of squares.
     units
         What its features cost together, in units of the prices.
     value
         Its rss + rate * units: the best one is at most this.
-    lower
-        The best value is at least this; equal to `value` when `exact`.
-    exact
-        Whether the model is proven to be the best, to 1e-9 of y'y.
-    nodes
-        How many partial choices were looked at.
-    how
-        What was done, for people.
     """
 
-    support: Indices
-    weights: Floats
-    rss: float
     units: int
     value: float
-    lower: float
-    exact: bool
-    nodes: int
-    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,16 +488,20 @@ def best_for_money(
         raise ProblemError(f"prices are of {len(terms.prices.needs)} features, G has {d}")
     free = _free_features(G, terms.prices) if k == d else np.zeros(0, dtype=np.int64)
     A, b, kept, left = beside(G, c, yy, free, terms.prices)
+
+    def model(S: Indices, lower: float, exact: bool, nodes: int, how: str) -> PricedSubset:
+        weights, rss = _least_squares(G, c, yy, S)
+        units = terms.prices.count(S.tolist())
+        value = rss + terms.rate * units
+        lower = value if exact else min(max(lower, 0.0), value)
+        return PricedSubset(S, weights, rss, lower, exact, nodes, how, units, value)
+
     if len(kept) == 0:
-        return _model(G, c, yy, terms, free, 0.0, True, 0, "nothing to buy explains anything")
+        return model(free, 0.0, True, 0, "nothing to buy explains anything")
     units = terms.prices.units
-    market = market_of(
-        [terms.prices.needs[j] for j in kept],
-        units,
-        sum(units) if terms.limit is None else min(terms.limit, sum(units)),
-        min(k, len(kept)),
-        terms.rate / (yy * left),
-    )
+    limit = sum(units) if terms.limit is None else min(terms.limit, sum(units))
+    needs = [terms.prices.needs[j] for j in kept]
+    market = market_of(needs, units, limit, min(k, len(kept)), terms.rate / (yy * left))
     place = {int(j): p for p, j in enumerate(kept)}
     search = PricedSearch(A, b, market)
     search.first([place[int(j)] for j in start if int(j) in place])
@@ -522,7 +511,7 @@ def best_for_money(
     if not done:
         how = f"stopped after {seconds:g} s, {search.nodes:,} nodes: greedy above, relaxation below"
     S = np.sort(np.concatenate([free, kept[search.S]]))
-    return _model(G, c, yy, terms, S, search.lower * yy * left, done, search.nodes, how)
+    return model(S, search.lower * yy * left, done, search.nodes, how)
 
 
 def _free_features(G: Floats, prices: Prices) -> Indices:
@@ -556,11 +545,8 @@ def beside(
     if yy == 0.0 or len(others) == 0:
         return none
     unit = np.sqrt(np.diag(G)[others])
-    A, b, left = (
-        G[np.ix_(others, others)] / np.outer(unit, unit),
-        c[others] / unit / math.sqrt(yy),
-        1.0,
-    )
+    A, left = G[np.ix_(others, others)] / np.outer(unit, unit), 1.0
+    b = c[others] / unit / math.sqrt(yy)
     if np.linalg.eigvalsh(A)[0] < -1e-8:
         raise ProblemError("G must be positive semidefinite")
     if len(free):
@@ -578,38 +564,5 @@ def beside(
     others, scale = others[rest], 1.0 / np.sqrt(np.diag(A)[rest])
     A = scale[:, None] * A[np.ix_(rest, rest)] * scale
     b = scale * b[rest] / math.sqrt(left)
-    kept = _distinct_priced(A, b, [prices.needs[j] for j in others])
+    kept = _distinct(A, b, [prices.needs[j] for j in others])
     return np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept], others[kept], left
-
-
-def _distinct_priced(A: Floats, b: Floats, needs: list[tuple[int, ...]]) -> Indices:
-    """Columns without copies (up to sign) of a column that needs nothing else than they do."""
-    out: set[int] = set()
-    for i, j in np.argwhere(1.0 - np.abs(A) < 1e-12).tolist():
-        if i == j or i in out or j in out or not {*needs[i]} <= {*needs[j]}:
-            continue
-        sign = math.copysign(1.0, A[i, j])
-        if np.abs(A[i] - sign * A[j]).max() < 1e-12 and abs(b[i] - sign * b[j]) < 1e-12:
-            out.add(j)
-    return np.array([j for j in range(len(b)) if j not in out], dtype=np.int64)
-
-
-def _model(
-    G: Floats,
-    c: Floats,
-    yy: float,
-    terms: CostTerms,
-    S: Indices,
-    lower: float,
-    exact: bool,
-    nodes: int,
-    how: str,
-) -> PricedSubset:
-    """The model of the support S, in the caller's units."""
-    unit = np.sqrt(np.diag(G)[S])
-    w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
-    rss = max(float(yy - w @ (c[S] / unit)), 0.0)
-    units = terms.prices.count(S.tolist())
-    value = rss + terms.rate * units
-    lower = value if exact else min(max(lower, 0.0), value)
-    return PricedSubset(S, w / unit, rss, units, value, lower, exact, nodes, how)
