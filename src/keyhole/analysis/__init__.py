@@ -1,1 +1,1 @@
-"""What could have been, what to buy, does my data fit: what looks at a stream as a whole."""
+"""Analysis of a stream as a whole: hindsight and regret, advice on budgets, diagnosis, theory."""

@@ -155,18 +155,17 @@ def weak_supermodularity(
     if isinstance(X, DataSums):
         if y is not None:
             raise ProblemError("y must be None beside sums: these know their labels")
-        raw = X.gram.raw()
-        return smallest_alpha(raw.G, raw.c, raw.yy, sparsity(k, X.d), seconds=seconds)
-    if y is None:
-        raise DataError("y must be the labels of X, got None")
-    rows, labels = real_numbers("X", X), real_numbers("y", y).astype(np.float64)
-    if rows.ndim != 2 or labels.shape != (len(rows),) or not len(rows):
-        raise DataError(f"X and y must have the same rows, got {rows.shape} and {labels.shape}")
-    gram = Gram(rows.shape[1])
-    gram.add(rows, labels)
-    k = sparsity(k, gram.d)
+        gram = X.gram
+    else:
+        if y is None:
+            raise DataError("y must be the labels of X, got None")
+        rows, labels = real_numbers("X", X), real_numbers("y", y).astype(np.float64)
+        if rows.ndim != 2 or labels.shape != (len(rows),) or not len(rows):
+            raise DataError(f"X and y must have the same rows, got {rows.shape} and {labels.shape}")
+        gram = Gram(rows.shape[1])
+        gram.add(rows, labels)
     raw = gram.raw()
-    return smallest_alpha(raw.G, raw.c, raw.yy, k, seconds=seconds)
+    return smallest_alpha(raw.G, raw.c, raw.yy, sparsity(k, gram.d), seconds=seconds)
 
 
 def bbrcnp(

@@ -1,4 +1,4 @@
-"""What could have been: the best linear model of k features, or of a given cost, of a stream."""
+"""Hindsight: the best linear model of k features, or of a given cost, of a whole stream."""
 
 from __future__ import annotations
 

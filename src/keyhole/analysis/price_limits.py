@@ -1,4 +1,4 @@
-"""Hindsight under money: what a model may cost, as it is asked for, checked."""
+"""Price limits of hindsight: the cost, budget or worth that a model is searched for, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every constant and bound of the paper as a function that cites its LaTeX label.
+"""The paper's theory: every constant and bound as a function that cites its LaTeX label.
 
 A bound of the form O(...) names no constant. Such functions take `constant=1.0`, and 1 is a
 placeholder, not a claim: use them to see how a bound moves when a number changes, or relative to
@@ -85,6 +85,11 @@ class Bound:
         return "\n".join([*lines, *(f"  {name} = {value:.6g}" for name, value in self.terms)])
 
 
+def _total(label: str, formula: str, **terms: float) -> Bound:
+    """The bound that is the sum of its terms."""
+    return Bound(sum(terms.values()), label, formula, tuple(terms.items()))
+
+
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function refuse numbers that make no sense, known by the names of its parameters.
 
@@ -144,13 +149,11 @@ def localization(
     L = real_number("weights_l1", weights_l1, 0.0)
     ratio = d / exploration
     r = constant * math.sqrt(ratio * math.log(d / failure_probability) / rounds)
-    terms = (
-        ("feasibility", 2.0 * r * (noise_sd + ratio * L)),
-        ("cross", 4.0 * r * L),
-        ("square", 2.0 * r * ratio * L),
-    )
+    feasibility = 2.0 * r * (noise_sd + ratio * L)
+    cross, square = 4.0 * r * L, 2.0 * r * ratio * L
     formula = "C r (2 (sigma + (d/k0) L) + 4 L + 2 (d/k0) L), r = sqrt(d log(d/delta) / (t k0))"
-    return Bound(sum(value for _, value in terms), "lemma:localization", formula, terms)
+    terms = {"feasibility": feasibility, "cross": cross, "square": square}
+    return _total("lemma:localization", formula, **terms)
 
 
 def truncation_error(error: float) -> Bound:
@@ -464,9 +467,8 @@ def realizable_regret_full(
     formula = (
         "C (t0 + sqrt(t0 log(1/delta)) + k^2 (d/k0) log(d log(T)/delta) (sigma + d/k0)^2 log T)"
     )
-    terms = (("waiting", waiting), ("noise", noise), ("learning", learning))
-    total = waiting + noise + learning
-    return Bound(total, "equation:regret-realizable", formula, terms)
+    terms = {"waiting": waiting, "noise": noise, "learning": learning}
+    return _total("equation:regret-realizable", formula, **terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,8 +534,7 @@ def vaw_regret(
     penalty = ridge * comparator_norm**2
     learning = slots * label_size**2 * math.log(1 + batch_size / ridge)
     formula = "ridge |u|^2 + k1 Y^2 log(1 + B/ridge)"
-    terms = (("penalty", penalty), ("learning", learning))
-    return Bound(penalty + learning, "lem:vaw", formula, terms)
+    return _total("lem:vaw", formula, penalty=penalty, learning=learning)
 
 
 @checked
@@ -550,8 +551,7 @@ def online_greedy_gap(
     greedy = batches * (1 - 1 / (kappa**2 * k)) ** whole_number("slots", slots, 1)
     experts = 2 * kappa**2 * k * math.sqrt(d * slots * math.log(d) * batches / exploration)
     formula = "(T/B) (1 - 1/(kappa^2 k))^k1 + 2 kappa^2 k sqrt(d k1 log(d) T/(k0 B))"
-    terms = (("greedy", greedy), ("experts", experts))
-    return Bound(greedy + experts, "lem:online-greedy", formula, terms)
+    return _total("lem:online-greedy", formula, greedy=greedy, experts=experts)
 
 
 @checked
@@ -619,9 +619,9 @@ def agnostic_regret_full(
     greedy = horizon * math.exp(-slots / (kappa**2 * k))
     experts = batch_size * dict(gap.terms)["experts"]
     fitting = horizon / batch_size * vaw_regret(batch_size, slots).value
-    terms = (("greedy", greedy), ("experts", experts), ("fitting", fitting))
     formula = "T exp(-k1/(kappa^2 k)) + 2 kappa^2 k sqrt(d k1 log(d) B T/k0) + (T/B) vaw"
-    return Bound(greedy + experts + fitting, "eq:adv-regret-bound", formula, terms)
+    terms = {"greedy": greedy, "experts": experts, "fitting": fitting}
+    return _total("eq:adv-regret-bound", formula, **terms)
 
 
 def _number(x: float) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from keyhole.errors import LARGEST, true_or_false
 from keyhole.learners.base import Choice, LearnerBase, refuse_prices
 from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
-from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.blocks.draw.sorting import top_k, truncated
 from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.problem import (
     Floats,
@@ -112,10 +112,7 @@ class AttributeEfficient(LearnerBase):
     @property
     def weights(self) -> Floats:
         """The played model: the average iterate, cut down to its k largest coordinates."""
-        weights, average = np.zeros(self.problem.d), self._iterate.average
-        support = top_k(average, self.problem.k)
-        weights[support] = average[support]
-        return weights
+        return truncated(self._iterate.average, self.problem.k)
 
     @property
     def iterate(self) -> Floats:
@@ -141,8 +138,7 @@ class AttributeEfficient(LearnerBase):
         it, d, k, budget = self._iterate, self.problem.d, self.problem.k, self.problem.reads
         if self.data_dependent and t & (t - 1) == 0:
             measure(it)
-        S, played = top_k(it.average, k), np.zeros(d)
-        played[S] = it.average[S]
+        S, played = top_k(it.average, k), truncated(it.average, k)
         if budget == k < d and math.isqrt(t) ** 2 == t:
             S = S[:0]  # nothing is left to explore with: a look at other features instead
         left = budget - len(S)
@@ -254,6 +250,14 @@ def plan_of(ticket: Ticket) -> SamplingPlan:
     return SamplingPlan(ticket.features, reach, product, played, means, ticket.memo["offsets"])
 
 
+def _theorem_sizes(problem: Problem, horizon: int, radius: float) -> tuple[int, float, int]:
+    """T, B and m of the theorems, checked."""
+    T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
+    refuse_prices(problem, "the theorem's rate")
+    m = max(draws(problem.d, problem.k, problem.reads)[0], 1)
+    return T, B, m
+
+
 def aerr_theorem_rate(
     problem: Problem, horizon: int, *, radius: float = 1.0, second_moments: ArrayLike | None = None
 ) -> float:
@@ -265,9 +269,7 @@ def aerr_theorem_rate(
     >>> round(aerr_theorem_rate(Problem(d=20, k=2, budget=10), horizon=1000), 4)
     0.01
     """
-    T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
-    refuse_prices(problem, "the theorem's rate")
-    m = max(draws(problem.d, problem.k, problem.reads)[0], 1)
+    T, B, m = _theorem_sizes(problem, horizon, radius)
     if second_moments is None:
         return 2.0 * B / math.sqrt(8.0 * B * B * problem.d / m * T)
     roots = float(np.sqrt(np.asarray(second_moments, dtype=np.float64)).sum())
@@ -376,9 +378,7 @@ def aelr_theorem_rate(
     >>> round(aelr_theorem_rate(Problem(d=20, k=2, budget=10), horizon=1000), 4)
     0.0055
     """
-    T, B = whole_number("horizon", horizon, 1), positive_number("radius", radius)
-    refuse_prices(problem, "the theorem's rate")
-    m = max(draws(problem.d, problem.k, problem.reads)[0], 1)
+    T, B, m = _theorem_sizes(problem, horizon, radius)
     known = np.ones(problem.d) if second_moments is None else np.asarray(second_moments)
     total = float(known.sum())
     return math.sqrt(math.log(2.0 * problem.d) / (5.0 * T * (total / m + 1.0))) / (2.0 * B)
@@ -400,21 +400,14 @@ class AELRLearner(AttributeEfficient):
 
     Parameters
     ----------
-    problem
-        The k played features are read always; the draws for x_tilde get half of the rest, and the
-        odd one, those for phi the other half.
-    seed
-        Random seed.
+    problem, seed, data_dependent, clip
+        As in `AERRLearner`; with `data_dependent` this is DDAELR.
     radius
         B: |w|_1 stays below it.
-    data_dependent
-        DDAELR: second moments are measured, and q follows them from one power of two to the next.
     rate
         A fixed eta, such as `aelr_theorem_rate(problem, horizon)`; None: sqrt(ln(2d) / V), V the
         sum of the squared gradients weighted by the shares of the features in z and z', which
         needs no horizon and no bound on x, y.
-    clip
-        Cut predictions off at the range of the labels so far; False is the algorithm of the paper.
 
     Guarantee
     ---------

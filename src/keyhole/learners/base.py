@@ -32,6 +32,7 @@ from keyhole.problem import (
     Problem,
     ProblemError,
     Ticket,
+    real_number,
     refuse_labels,
     refuse_round,
     rows_and_labels,
@@ -605,6 +606,14 @@ def at_least(problem: Problem, reads: int, said: str) -> str:
     if problem.prices is None:
         return f"at least {said}"
     return f"at least {enough_for(problem, reads)}, what any {reads} features cost"
+
+
+def failure_probability_of(value: float) -> float:
+    """`value` as a number between 0 and 1, or a ProblemError."""
+    number = real_number("failure_probability", value, 0.0, 1.0)
+    if number in (0.0, 1.0):
+        raise ProblemError(f"failure_probability must lie between 0 and 1, got {value}")
+    return number
 
 
 def refuse_prices(problem: Problem, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper: the Dantzig selector on moments of what was explored."""
+"""DantzigLearner, Algorithm 1 of the paper: the Dantzig selector on what was explored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Annotated, NamedTuple, Self, cast
 
 import numpy as np
 
-from keyhole.learners.base import Choice, LearnerBase, at_least, refuse_prices
+from keyhole.errors import one_of
+from keyhole.learners.base import (
+    Choice,
+    LearnerBase,
+    at_least,
+    failure_probability_of,
+    refuse_prices,
+)
 from keyhole.learners.blocks.dantzig.solution import Diagnostics
 from keyhole.learners.blocks.dantzig.solve import solve
 from keyhole.learners.blocks.dantzig.threshold import printed_threshold
@@ -25,7 +32,6 @@ from keyhole.problem import (
     Observation,
     Problem,
     ProblemError,
-    nearest,
     positive_number,
     real_number,
     whole_number,
@@ -74,12 +80,7 @@ def _class_of(threshold: object) -> type[DantzigLearner]:
     from keyhole.learners.practical_dantzig import PracticalDantzig
 
     classes = {"printed": DantzigLearner, "data": PracticalDantzig}
-    if not isinstance(threshold, str) or threshold not in classes:
-        raise ProblemError(
-            f"threshold must be one of {', '.join(classes)}, got {threshold!r}"
-            f"{nearest(threshold, list(classes))}"
-        )
-    return classes[threshold]
+    return classes[one_of("threshold", threshold, classes)]
 
 
 class DantzigLearner(LearnerBase):
@@ -172,11 +173,7 @@ class DantzigLearner(LearnerBase):
     ) -> None:
         super().__init__(problem, seed=seed, clip=clip)
         d, k = problem.d, problem.k
-        if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
-            raise ProblemError(
-                f"weighting must be one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
-                f"{nearest(weighting, list(WEIGHTINGS))}"
-            )
+        self.weighting = one_of("weighting", weighting, WEIGHTINGS)
         k0 = problem.exploration
         if k0 < 1:
             raise ProblemError(
@@ -193,12 +190,7 @@ class DantzigLearner(LearnerBase):
             raise ProblemError("noise_sd must be given; threshold='data' does without")
         self.noise_sd = real_number("noise_sd", noise_sd, 0.0)
         self.threshold_scale = positive_number("threshold_scale", threshold_scale)
-        self.failure_probability = real_number("failure_probability", failure_probability, 0.0, 1.0)
-        if self.failure_probability in (0.0, 1.0):
-            raise ProblemError(
-                f"failure_probability must lie between 0 and 1, got {failure_probability}"
-            )
-        self.weighting = weighting
+        self.failure_probability = failure_probability_of(failure_probability)
         self.burn_in = (
             default_burn_in(problem) if burn_in is None else whole_number("burn_in", burn_in, 0)
         )

@@ -1,4 +1,4 @@
-"""Which features a label depends on: the Dantzig program with a threshold for each coordinate."""
+"""Dantzig selection of features: the program with a threshold for each coordinate; a refit."""
 
 from __future__ import annotations
 

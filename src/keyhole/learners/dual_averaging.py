@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keyhole.errors import one_of
 from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.blocks.draw.sorting import top_k, truncated
 from keyhole.learners.blocks.fit.linear_algebra import filled
 from keyhole.problem import (
     Floats,
@@ -158,15 +158,7 @@ class DualAveragingLearner(LearnerBase):
     @property
     def weights(self) -> Floats:
         """The iterate on its k largest coordinates."""
-        w, played = self._iterate(), np.zeros(self.problem.d)
-        S = top_k(w, self.problem.k)
-        played[S] = w[S]
-        return played
-
-    def _choose(self, t: int) -> Choice:
-        """What is played and what is explored beside it."""
-        draw = self._draw(t)._asdict()
-        return draw.pop("features"), draw
+        return truncated(self._iterate(), self.problem.k)
 
     def _predict(self, seen: Observation) -> float:
         """<x, w> with the weights of the ticket."""
@@ -175,8 +167,7 @@ class DualAveragingLearner(LearnerBase):
 
     def _learn(self, seen: Observation, label: float) -> None:
         """Add the gradient of the round, and the values that arrived."""
-        ticket = seen.ticket
-        dual, draw = self._dual, DualAveragingDraw(ticket.features, **ticket.memo)
+        dual, draw = self._dual, DualAveragingDraw(seen.ticket.features, **seen.ticket.memo)
         x = filled(seen.values, draw.means)
         g = gradient(draw, x, label)
         size = np.hypot(dual.sizes[GRADIENT], norm(g))
@@ -207,8 +198,8 @@ class DualAveragingLearner(LearnerBase):
                 return w
         return np.zeros(len(h))
 
-    def _draw(self, t: int) -> DualAveragingDraw:
-        """What round t reads and plays."""
+    def _choose(self, t: int) -> Choice:
+        """What is played and what is explored beside it."""
         dual, d, budget = self._dual, self.problem.d, self.problem.reads
         w = self._iterate()
         S = kept = top_k(w, self.problem.k)
@@ -224,7 +215,8 @@ class DualAveragingLearner(LearnerBase):
         p = m / outside if outside else 0.0
         q = m * (m - 1) / (outside * (outside - 1)) if outside > 1 else 0.0
         counts = (played[features], point[features], always[features], means)
-        return DualAveragingDraw(features, *counts, np.array([p, q]))
+        draw = DualAveragingDraw(features, *counts, np.array([p, q]))._asdict()
+        return draw.pop("features"), draw
 
 
 def nothing_learnt(d: int) -> Dual:

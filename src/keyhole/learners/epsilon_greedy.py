@@ -1,4 +1,4 @@
-"""Epsilon-greedy correlation screening."""
+"""Epsilon-greedy: read the features most correlated with the label, now and then any others."""
 
 from __future__ import annotations
 

@@ -180,11 +180,6 @@ class HardThresholdingLearner(LearnerBase):
         """How many gradient steps were taken."""
         return int(self._search.whole[STEPS])
 
-    def _choose(self, t: int) -> Choice:
-        """The support and the features whose turn it is."""
-        draw = self._draw(t)._asdict()
-        return draw.pop("features"), draw
-
     def _predict(self, seen: Observation) -> float:
         """<x, theta> with the theta of the ticket."""
         memo = seen.ticket.memo
@@ -192,9 +187,8 @@ class HardThresholdingLearner(LearnerBase):
 
     def _learn(self, seen: Observation, label: float) -> None:
         """Take in a round; begin a new phase if it was the last one missing."""
-        ticket = seen.ticket
         search, whole = self._search, self._search.whole
-        draw = HardThresholdingDraw(ticket.features, **ticket.memo)
+        draw = HardThresholdingDraw(seen.ticket.features, **seen.ticket.memo)
         i, values = seen.arrived()
         search.total[i] += values
         search.square[i] += values * values
@@ -220,8 +214,8 @@ class HardThresholdingLearner(LearnerBase):
         if whole[LACKING] == 0 or (complete and self._worse(AT_ONCE)):
             self._step()
 
-    def _draw(self, t: int) -> HardThresholdingDraw:
-        """What round t reads and plays; then it is the turn of others."""
+    def _choose(self, t: int) -> Choice:
+        """The support and the features whose turn it is; then it is the turn of others."""
         search, whole = self._search, self._search.whole
         size, cursor, d = int(whole[SIZE]), int(whole[CURSOR]), self.problem.d
         S = kept = search.support[:size]
@@ -240,9 +234,9 @@ class HardThresholdingLearner(LearnerBase):
         features, inside = features[order], order < len(kept)
         played = np.where(inside, search.theta[features], 0.0)
         means = search.total[features] / np.maximum(search.arrived[features], 1)
-        return HardThresholdingDraw(
-            features, played, inside, means, np.array([scale]), np.array([phase])
-        )
+        one = np.array([scale]), np.array([phase])
+        draw = HardThresholdingDraw(features, played, inside, means, *one)._asdict()
+        return draw.pop("features"), draw
 
     def _take_back(self, ticket: Ticket) -> None:
         super()._take_back(ticket)

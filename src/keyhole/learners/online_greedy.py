@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper: online greedy by budgeted experts, predictions by VAW."""
+"""OnlineGreedyLearner, Algorithm 2 of the paper: greedy by budgeted experts, VAW to predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orthogonal matching pursuit, online, with everything read."""
+"""Online orthogonal matching pursuit (OMP), with every feature read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 in practice: what `DantzigLearner(..., threshold="data")` makes."""
+"""Practical Dantzig: Algorithm 1 with everything measured, `DantzigLearner(threshold="data")`."""
 
 from __future__ import annotations
 

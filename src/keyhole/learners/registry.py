@@ -1,4 +1,4 @@
-"""The learners by name: one row each, from which everything else that lists learners is derived.
+"""Registry of the learners by name: one row each, from which all other lists are derived.
 
 A learner's class is imported when it is first needed, so listing them costs nothing.
 """

@@ -1,4 +1,4 @@
-"""Prediction intervals from a learner's past errors: tracked online, and how they are saved."""
+"""Residuals of a learner: prediction intervals tracked from its past errors, and their state."""
 
 from __future__ import annotations
 

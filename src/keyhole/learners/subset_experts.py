@@ -1,4 +1,4 @@
-"""Multiplicative weights over all k-subsets, each with a gradient descent of its own.
+"""Subset experts: multiplicative weights over all k-subsets, each with a gradient descent.
 
 The exact competitor for few features. With R a uniform m-subset of the d features, p = m/d and
 q = m(m - 1)/(d(d - 1)) the probabilities that it holds a feature, a pair, and s = sum of w_i x_i,

@@ -1,4 +1,4 @@
-"""The Dantzig selector on importance-weighted moments: what DS-OSLRC and DS-POSLRC share."""
+"""Weighted Dantzig selector, on importance-weighted moments: what the two DS learners share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Self, TypedDict, Unpack
 import numpy as np
 
 from keyhole.errors import one_of
-from keyhole.learners.base import LearnerBase
+from keyhole.learners.base import LearnerBase, failure_probability_of
 from keyhole.learners.blocks.dantzig.solution import Diagnostics
 from keyhole.learners.blocks.dantzig.solve import DantzigBasis, solve
 from keyhole.learners.blocks.dantzig.threshold import compatibility_threshold
@@ -21,7 +21,6 @@ from keyhole.problem import (
     Floats,
     Indices,
     Problem,
-    ProblemError,
     Ticket,
     real_number,
     whole_number,
@@ -198,11 +197,7 @@ class WeightedDantzig:
     ) -> None:
         self.threshold_scale = real_number("threshold_scale", threshold_scale, 0.0)
         self.noise_sd = None if noise_sd is None else real_number("noise_sd", noise_sd, 0.0)
-        self.failure_probability = real_number("failure_probability", failure_probability, 0.0, 1.0)
-        if self.failure_probability in (0.0, 1.0):
-            raise ProblemError(
-                f"failure_probability must lie between 0 and 1, got {failure_probability}"
-            )
+        self.failure_probability = failure_probability_of(failure_probability)
         self.weighting = one_of("weighting", weighting, DS_WEIGHTINGS)
         self.sums = WeightedSums(d)
         self.w: Floats = np.zeros(d)

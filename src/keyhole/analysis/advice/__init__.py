@@ -1,4 +1,4 @@
-"""What to spend: what so many features, or so much money, explain, and how much to buy.
+"""Advice on what to spend: budget curves, what so many features or so much money explain.
 
 The public names are listed in `__init__.pyi`; each is loaded when it is first used.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -188,7 +188,7 @@ class BudgetCurve:
 
     @property
     def best(self) -> int:
-        """The k that explains most."""
+        """The k that explains most; with prices, where in `limits` that is."""
         return int(self.explained.argmax())
 
     @property
@@ -265,28 +265,33 @@ class BudgetCurve:
         ]
 
     def _table(self) -> list[str]:
-        told = [("features", "explained", "in sample", "  which")]
+        told = [["features", "explained", "in sample", "  which"]]
         for k in shown(len(self.k) - 1, (self.sparsity, self.best, self.knee)):
             mark = "*" if k and k == self.sparsity else ""
-            told.append(
-                (
-                    f"{k}{mark:1}",
-                    percent(self.explained[k], self.error[k]),
-                    f"{self.in_sample[k]:.1%}",
-                    f"  {self._chosen(k)}",
-                )
-            )
-        widths = [max(len(row[i]) for row in told) for i in range(3)]
-        lines = [
-            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)) + row[3]
-            for row in told
-        ]
-        return [line.rstrip() for line in lines]
+            told.append([f"{k}{mark:1}", *self._shares(k), f"  {self._chosen(k)}"])
+        return aligned(told)
+
+    def _share(self, i: int) -> str:
+        return percent(self.explained[i], self.error[i])
+
+    def _shares(self, i: int) -> list[str]:
+        return [self._share(i), f"{self.in_sample[i]:.1%}"]
 
     def _chosen(self, k: int) -> str:
         chosen = [self.names[j] for j in self.features[k]]
         more = f" and {len(chosen) - NAMES_PER_LINE} more" if len(chosen) > NAMES_PER_LINE else ""
         return ", ".join(chosen[:NAMES_PER_LINE]) + more
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: all columns but the last aligned to the right.
+
+    >>> aligned([["a", " what"], ["100", " this"]])
+    ['  a what', '100 this']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    lines = ["  ".join(map(str.rjust, row, widths)) + row[-1] for row in rows]
+    return [line.rstrip() for line in lines]
 
 
 def shown(most: int, marked: Iterable[int]) -> list[int]:
@@ -346,10 +351,8 @@ class MoneyCurve(BudgetCurve):
     def place(self) -> int:
         """Where the recommendation is in `limits`; -1 if nothing is seen to explain anything."""
         explained = np.concatenate([[0.0], self.explained])
-        return (
-            smallest_enough(explained, np.concatenate([[self.nothing_error], self.behind_error]))
-            - 1
-        )
+        errors = np.concatenate([[self.nothing_error], self.behind_error])
+        return smallest_enough(explained, errors) - 1
 
     @property
     def limit(self) -> float:
@@ -360,11 +363,6 @@ class MoneyCurve(BudgetCurve):
     def costs(self) -> Floats:
         """What the model of each limit costs."""
         return np.array([self.prices.cost(chosen) for chosen in self.features])
-
-    @property
-    def best(self) -> int:
-        """Where in `limits` most is explained."""
-        return int(self.explained.argmax())
 
     @property
     def knee(self) -> int:
@@ -419,9 +417,6 @@ class MoneyCurve(BudgetCurve):
             told += f"; below {money_text(self.limits[bend])} it falls quickly ({less})"
         return f"{told}."
 
-    def _share(self, i: int) -> str:
-        return percent(self.explained[i], self.error[i])
-
     def as_json(self) -> dict[str, object]:
         """Everything as plain words, numbers and lists: what JSON can hold."""
         return {
@@ -450,29 +445,10 @@ class MoneyCurve(BudgetCurve):
         return "\n".join(lines)
 
     def _table(self) -> list[str]:
-        told = [
-            (
-                "items" if self.prices.counts else "money",
-                "explained",
-                "in sample",
-                "features",
-                "  which",
-            )
-        ]
-        for i in range(len(self.limits)):
-            mark = "*" if i == self.place else ""
-            told.append(
-                (
-                    f"{money_text(self.limits[i])}{mark:1}",
-                    self._share(i),
-                    f"{self.in_sample[i]:.1%}",
-                    str(self.k[i]),
-                    f"  {self._chosen(i)}",
-                )
-            )
-        widths = [max(len(row[i]) for row in told) for i in range(4)]
-        lines = [
-            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)) + row[4]
-            for row in told
-        ]
-        return [line.rstrip() for line in lines]
+        unit = "items" if self.prices.counts else "money"
+        told = [[unit, "explained", "in sample", "features", "  which"]]
+        for i, limit in enumerate(self.limits):
+            mark, many = "*" if i == self.place else "", str(self.k[i])
+            cost = f"{money_text(limit)}{mark:1}"
+            told.append([cost, *self._shares(i), many, f"  {self._chosen(i)}"])
+        return aligned(told)

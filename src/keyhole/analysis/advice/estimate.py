@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keyhole.analysis.advice.curves import BudgetCurve, MoneyCurve, by_use
 from keyhole.analysis.advice.feature_selection import FeatureSelector, SelectByMoney, SelectBySize
+from keyhole.analysis.exact.best_subset import least_squares
 from keyhole.analysis.price_limits import prices_of, units_of
 from keyhole.learners.blocks.draw.sampling import uniforms
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram, LeastSquares, gram_bytes
@@ -93,14 +94,10 @@ class ModelPath:
         cls, squares: LeastSquares, features: Sequence[Indices], span: tuple[float, float]
     ) -> ModelPath:
         """The models of these sums; `span` are the smallest and the largest label behind them."""
-        G, c = squares.G, squares.c
-        weights = np.zeros((len(c), len(features)))
+        weights = np.zeros((len(squares.c), len(features)))
         left = np.empty(len(features))
         for k, S in enumerate(features):
-            unit = np.sqrt(np.diag(G)[S])
-            w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
-            weights[S, k] = w / unit
-            left[k] = max(squares.yy - float(w @ (c[S] / unit)), 0.0)
+            weights[S, k], left[k] = least_squares(squares.G, squares.c, squares.yy, S)
         return cls(tuple(features), weights, squares.mean_x, squares.mean_y, span, left)
 
     def losses(self, X: Floats, y: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Which features the models of a curve have: the best 0, 1, 2, ..., or what some money buys."""
+"""Feature selection for the models of a budget curve: the best 0, 1, 2, ..., or by money."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from keyhole.analysis.advice.curves import round_up
+from keyhole.analysis.exact.best_subset import least_squares
 from keyhole.analysis.exact.subset_paths import priced_path, subset_path
 from keyhole.learners.blocks.sums.data_sums import LeastSquares
 from keyhole.problem import DataError, Floats, Indices
@@ -63,7 +64,8 @@ class SelectByMoney:
         if not self.limits:
             tried = round_amounts(self.prices)
             chosen = self._chosen(squares, rows, tried)
-            left = np.array([_left(squares, S) for S in chosen])
+            sums = (squares.G, squares.c, squares.yy)
+            left = np.array([least_squares(*sums, S)[1] for S in chosen])
             places = largest_steps([self.prices.count(S.tolist()) for S in chosen], left)
             self.limits = [tried[i] for i in places]
 
@@ -105,11 +107,3 @@ def largest_steps(costs: Sequence[int], left: Floats) -> list[int]:
         drops = [left[a] - left[b] for a, b in zip([0, *steps[:-1]], steps[:-1], strict=False)]
         del steps[int(np.argmin(drops))]
     return [0, *steps]
-
-
-def _left(squares: LeastSquares, S: Indices) -> float:
-    """What least squares on S leaves of y'y."""
-    unit = np.sqrt(np.diag(squares.G)[S])
-    r = squares.c[S] / unit
-    w = np.linalg.lstsq(squares.G[np.ix_(S, S)] / np.outer(unit, unit), r, rcond=None)[0]
-    return squares.yy - float(w @ r)

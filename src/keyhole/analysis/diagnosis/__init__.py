@@ -1,4 +1,4 @@
-"""Does my data fit, what will be seen of it, what should I use? As a page to read."""
+"""Diagnosis of a stream: does the data fit, what is unusual, which learner to use; as a page."""
 
 from keyhole.analysis.diagnosis.diagnose import (
     ColumnObserver,

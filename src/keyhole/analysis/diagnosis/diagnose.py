@@ -1,4 +1,4 @@
-"""Diagnose: does my data fit, what is unusual, what will be seen of it, what should I use?"""
+"""Diagnose a stream: findings about its columns and label, guarantees that apply, what to use."""
 
 from __future__ import annotations
 
@@ -298,34 +298,31 @@ def _facts(sums: DataSums, problem: Problem) -> StreamFacts:
         raise DataError("the sums are of no rows: there is nothing to diagnose")
     least, unknown = gram.centred(), np.zeros(sums.d)
     sd = np.sqrt(np.maximum(np.diag(least.G) / np.maximum(sums.counts, 1.0), 0.0))
-    absent = 1.0 - sums.counts / gram.n
-    columns = ColumnFacts(
-        least.mean_x, sd, sums.low, sums.high, unknown, np.zeros(sums.d, dtype=bool), absent
-    )
+    absent, binary = 1.0 - sums.counts / gram.n, np.zeros(sums.d, dtype=bool)
+    columns = ColumnFacts(least.mean_x, sd, sums.low, sums.high, unknown, binary, absent)
+    return _facts_of(gram, problem, sums.ends, columns, {})
+
+
+def _facts_of(
+    gram: Gram,
+    problem: Problem,
+    ends: tuple[float, float],
+    columns: ColumnFacts,
+    codes: Mapping[int, Mapping[float, int]],
+) -> StreamFacts:
+    least, n = gram.centred(), gram.n
+    label = least.c / n, least.yy / n, least.mean_y, ends
     moments = second_moments(gram, centred=True)
-    label = least.c / gram.n, least.yy / gram.n, least.mean_y, sums.ends
-    return StreamFacts(problem, gram.n, moments, *label, columns, columns.mean)
+    return StreamFacts(problem, n, moments, *label, columns, columns.mean, codes)
 
 
 def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -> Diagnosis:
     """The same from sums over complete rows, such as those of a game that was observed."""
-    gram, problem = sums.gram, counting_budget(problem)
-    if gram.n == 0:
+    if sums.gram.n == 0:
         raise DataError("the stream is empty: there is nothing to diagnose")
-    least, columns = gram.centred(), sums.columns.facts()
-    facts = StreamFacts(
-        problem,
-        gram.n,
-        second_moments(gram, centred=True),
-        least.c / gram.n,
-        least.yy / gram.n,
-        least.mean_y,
-        (sums.lowest, sums.highest),
-        columns,
-        columns.mean,
-        sums.codes.codes(),
-    )
-    return _judge(facts, seconds)
+    ends, columns = (sums.lowest, sums.highest), sums.columns.facts()
+    codes, problem = sums.codes.codes(), counting_budget(problem)
+    return _judge(_facts_of(sums.gram, problem, ends, columns, codes), seconds)
 
 
 def counting_budget(problem: Problem) -> Problem:

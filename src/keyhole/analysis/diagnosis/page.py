@@ -1,4 +1,4 @@
-"""Diagnosis: what is known about a stream, as a page that a person can act on."""
+"""The page of a diagnosis: findings, guarantees and a recommendation, as text and HTML."""
 
 from __future__ import annotations
 

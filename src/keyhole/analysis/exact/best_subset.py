@@ -305,13 +305,13 @@ def _subset(
     how: str,
 ) -> Subset:
     """The model of the support S, in the caller's units."""
-    weights, rss = _least_squares(*moments, S)
+    weights, rss = least_squares(*moments, S)
     lower = rss if exact else min(max(lower, 0.0), rss)
     return Subset(S, weights, rss, lower, exact, nodes, how)
 
 
-def _least_squares(G: Floats, c: Floats, yy: float, S: Indices) -> tuple[Floats, float]:
-    """Weights and residual sum of squares of the model with the support S."""
+def least_squares(G: Floats, c: Floats, yy: float, S: Indices) -> tuple[Floats, float]:
+    """Weights and residual sum of squares of the model with the support S, for any units."""
     unit = np.sqrt(np.diag(G)[S])
     w = np.linalg.lstsq(G[np.ix_(S, S)] / np.outer(unit, unit), c[S] / unit, rcond=None)[0]
     return w / unit, max(float(yy - w @ (c[S] / unit)), 0.0)
@@ -490,7 +490,7 @@ def best_for_money(
     A, b, kept, left = beside(G, c, yy, free, terms.prices)
 
     def model(S: Indices, lower: float, exact: bool, nodes: int, how: str) -> PricedSubset:
-        weights, rss = _least_squares(G, c, yy, S)
+        weights, rss = least_squares(G, c, yy, S)
         units = terms.prices.count(S.tolist())
         value = rss + terms.rate * units
         lower = value if exact else min(max(lower, 0.0), value)

@@ -1,4 +1,4 @@
-"""How far least squares is from supermodular: the smallest alpha of weak supermodularity."""
+"""Weak supermodularity of least squares: the smallest alpha, by enumeration or as an interval."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pure mathematics: arrays in, arrays out. No input or output, no Problem."""
+"""Blocks that learners are made of: pure mathematics, arrays in and arrays out."""

@@ -1,4 +1,4 @@
-"""The Dantzig program by HiGHS: the general engine, and the oracle of the tests.
+"""HiGHS solves the Dantzig program: the general engine, and what tests compare others with.
 
 Two-sided rows, split columns:
 

@@ -1,4 +1,4 @@
-"""The homotopy engine of the Dantzig program, in C: one call that solves and certifies.
+"""Homotopy solves the Dantzig program: the engine in C, one call that solves and certifies.
 
 **The path** (`dantzig_homotopy.c`). The parametric simplex method, from any basis (`path.py`):
 loosen lam_j and c_j of what the basis violates until it is optimal (s = 1, `dantzig_start.c`); then

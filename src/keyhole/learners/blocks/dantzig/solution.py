@@ -1,4 +1,4 @@
-"""Solutions of the Dantzig program: questions accepted, what counts as a proof, how all went."""
+"""Solution of a Dantzig program: its status, its certificate, and diagnostics over many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Dantzig program min |w|_1 s.t. |b - G w| <= lam: solved, and certified.
+"""Solve the Dantzig program, min |w|_1 s.t. |b - G w| <= lam, by either engine; certified.
 
 Its dual is max b.u - lam.|u| s.t. |G u| <= 1; both sides together prove an answer right, whatever
 engine found it. `solve` computes that certificate from G, b and lam alone and never calls anything

@@ -1,4 +1,4 @@
-"""The threshold of the paper's linear program."""
+"""Thresholds of the Dantzig program: the printed ones of Algorithm 1 and of DS-OSLRC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which features to look at when some deserve it more: one drawn by its weight, a uniform rest.
+"""Mixed sampling of features: one drawn by its weight, the rest uniformly; its probabilities.
 
 The sampling of Li, Liao, Xu and Nie (2025). The features a model gives weight to are seen more
 often, and yet every feature, and every pair of them, is seen with a probability that is known and

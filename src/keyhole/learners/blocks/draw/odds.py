@@ -1,4 +1,4 @@
-"""Odds of experts with exponential weights: in full where they are few, a tree of sums where many.
+"""Odds of experts with exponential weights, to draw from: all of them, or a tree of sums.
 
 Up to MAX_OUTRIGHT_EXPERTS, p is worked out in full before every draw. Beyond, that would cost more
 than all the rest of a batch, so the sums of exp(-eta L) over blocks of experts stand in a tree: a

@@ -1,4 +1,4 @@
-"""Which features to look at: subsets keyed by (seed, round), and their inclusion probabilities.
+"""Sampling of features: uniform subsets keyed by (seed, round), and inclusion probabilities.
 
 Every draw is a pure function of its arguments (a counter-based generator, no state), so retries,
 restarts, replay and block play get the same sets. `purpose` separates draws of one round that

@@ -55,3 +55,14 @@ def top_k(w: Floats, k: int) -> Indices:
     S.sort()
     kept: Indices = S[w[S] != 0.0]
     return kept
+
+
+def truncated(w: Floats, k: int) -> Floats:
+    """w on its k largest coordinates, 0 elsewhere.
+
+    >>> truncated(np.array([0.1, -3.0, 0.0, 3.0, 2.0]), 2)
+    array([ 0., -3.,  0.,  3.,  0.])
+    """
+    S, out = top_k(w, k), np.zeros(len(w))
+    out[S] = w[S]
+    return out

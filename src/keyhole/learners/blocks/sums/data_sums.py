@@ -63,12 +63,74 @@ def add_products(sums: Floats, Z: Floats) -> None:
             sums[last:, first:last] += products.T
 
 
-class Gram:
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class _RowSums:
+    """Sums over rows of z z', z v and z, of v and v^2, with z = x - a and v = y - b.
+
+    The origin (a, b) is the mean of the first block. Of the table z z' it has the first `rows`
+    features with all `width` of them. A cell that is absent has z = 0; what is needed to count it
+    as the mean of its column is in `_gaps`, with m the 0/1 mask of cells that are there: m m', m z'
+    and m v. Only streams with absent cells pay for these.
+    """
+
+    def __init__(self, width: int, rows: int) -> None:
+        self.width, self.rows, self.n = width, rows, 0
+        self._origin: tuple[Floats, float] | None = None
+        self._sums = {"xx": np.zeros((rows, width)), "xy": np.zeros(width), "x": np.zeros(width)}
+        self._scalars: Floats = np.zeros(2)  # sums of v and of v^2
+        self._gaps: dict[str, Floats] = {}
+
+    def add(self, X: NDArray[np.floating], y: Floats) -> None:
+        """Add the rows of X with their labels."""
+        if len(y) == 0:
+            return
+        X = np.asarray(X, dtype=np.float64)
+        seen, w = seen_cells(X, self.n), self.rows
+        if self._origin is None:
+            self._origin = block_mean(X, seen), float(y.mean())
+        Z, v = X - self._origin[0], y - self._origin[1]
+        if seen is not None:
+            Z[~seen] = 0.0
+            self._gaps = self._gaps or self._no_gaps_so_far()
+        if self._gaps:
+            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
+            self._add_products(self._gaps["seen"], m)
+            self._gaps["cross"] += m[:, :w].T @ Z
+            if "back" in self._gaps:
+                self._gaps["back"] += Z[:, :w].T @ m
+            self._gaps["label"] += m.T @ v
+        self.n += len(y)
+        self._add_products(self._sums["xx"], Z)
+        self._sums["xy"] += Z.T @ v
+        self._sums["x"] += Z.sum(axis=0)
+        self._scalars += v.sum(), v @ v
+
+    def _add_products(self, table: Floats, Z: Floats) -> None:
+        table += Z[:, : self.rows].T @ Z
+
+    def _no_gaps_so_far(self) -> dict[str, Floats]:
+        return {
+            "seen": np.full((self.rows, self.width), float(self.n)),
+            "cross": np.tile(self._sums["x"], (self.rows, 1)),
+            "label": np.full(self.width, self._scalars[0]),
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything there is, as named arrays; those of absent cells only if there are some."""
+        a, b = (np.zeros(self.width), 0.0) if self._origin is None else self._origin
+        scalars = np.array([*self._scalars, b])
+        named: Arrays = {"n": np.array(self.n), "origin": a, "scalars": scalars}
+        return {**named, **self._sums, **self._gaps}
+
+
+class Gram(_RowSums):
     """Sums over rows of (x - a)(x - a)', (x - a)(y - b), (y - b)^2 about a fixed origin (a, b).
 
     The origin is the mean of the first block: sums about a point within the data lose no digits
     to a mean that is far from zero. A cell that is NaN counts as the mean of its column over the
-    whole stream; with the pair sums `_seen` and `_cross` that is exact in a single pass.
+    whole stream; with the sums of pairs of cells in `_gaps` that is exact in a single pass.
 
     Every array is a sum over rows, so two Grams of the same origin add (`beside`, `include`), and
     two of different origins add about the mean of both (`+`); everything else is derived in
@@ -88,40 +150,11 @@ class Gram:
         refuse_beyond_memory(
             f"a table of all pairs of {d:,} features", gram_bytes(d), "use fewer features"
         )
+        super().__init__(d, d)
         self.d = d
-        self.n = 0
-        self._origin: tuple[Floats, float] | None = None
-        self._xx: Floats = np.zeros((d, d))  # sum z_i z_j, z = x - a where seen, 0 where absent
-        self._xy: Floats = np.zeros(d)
-        self._x: Floats = np.zeros(d)
-        self._y = 0.0
-        self._yy = 0.0
-        self._gaps: _Gaps | None = None  # only streams with absent cells pay for these
 
-    def add(self, X: NDArray[np.floating], y: Floats) -> None:
-        """Add the rows of X with their labels."""
-        if len(y) == 0:
-            return
-        X = np.asarray(X, dtype=np.float64)
-        seen = seen_cells(X, self.n)
-        if self._origin is None:
-            self._origin = block_mean(X, seen), float(y.mean())
-        a, b = self._origin
-        Z = X - a
-        if seen is not None:
-            Z[~seen] = 0.0
-            if self._gaps is None:
-                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
-        v = y - b
-        if self._gaps is not None:
-            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
-            self._gaps.add(m, Z, v)
-        self.n += len(y)
-        add_products(self._xx, Z)
-        self._xy += Z.T @ v
-        self._x += Z.sum(axis=0)
-        self._y += float(v.sum())
-        self._yy += float(v @ v)
+    def _add_products(self, table: Floats, Z: Floats) -> None:
+        add_products(table, Z)
 
     def beside(self) -> Gram:
         """An empty Gram of the same origin, whose sums add up with those of this one."""
@@ -133,18 +166,14 @@ class Gram:
         """Add the sums of a Gram of the same origin."""
         if other.n == 0:
             return
-        if self._gaps is not None or other._gaps is not None:
-            if self._gaps is None:
-                self._gaps = _Gaps.none_so_far(self.n, self._x, self._y)
-            self._gaps.include(
-                other._gaps or _Gaps.none_so_far(other.n, other._x, other._y),
-            )
+        if self._gaps or other._gaps:
+            self._gaps = self._gaps or self._no_gaps_so_far()
+            for name, table in (other._gaps or other._no_gaps_so_far()).items():
+                self._gaps[name] += table
         self.n += other.n
-        self._xx += other._xx
-        self._xy += other._xy
-        self._x += other._x
-        self._y += other._y
-        self._yy += other._yy
+        for name, table in other._sums.items():
+            self._sums[name] += table
+        self._scalars += other._scalars
 
     def __add__(self, other: Gram) -> Gram:
         """The Gram of the rows of both, about the mean of both: neither origin costs digits."""
@@ -174,36 +203,25 @@ class Gram:
             return moved
         s, t = self._origin[0] - a, self._origin[1] - b
         moved.n, count = self.n, self.counts
-        if self._gaps is None:
-            half, label = np.outer(s, self._x + 0.5 * self.n * s), np.full(self.d, self._y)
-        else:
-            seen, cross, label = self._gaps.seen, self._gaps.cross, self._gaps.label
+        xx, xy, x = self._sums.values()
+        y, yy = self._scalars.tolist()
+        if self._gaps:
+            seen, cross, label = self._gaps.values()
             half = s[:, None] * (cross + 0.5 * seen * s)
-            moved._gaps = _Gaps(seen, cross + seen * s, label + t * count)
-        moved._xx = self._xx + (half + half.T)
-        moved._xy = self._xy + t * self._x + s * label + t * s * count
-        moved._x = self._x + s * count
-        moved._y = self._y + self.n * t
-        moved._yy = self._yy + 2 * t * self._y + self.n * t * t
+            moved._gaps = {"seen": seen, "cross": cross + seen * s, "label": label + t * count}
+        else:
+            half, label = np.outer(s, x + 0.5 * self.n * s), np.full(self.d, y)
+        xy = xy + t * x + s * label + t * s * count
+        moved._sums = {"xx": xx + (half + half.T), "xy": xy, "x": x + s * count}
+        moved._scalars = np.array([y + self.n * t, yy + 2 * t * y + self.n * t * t])
         return moved
 
     @property
     def counts(self) -> Floats:
         """In how many rows each feature has a value."""
-        if self._gaps is None:
+        if not self._gaps:
             return np.full(self.d, float(self.n))
-        return np.diag(self._gaps.seen).copy()
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything there is, as named arrays; those of absent cells only if there are some."""
-        a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
-        scalars = np.array([self._y, self._yy, b])
-        found: dict[str, NDArray[Any]] = {"n": np.array(self.n), "origin": a, "scalars": scalars}
-        found |= {"xx": self._xx, "xy": self._xy, "x": self._x}
-        if self._gaps is not None:
-            gaps = self._gaps
-            found |= {"seen": gaps.seen, "cross": gaps.cross, "label": gaps.label}
-        return found
+        return np.diag(self._gaps["seen"]).copy()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Gram:
@@ -223,25 +241,23 @@ class Gram:
         gram.n = int(arrays["n"])
         if gram.n < 0 or (arrays["n"].dtype.kind not in "iu"):
             raise StateError(f"n must be a number of rows, got {arrays['n']}")
-        y, yy, b = arrays["scalars"].tolist()
-        gram._origin = (arrays["origin"], b) if gram.n else None
-        gram._xx, gram._xy, gram._x = arrays["xx"], arrays["xy"], arrays["x"]
-        gram._y, gram._yy = y, yy
-        if "seen" in arrays:
-            gram._gaps = _Gaps(arrays["seen"], arrays["cross"], arrays["label"])
+        *scalars, b = arrays["scalars"].tolist()
+        gram._origin, gram._scalars = (arrays["origin"], b) if gram.n else None, np.array(scalars)
+        gram._sums = {name: arrays[name] for name in ("xx", "xy", "x")}
+        gram._gaps = {name: arrays[name] for name in ("seen", "cross", "label") if name in arrays}
         return gram
 
     @property
     def has_gaps(self) -> bool:
         """Whether some cell was absent."""
-        return self._gaps is not None
+        return bool(self._gaps)
 
     def centred(self) -> LeastSquares:
         """The least squares of models with an intercept."""
         if self._origin is None:
             return self.raw()
-        xx, xy, x = self._imputed()
-        mean_x, mean_y = x / self.n, self._y / self.n
+        (xx, xy, x), (y, yy) = self._imputed(), self._scalars.tolist()
+        mean_x, mean_y = x / self.n, y / self.n
         G, c = xx - np.outer(x, x) / self.n, xy - x * mean_y
         # What is left of a constant column is rounding: each value is off by up to 2^-53 of itself.
         constant = np.diag(G) <= self.n * (CONSTANT_SHARE * self._origin[0]) ** 2
@@ -249,7 +265,7 @@ class Gram:
         return LeastSquares(
             G=G,
             c=c,
-            yy=max(0.0, self._yy - self._y * mean_y),
+            yy=max(0.0, yy - y * mean_y),
             mean_x=self._origin[0] + mean_x,
             mean_y=self._origin[1] + mean_y,
         )
@@ -257,20 +273,32 @@ class Gram:
     def raw(self) -> LeastSquares:
         """The least squares of models without an intercept."""
         a, b = (np.zeros(self.d), 0.0) if self._origin is None else self._origin
-        xx, xy, x = self._imputed()
+        (xx, xy, x), (y, yy) = self._imputed(), self._scalars.tolist()
         return LeastSquares(
             G=xx + np.outer(x, a) + np.outer(a, x) + self.n * np.outer(a, a),
-            c=xy + x * b + a * self._y + self.n * a * b,
-            yy=self._yy + 2 * b * self._y + self.n * b * b,
+            c=xy + x * b + a * y + self.n * a * b,
+            yy=yy + 2 * b * y + self.n * b * b,
             mean_x=np.zeros(self.d),
             mean_y=0.0,
         )
 
     def _imputed(self) -> tuple[Floats, Floats, Floats]:
         """The sums of z z', z (y - b), z with the column mean in place of absent cells."""
-        if self._gaps is None:
-            return self._xx, self._xy, self._x
-        return self._gaps.impute(self.n, self._xx, self._xy, self._x, self._y)
+        xx, xy, x = self._sums.values()
+        if not self._gaps:
+            return xx, xy, x
+        # The imputed row is z + mu (1 - m), mu_i the mean of z_i where seen. Expanding its outer
+        # product needs sum (1 - m_i) z_j = x_j - cross_ij and sum (1 - m_i)(1 - m_j).
+        seen, cross, label = self._gaps.values()
+        count = np.diag(seen)
+        mu = np.divide(x, count, out=np.zeros_like(x), where=count > 0)
+        mixed = mu[:, None] * (x[None, :] - cross)
+        both_absent = self.n - count[:, None] - count[None, :] + seen
+        return (
+            xx + mixed + mixed.T + np.outer(mu, mu) * both_absent,
+            xy + mu * (self._scalars[0] - label),
+            x + mu * (self.n - count),
+        )
 
 
 def seen_cells(X: NDArray[np.floating], before: int = 0) -> NDArray[np.bool_] | None:
@@ -296,52 +324,11 @@ def _mean(gram: Gram, count: Floats) -> tuple[Floats, float]:
     """The means of a Gram of some rows; the origin for a feature that never has a value."""
     assert gram._origin is not None
     a, b = gram._origin
-    return a + gram._x / np.maximum(count, 1.0), b + gram._y / gram.n
+    x, (y, _) = gram._sums["x"], gram._scalars.tolist()
+    return a + x / np.maximum(count, 1.0), b + y / gram.n
 
 
-@dataclass(slots=True)
-class _Gaps:
-    """Sums over rows of m m', m z', m v, with m the 0/1 mask of cells that are there."""
-
-    seen: Floats
-    cross: Floats
-    label: Floats
-
-    @classmethod
-    def none_so_far(cls, n: int, x: Floats, y: float) -> _Gaps:
-        d = len(x)
-        return cls(np.full((d, d), float(n)), np.tile(x, (d, 1)), np.full(d, y))
-
-    def add(self, m: Floats, Z: Floats, v: Floats) -> None:
-        add_products(self.seen, m)
-        self.cross += m.T @ Z
-        self.label += m.T @ v
-
-    def include(self, other: _Gaps) -> None:
-        self.seen += other.seen
-        self.cross += other.cross
-        self.label += other.label
-
-    def impute(
-        self, n: int, xx: Floats, xy: Floats, x: Floats, y: float
-    ) -> tuple[Floats, Floats, Floats]:
-        # The imputed row is z + mu (1 - m), mu_i the mean of z_i where seen. Expanding its outer
-        # product needs sum (1 - m_i) z_j = x_j - cross_ij and sum (1 - m_i)(1 - m_j).
-        count = np.diag(self.seen)
-        mu = np.divide(x, count, out=np.zeros_like(x), where=count > 0)
-        mixed = mu[:, None] * (x[None, :] - self.cross)
-        both_absent = n - count[:, None] - count[None, :] + self.seen
-        return (
-            xx + mixed + mixed.T + np.outer(mu, mu) * both_absent,
-            xy + mu * (y - self.label),
-            x + mu * (n - count),
-        )
-
-
-Arrays = Mapping[str, NDArray[Any]]
-
-
-class Stripe:
+class Stripe(_RowSums):
     """The sums of pairs of which the first is among `rows` features, and the second as far or on.
 
     It is given the features from its first one on, in blocks that are the same for all stripes of
@@ -359,58 +346,9 @@ class Stripe:
     True
     """
 
-    def __init__(self, width: int, rows: int) -> None:
-        self.width, self.rows, self.n = width, rows, 0
-        self._origin: tuple[Floats, float] | None = None
-        self._sums = {"xx": np.zeros((rows, width)), "xy": np.zeros(width), "x": np.zeros(width)}
-        self._scalars = np.zeros(2)  # sums of v and of v^2, v = y - b
-        self._gaps: dict[str, Floats] = {}
-
-    def add(self, X: NDArray[np.floating], y: Floats) -> None:
-        """Add rows: the features of this stripe and all after them."""
-        if len(y) == 0:
-            return
-        X = np.asarray(X, dtype=np.float64)
-        seen, w = seen_cells(X, self.n), self.rows
-        if self._origin is None:
-            self._origin = block_mean(X, seen), float(y.mean())
-        Z, v = X - self._origin[0], y - self._origin[1]
-        if seen is not None:
-            Z[~seen] = 0.0
-            if not self._gaps:
-                self._gaps = self._no_gaps_so_far()
-        if self._gaps:
-            m = np.ones(X.shape) if seen is None else seen.astype(np.float64)
-            self._gaps["seen"] += m[:, :w].T @ m
-            self._gaps["cross"] += m[:, :w].T @ Z
-            self._gaps["back"] += Z[:, :w].T @ m
-            self._gaps["label"] += m.T @ v
-        self.n += len(y)
-        self._sums["xx"] += Z[:, :w].T @ Z
-        self._sums["xy"] += Z.T @ v
-        self._sums["x"] += Z.sum(axis=0)
-        self._scalars += v.sum(), v @ v
-
     def _no_gaps_so_far(self) -> dict[str, Floats]:
-        shape, x = (self.rows, self.width), self._sums["x"]
-        return {
-            "seen": np.full(shape, float(self.n)),
-            "cross": np.tile(x, (self.rows, 1)),
-            "back": np.tile(x[: self.rows, None], (1, self.width)),
-            "label": np.full(self.width, self._scalars[0]),
-        }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything there is, as named arrays; those of absent cells only if there are some."""
-        a, b = (np.zeros(self.width), 0.0) if self._origin is None else self._origin
-        scalars = np.array([*self._scalars, b])
-        return {
-            "n": np.array(self.n),
-            "origin": a,
-            "scalars": scalars,
-            **self._sums,
-            **self._gaps,
-        }
+        back = np.tile(self._sums["x"][: self.rows, None], (1, self.width))
+        return {**super()._no_gaps_so_far(), "back": back}
 
 
 def assembled(stripes: Sequence[Arrays]) -> Gram:
