@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
-from keyhole.analysis.hindsight import best_of_each
+from keyhole.analysis.hindsight import best_of_prefixes
 from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import BlockStream, Floats
 from keyhole.report import About, Recorder, Run, Scope, record
@@ -107,7 +107,7 @@ def test_prefixes_are_those_of_a_pass_of_their_own(intercept: bool) -> None:
     expected = kh.hindsight_curve(in_blocks(), 2, ends, intercept=intercept)
     watched = PrefixObserver(12, ends, intercept=intercept)
     kh.play(kh.RandomSubset(PROBLEM, seed=1), in_blocks(), observers=[watched])
-    found = best_of_each(watched.prefixes, len(ends), 2, 10.0)
+    found = best_of_prefixes(watched.prefixes, len(ends), 2, 10.0)
     assert [best.rounds for best in found] == ends
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.loss == theirs.loss

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.analysis.hindsight import Hindsight, Prefix, summed
-from keyhole.analysis.price_limits import CostLimit, prices_of, units_of
+from keyhole.analysis.price_limits import CostLimit, prices_of, units_of, units_of_each
 from keyhole.errors import sparsity, true_or_false
 from keyhole.learners.blocks.sums.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.problem import BlockStream, Interval, Problem, ProblemError
@@ -165,7 +165,7 @@ def frontier(
     refuse_unless_stream_or_sums(stream)
     found = prices_of(stream, prices)
     most = None if k is None else sparsity(k, stream.d)
-    limits = None if costs is None else _limits(costs, found)
+    limits = None if costs is None else units_of_each(costs, found)
     keep = not true_or_false("prune", prune)
     names = prices.names if isinstance(prices, Problem) and prices.names else stream.names
     whole = summed(stream, intercept, past)
@@ -178,12 +178,6 @@ def frontier(
             sweep.search(limit, len(wanted) - done)
         complete = False
     return sweep.frontier(limits if keep else None, complete, names)
-
-
-def _limits(costs: Sequence[Money], prices: Prices) -> list[int]:
-    if isinstance(costs, str) or np.ndim(np.asarray(costs, dtype=object)) != 1 or not len(costs):
-        raise ProblemError(f"costs must be a list of amounts, got {costs!r}")
-    return [units_of("costs", cost, prices) for cost in costs]
 
 
 class FrontierSearch:

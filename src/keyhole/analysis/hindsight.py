@@ -211,20 +211,19 @@ def hindsight(
                 "screen is not for models with prices or with the past: leave it out"
             )
         whole = summed(stream, intercept, past)
-        most = 0 if cost_limit is not None else sparsity(cast(int, k), stream.d)
-        return (
-            whole.best(most, seconds) if cost_limit is None else whole.best_for(cost_limit, seconds)
-        )
+        if cost_limit is not None:
+            return whole.best_for(cost_limit, seconds)
+        return whole.best(sparsity(cast(int, k), stream.d), seconds)
     most = sparsity(cast(int, k), stream.d)
     if isinstance(stream, DataSums):
         if kept is not None:
             raise ProblemError(
                 "screen is for streams; sums have all pairs of features: leave it out"
             )
-        return summed(stream, intercept, past).best(most, seconds)
-    if kept is None:
+        kept = stream.d
+    elif kept is None:
         kept = usually_kept(stream.d, most)
-    if kept >= stream.d:
+    if isinstance(stream, DataSums) or kept >= stream.d:
         return summed(stream, intercept, past).best(most, seconds)
     return _screened(stream, most, max(kept, most), intercept, seconds, progress)
 
@@ -301,7 +300,7 @@ def hindsight_curve(
         prefixes = _prefixes(cast(BlockStream, stream), ends, intercept, past)
     else:
         prefixes = _prefixes_of_sums(parts, ends, intercept, past)
-    return best_of_each(prefixes, len(ends), k, seconds)
+    return best_of_prefixes(prefixes, len(ends), k, seconds)
 
 
 def _prefixes_of_sums(
@@ -328,9 +327,13 @@ class Prefix:
     squares: LeastSquares
     beside: BesidePast | None = None
 
+    @property
+    def _left(self) -> LeastSquares:
+        return self.squares if self.beside is None else self.beside.squares
+
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The best k-sparse model; the search begins with the features `start`."""
-        squares = self.squares if self.beside is None else self.beside.squares
+        squares = self._left
         found = best_subset(
             squares.G, squares.c, squares.yy, k, seconds=max(seconds, 0.0), start=start
         )
@@ -339,7 +342,7 @@ class Prefix:
 
     def loss_of(self, support: Indices) -> float:
         """What the best model of exactly these features loses."""
-        squares = self.squares if self.beside is None else self.beside.squares
+        squares = self._left
         G, c = squares.G[np.ix_(support, support)], squares.c[support]
         weights = np.linalg.lstsq(G, c, rcond=None)[0]
         return max(float(squares.yy - 2.0 * (c @ weights) + weights @ G @ weights), 0.0)
@@ -348,7 +351,7 @@ class Prefix:
         self, cost_limit: CostLimit, seconds: float, start: Indices | None = None
     ) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
-        squares = self.squares if self.beside is None else self.beside.squares
+        squares = self._left
         found = best_for_money(
             squares.G,
             squares.c,
@@ -369,7 +372,7 @@ class Prefix:
         return replace(model, cost=cost, worth=cost_limit.worth, total=total)
 
     def _model(self, k: int, loss: Interval, support: Indices, found: Floats) -> Hindsight:
-        squares = self.squares if self.beside is None else self.beside.squares
+        squares = self._left
         weights = np.zeros(len(squares.c))
         weights[support] = found
         return Hindsight(
@@ -421,7 +424,7 @@ class Searchable(Protocol):
         """The best k-sparse model; the search begins with the features `start`."""
 
 
-def best_of_each(
+def best_of_prefixes(
     prefixes: Iterable[Searchable],
     count: int,
     k: int,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +80,13 @@ def prices_of(stream: Described, prices: Problem | Prices) -> Prices:
     if len(prices.needs) != stream.d:
         raise ProblemError(f"prices are of {len(prices.needs)} features, the stream has {stream.d}")
     return prices
+
+
+def units_of_each(costs: Sequence[Money], prices: Prices) -> list[int]:
+    """The units that each of `costs` buys, or a ProblemError."""
+    if isinstance(costs, str) or np.ndim(np.asarray(costs, dtype=object)) != 1 or not len(costs):
+        raise ProblemError(f"costs must be a list of amounts, got {costs!r}")
+    return [units_of("costs", cost, prices) for cost in costs]
 
 
 def units_of(name: str, cost: Money, prices: Prices) -> int:

@@ -211,9 +211,7 @@ class Residuals:
         self._order: Indices = np.empty(0, dtype=np.int64)  # of the coverages, lowest first
         self._trackers = new_trackers([])
         self._sizes: ErrorSizes | None = None  # from the first coverage on
-        self._recent: Floats = np.zeros(
-            MAX_RECENT_ERRORS
-        )  # error number n at n % MAX_RECENT_ERRORS
+        self._recent: Floats = np.zeros(MAX_RECENT_ERRORS)  # error number n at n % its length
         self._factors: Floats = np.ones(MAX_RECENT_ERRORS)  # of those
         self._issued: dict[int, OpenPrediction] = {}
 

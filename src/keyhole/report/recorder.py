@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.analysis.hindsight import Hindsight, Prefix, best_of_each, hindsight
+from keyhole.analysis.hindsight import Hindsight, Prefix, best_of_prefixes, hindsight
 from keyhole.analysis.hindsight_screening import (
     MAX_FEATURES_UNSCREENED,
     screening_bytes,
@@ -295,7 +295,7 @@ class Recorder:
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
         seconds = self._scope.seconds
         if isinstance(watched, LabelObserver):
-            models = best_of_each(watched.prefixes, len(ends), self._k, seconds)
+            models = best_of_prefixes(watched.prefixes, len(ends), self._k, seconds)
             losses = [model.loss for model in models]
             self._screened = self._can_screen(ends[-1])
             if self._screened:
@@ -310,7 +310,7 @@ class Recorder:
             return models, losses, None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         count, limit = len(prefixes), f"about {seconds:g} s"
-        models = best_of_each(
+        models = best_of_prefixes(
             prefixes,
             count,
             self._k,

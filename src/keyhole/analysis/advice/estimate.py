@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from keyhole.analysis.advice.curves import BudgetCurve, MoneyCurve, by_use
 from keyhole.analysis.advice.feature_selection import FeatureSelector, SelectByMoney, SelectBySize
 from keyhole.analysis.exact.best_subset import least_squares
-from keyhole.analysis.price_limits import prices_of, units_of
+from keyhole.analysis.hindsight_screening import StatusCallback
+from keyhole.analysis.price_limits import prices_of, units_of_each
 from keyhole.learners.blocks.draw.sampling import uniforms
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram, LeastSquares, gram_bytes
 from keyhole.problem import (
@@ -74,7 +75,6 @@ class BlockedKFold:
                 start = stop
 
 
-StatusCallback = Callable[[str], None]
 FEWEST_ROWS = 20
 
 
@@ -399,11 +399,7 @@ def _money(
             raise ProblemError("costs needs prices: give prices=, a Problem that has them")
         return None, []
     found = prices_of(stream, prices)
-    if costs is None:
-        return found, []
-    if isinstance(costs, str) or not len(costs):
-        raise ProblemError(f"costs must be a list of amounts, got {costs!r}")
-    return found, sorted({units_of("costs", cost, found) for cost in costs})
+    return found, [] if costs is None else sorted({*units_of_each(costs, found)})
 
 
 Shares = tuple[Floats, Floats, Floats, Floats, tuple[tuple[int, ...], ...]]

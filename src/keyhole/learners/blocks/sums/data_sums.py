@@ -369,9 +369,7 @@ def assembled(stripes: Sequence[Arrays]) -> Gram:
             forth, back = _stripe_pair(stripe, name, n)
             table[lo:hi, lo:] = forth
             table[lo:, lo:hi] = back.T
-            if (
-                name != "cross"
-            ):  # a product of two different arrays need not be symmetric to the bit
+            if name != "cross":  # a product of two arrays need not be symmetric to the bit
                 upper = np.triu(forth[:, :rows])
                 table[lo:hi, lo:hi] = upper + np.triu(upper, 1).T
         if "label" in stripe:

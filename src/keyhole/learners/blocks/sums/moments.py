@@ -70,10 +70,7 @@ def _row_starts(d: int) -> Indices:
 # FOLD + n / FOLD roundings instead of n, which is least near sqrt(n); this is for n = 10^8.
 FOLD = 8192
 
-LABEL_SUM, LABEL_SQUARE = (
-    -2,
-    -1,
-)  # of `total` and `recent`: the sums of y and y^2, behind everything else
+LABEL_SUM, LABEL_SQUARE = -2, -1  # of `total` and `recent`: behind everything else
 
 
 class MomentSums(NamedTuple):
@@ -130,10 +127,8 @@ def accumulate(n: int, buffered: int, buffer: Rows, sums: MomentSums, room: Gath
 
 
 # Both crossings are measured by `make bench` (benchmarks/speed/products.py); C has them too.
-BLOCK_SHARE, BLOCK_OVERHEAD = (
-    0.35,
-    20.0,
-)  # rows that see more than BLOCK_SHARE d + BLOCK_OVERHEAD features go as a block
+# Rows that see more than BLOCK_SHARE d + BLOCK_OVERHEAD features go as a block.
+BLOCK_SHARE, BLOCK_OVERHEAD = 0.35, 20.0
 MAX_CACHED_D = 300  # up to this d the sums stay in the cache, wherever one jumps
 
 
@@ -235,10 +230,8 @@ class Moments:
         self._pairs = np.zeros(triangle, dtype=np.int64)
         self._buffered = 0
         capacity = max(d, min(_MAX_BUFFER_ENTRIES, _MAX_BUFFER_ROWS * d))
-        offsets, features = (
-            np.zeros(_MAX_BUFFER_ROWS + 1, dtype=np.int32),
-            np.empty(capacity, dtype=np.int32),
-        )
+        offsets = np.zeros(_MAX_BUFFER_ROWS + 1, dtype=np.int32)
+        features = np.empty(capacity, dtype=np.int32)
         start, order = np.empty(d + 1, dtype=np.int32), np.empty((2, capacity), dtype=np.int32)
         self._parts = (
             hold(Rows(offsets, features, np.empty(capacity), np.empty(_MAX_BUFFER_ROWS))),
