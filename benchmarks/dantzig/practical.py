@@ -16,7 +16,7 @@ import numpy as np
 
 import keyhole as kh
 from benchmarks.common import Row
-from keyhole.learners.dantzig_selection import DEFAULT_PARTS, Parts, Thresholds
+from keyhole.learners.blocks.dantzig.selection import DEFAULT_PARTS, Parts, Thresholds
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
 

@@ -14,11 +14,11 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners import attribute_efficient, practical_dantzig
-from keyhole.learners import dantzig_selection as selection
 from keyhole.learners.batches import Batches
+from keyhole.learners.blocks.dantzig import selection
 from keyhole.learners.blocks.draw.sampling import uniform_subset
 from keyhole.learners.blocks.greedy.variants import PAPER, PRACTICAL
-from keyhole.learners.correlations import Correlations
+from keyhole.learners.blocks.sums.correlations import Correlations
 from keyhole.learners.hard_thresholding import CURSOR
 from keyhole.learners.moment_base import MomentLearner
 from keyhole.learners.online_greedy import default_slots, theorem_parameters

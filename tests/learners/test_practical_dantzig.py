@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.dantzig_selection import DEFAULT_PARTS, Parts
+from keyhole.learners.blocks.dantzig.selection import DEFAULT_PARTS, Parts
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import Floats
 from tests.helpers.rounds import realizable_rows

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 from keyhole.errors import LARGEST
-from keyhole.learners import correlations as shrinkage
-from keyhole.learners import dantzig_selection as selection
 from keyhole.learners import practical_dantzig as model
-from keyhole.learners.blocks.dantzig.solution import DantzigBasis, DantzigSolution
-from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.correlations import (
-    CONSTANT_VARIANCE,
-    MAX_POOLED_ROWS,
-    MIN_EVIDENCE,
-    correlations,
-)
-from keyhole.learners.dantzig_selection import (
+from keyhole.learners.blocks.dantzig import selection
+from keyhole.learners.blocks.dantzig.selection import (
     Parts,
     StandardizedModel,
     Thresholds,
     guarded_fit,
     precision,
 )
+from keyhole.learners.blocks.dantzig.solution import DantzigBasis, DantzigSolution
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.sums import correlations as shrinkage
+from keyhole.learners.blocks.sums.correlations import (
+    CONSTANT_VARIANCE,
+    MAX_POOLED_ROWS,
+    MIN_EVIDENCE,
+    correlations,
+)
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.learners.practical_dantzig import PracticalDantzig
 from keyhole.problem import DataError, Floats, Problem, ProblemError
 

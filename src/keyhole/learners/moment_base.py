@@ -13,9 +13,9 @@ import numpy as np
 from keyhole.learners.base import Choice, LearnerBase
 from keyhole.learners.blocks.draw.sampling import complement_subset
 from keyhole.learners.blocks.fit.purchase import Market, fill, shop_of
+from keyhole.learners.blocks.sums.correlations import CONSTANT_VARIANCE
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums, place
-from keyhole.learners.correlations import CONSTANT_VARIANCE
 from keyhole.learners.history import widen
 from keyhole.problem import (
     Floats,

@@ -8,10 +8,10 @@ import numpy as np
 
 from keyhole.errors import SMALLEST
 from keyhole.learners.base import Choice, LearnerBase, refuse_less_than_everything
+from keyhole.learners.blocks.sums.correlations import CONSTANT_VARIANCE
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.estimates import mean_imputed
 from keyhole.learners.blocks.sums.seen_sums import WEIGHT, SeenSums
-from keyhole.learners.correlations import CONSTANT_VARIANCE
 from keyhole.problem import Floats, Observation, Problem, positive_number
 
 LASSO_TOLERANCE = 1e-6  # in units of standard deviations

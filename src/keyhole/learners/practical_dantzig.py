@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.learners.base import Choice, LearnerBase, at_least
-from keyhole.learners.blocks.dantzig.solution import Diagnostics
-from keyhole.learners.blocks.dantzig.solve import DantzigBasis
-from keyhole.learners.blocks.draw.sampling import complement_subset
-from keyhole.learners.blocks.fit.linear_algebra import inverse, solution
-from keyhole.learners.blocks.fit.vaw import MAX_PRODUCT
-from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.blocks.sums.moments import Moments
-from keyhole.learners.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.correlations import Correlations, correlations
-from keyhole.learners.dantzig import DantzigLearner
-from keyhole.learners.dantzig_selection import (
+from keyhole.learners.blocks.dantzig.selection import (
     DEFAULT_PARTS,
     DantzigSelection,
     Parts,
@@ -31,6 +21,16 @@ from keyhole.learners.dantzig_selection import (
     precision,
     select,
 )
+from keyhole.learners.blocks.dantzig.solution import Diagnostics
+from keyhole.learners.blocks.dantzig.solve import DantzigBasis
+from keyhole.learners.blocks.draw.sampling import complement_subset
+from keyhole.learners.blocks.fit.linear_algebra import inverse, solution
+from keyhole.learners.blocks.fit.vaw import MAX_PRODUCT
+from keyhole.learners.blocks.sums.correlations import Correlations, correlations
+from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.moments import Moments
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
+from keyhole.learners.dantzig import DantzigLearner
 from keyhole.learners.history import widen
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError
 from keyhole.problem.labels import cut_off_largest
@@ -133,9 +133,9 @@ class PracticalDantzig(DantzigLearner):
     Explore, solve the program, play its top k, as printed; but
 
     - the moments use whatever was read, the played support included, feature by feature and pair
-      by pair (available cases), centred, scaled and shrunk (`correlations.py`);
+      by pair (available cases), centred, scaled and shrunk (`blocks/sums/correlations.py`);
     - the threshold is lam_j = scale se_j, a standard error for each coordinate
-      (`dantzig_selection.py`);
+      (`blocks/dantzig/selection.py`);
     - the program is solved again whenever t has grown by a tenth;
     - on the support, least squares that VAW goes on refining with every row, until the support
       changes; predictions stay within the range of the labels so far;

@@ -366,21 +366,14 @@ class Residuals:
 
     def _keep(self, errors: Floats, factors: Floats) -> None:
         self.told += len(errors)
-        last = (
-            np.arange(max(0, self.told - min(len(errors), MAX_RECENT_ERRORS)), self.told)
-            % MAX_RECENT_ERRORS
-        )
-        self._recent[last], self._factors[last] = (
-            errors[-MAX_RECENT_ERRORS:],
-            factors[-MAX_RECENT_ERRORS:],
-        )
+        errors, factors = errors[-MAX_RECENT_ERRORS:], factors[-MAX_RECENT_ERRORS:]
+        last = np.arange(self.told - len(errors), self.told) % MAX_RECENT_ERRORS
+        self._recent[last], self._factors[last] = errors, factors
 
     def _in_order(self, recent: Floats) -> Floats:
         """Recent errors, or their factors, oldest first."""
-        ordered: Floats = recent[
-            np.arange(max(0, self.told - MAX_RECENT_ERRORS), self.told) % MAX_RECENT_ERRORS
-        ]
-        return ordered
+        last = np.arange(max(0, self.told - MAX_RECENT_ERRORS), self.told) % MAX_RECENT_ERRORS
+        return np.asarray(recent[last])
 
     def _now(self, factor: float) -> tuple[Floats, Floats]:
         """The notes and the edges of a prediction that is made now."""
@@ -414,9 +407,8 @@ class Residuals:
             ("recent", new._recent, Holds(least=-3 * LARGEST, most=3 * LARGEST)),
             ("factors", new._factors, Holds(least=MIN_FACTOR, most=MAX_FACTOR)),
         ):
-            numbers = fit(
-                np.empty(min(new.told, MAX_RECENT_ERRORS)), trees[name], f"{where}.{name}"
-            )
+            kept = np.empty(min(new.told, MAX_RECENT_ERRORS))
+            numbers = fit(kept, trees[name], f"{where}.{name}")
             prove(numbers, f"{where}.{name}", {}, holds)
             recent[np.arange(new.told - len(numbers), new.told) % MAX_RECENT_ERRORS] = numbers
         trackers = trackers_of(trees["trackers"], new._coverages, f"{where}.trackers")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.errors import one_of
 from keyhole.learners.blocks.dantzig import highs, homotopy
 from keyhole.learners.blocks.dantzig.path import TOO_WIDE, DantzigPath, PathPoints, breakpoints
 from keyhole.learners.blocks.dantzig.solution import (
@@ -24,7 +25,7 @@ from keyhole.learners.blocks.dantzig.solution import (
     proven,
     refuse,
 )
-from keyhole.problem import Floats, ProblemError, nearest, whole_number
+from keyhole.problem import Floats, ProblemError, whole_number
 
 __all__ = [
     "CERTIFICATE_TOLERANCE",
@@ -95,10 +96,7 @@ def solve(
     simplex method for sparse learning.
     """
     matrix, vector, bound = checked(G, b, lam)
-    if engine not in ENGINES:
-        raise ProblemError(
-            f"engine must be one of {', '.join(ENGINES)}, got {engine!r}{nearest(engine, ENGINES)}"
-        )
+    one_of("engine", engine, ENGINES)
     if engine == "highs":
         return _by_highs(matrix, vector, bound)
     answer = _by_homotopy(matrix, vector, bound, start)

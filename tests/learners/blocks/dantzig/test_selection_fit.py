@@ -4,7 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keyhole.learners.dantzig_selection import MAX_EXPLAINED, MIN_EIGENVALUE, guarded_fit, precision
+from keyhole.learners.blocks.dantzig.selection import (
+    MAX_EXPLAINED,
+    MIN_EIGENVALUE,
+    guarded_fit,
+    precision,
+)
 from keyhole.problem import Floats
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from keyhole.errors import LARGEST
 from keyhole.learners.blocks.dantzig.solve import DantzigBasis, DantzigSolution, solve
 from keyhole.learners.blocks.draw.sorting import top_k
+from keyhole.learners.blocks.sums.correlations import Correlations, standard_errors
 from keyhole.learners.blocks.sums.seen_sums import SeenSums, fewest
-from keyhole.learners.correlations import Correlations, standard_errors
 from keyhole.problem import (
     Floats,
     Indices,

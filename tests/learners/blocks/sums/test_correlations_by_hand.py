@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from keyhole.learners import correlations as shrinkage
+from keyhole.learners.blocks.dantzig.selection import StandardizedModel, candidates
+from keyhole.learners.blocks.sums import correlations as shrinkage
+from keyhole.learners.blocks.sums.correlations import correlations
 from keyhole.learners.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.correlations import correlations
-from keyhole.learners.dantzig_selection import StandardizedModel, candidates
 from keyhole.problem import Floats
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.correlations import (
+from keyhole.learners.blocks.sums.correlations import (
     Correlations,
     correlations,
     pooled_scales,
     shrunk_means,
     standard_errors,
 )
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.problem import Floats, Indices
 
 

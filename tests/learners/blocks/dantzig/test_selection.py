@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.sums.seen_sums import SeenSums
-from keyhole.learners.correlations import Correlations, correlations, standard_errors
-from keyhole.learners.dantzig_selection import (
+from keyhole.learners.blocks.dantzig.selection import (
     DEFAULT_THRESHOLDS,
     MAX_SCALE,
     MIN_RESIDUAL_VARIANCE,
@@ -19,6 +17,8 @@ from keyhole.learners.dantzig_selection import (
     residual_variance,
     select,
 )
+from keyhole.learners.blocks.sums.correlations import Correlations, correlations, standard_errors
+from keyhole.learners.blocks.sums.seen_sums import SeenSums
 from keyhole.problem import Floats
 
 D, K = 40, 3
