@@ -20,7 +20,7 @@ from keyhole.analysis.exact.sparse_eigenvalues import (
 )
 from keyhole.analysis.exact.supermodular import smallest_alpha
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
-from keyhole.learners.blocks.sums.estimates import Data, Rows, SecondMoments, second_moments
+from keyhole.learners.blocks.sums.estimates import Data, RowTable, SecondMoments, second_moments
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -130,7 +130,11 @@ def restricted_condition_number(
 
 
 def weak_supermodularity(
-    X: Rows | DataSums, y: NDArray[Any] | Sequence[float] | None, k: int, *, seconds: float = 3.0
+    X: RowTable | DataSums,
+    y: NDArray[Any] | Sequence[float] | None,
+    k: int,
+    *,
+    seconds: float = 3.0,
 ) -> Interval:
     """The smallest alpha for which least squares of y on X is (k, alpha)-weakly supermodular.
 

@@ -181,8 +181,8 @@ class SecondMoments:
         return replace(self, G=scale[:, None] * self.G * scale)
 
 
-Rows = NDArray[Any] | Sequence[Sequence[float]]
-Data = Rows | Gram | Moments | BlockStream | SecondMoments
+RowTable = NDArray[Any] | Sequence[Sequence[float]]
+Data = RowTable | Gram | Moments | BlockStream | SecondMoments
 
 
 def second_moments(data: Data, *, centred: bool = False) -> SecondMoments:
@@ -203,7 +203,7 @@ def second_moments(data: Data, *, centred: bool = False) -> SecondMoments:
     return SecondMoments(G, gram.n, np.ones(G.shape, dtype=bool), note, complete=True)
 
 
-def _gram_of(data: Rows | BlockStream) -> Gram:
+def _gram_of(data: RowTable | BlockStream) -> Gram:
     if isinstance(data, np.ndarray | Sequence):
         table = real_numbers("X", data)
         if table.ndim != 2 or table.shape[1] < 1:
