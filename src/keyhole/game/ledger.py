@@ -1,4 +1,4 @@
-"""What happened in a game: losses, reads, predictions, and checkpoints along the way."""
+"""The ledger of a game: losses, reads, predictions, and checkpoints along the way."""
 
 from __future__ import annotations
 

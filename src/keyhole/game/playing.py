@@ -1,4 +1,4 @@
-"""Playing: a learner against a stream, round by round or in blocks, with a ledger of it."""
+"""Playing a game: a learner against a stream, round by round or in blocks, with a ledger of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good probabilities of yes are: log loss, Brier score, AUC, reliability; constant memory."""
+"""Scores of predicted probabilities: log loss, Brier score, AUC, reliability; constant memory."""
 
 from __future__ import annotations
 

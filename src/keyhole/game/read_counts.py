@@ -1,4 +1,4 @@
-"""How often each feature was read, now and at checkpoints, without all counts for each of them."""
+"""Counts of reads: how often each feature was read, now and at checkpoints, in little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic files: written as a whole or not at all, whatever crashes in between."""
 
 from __future__ import annotations
 

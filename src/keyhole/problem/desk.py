@@ -189,12 +189,11 @@ class Desk:
         return Ticket(round, indices, bought, known, cost, order)
 
 
-Tree = Any  # see `state`
 UnpackedTicket = tuple[int, Indices, dict[str, NDArray[Any]]]  # round, features, memo
 MemoSignature = tuple[tuple[str, str, int], ...]  # of a memo: key, dtype, dimensions
 
 
-def pack_tickets(tickets: Iterable[Ticket]) -> Tree:
+def pack_tickets(tickets: Iterable[Ticket]) -> Any:
     """Open tickets as a tree."""
     groups: dict[MemoSignature, list[Ticket]] = {}
     for ticket in tickets:
@@ -204,7 +203,7 @@ def pack_tickets(tickets: Iterable[Ticket]) -> Tree:
     return [_pack_group(signature, group) for signature, group in groups.items()]
 
 
-def _pack_group(signature: MemoSignature, tickets: list[Ticket]) -> Tree:
+def _pack_group(signature: MemoSignature, tickets: list[Ticket]) -> Any:
     memo = {}
     for key, dtype, ndim in signature:
         arrays = [ticket.memo[key] for ticket in tickets]
@@ -221,7 +220,7 @@ def _pack_group(signature: MemoSignature, tickets: list[Ticket]) -> Tree:
     }
 
 
-def unpack_tickets(tree: Tree, where: str) -> list[UnpackedTicket]:
+def unpack_tickets(tree: Any, where: str) -> list[UnpackedTicket]:
     """Round, features and memo of each ticket, the oldest first; a StateError if that fails."""
     if not isinstance(tree, list):
         raise StateError(f"{where} must be groups of tickets, the state has {type(tree).__name__}")
@@ -231,7 +230,7 @@ def unpack_tickets(tree: Tree, where: str) -> list[UnpackedTicket]:
     return sorted(found, key=lambda ticket: ticket[0])
 
 
-def _unpack_group(tree: Tree, where: str) -> Iterator[UnpackedTicket]:
+def _unpack_group(tree: Any, where: str) -> Iterator[UnpackedTicket]:
     if not isinstance(tree, dict) or set(tree) != {"rounds", "lengths", "features", "memo"}:
         raise StateError(f"{where} is not a group of tickets")
     rounds = _checked_sizes(tree["rounds"], f"{where}.rounds")
@@ -249,7 +248,7 @@ def _unpack_group(tree: Tree, where: str) -> Iterator[UnpackedTicket]:
     yield from zip(rounds.tolist(), features, memos, strict=True)
 
 
-def _unpack_memo_entry(tree: Tree, n: int, where: str) -> list[NDArray[Any]]:
+def _unpack_memo_entry(tree: Any, n: int, where: str) -> list[NDArray[Any]]:
     if not isinstance(tree, dict) or set(tree) != {"shapes", "values"}:
         raise StateError(f"{where} is not an entry of memos")
     shapes = _checked_sizes(tree["shapes"], f"{where}.shapes", ndim=2)
@@ -259,7 +258,7 @@ def _unpack_memo_entry(tree: Tree, n: int, where: str) -> list[NDArray[Any]]:
     return [part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True)]
 
 
-def _checked_sizes(array: Tree, where: str, ndim: int = 1) -> Indices:
+def _checked_sizes(array: Any, where: str, ndim: int = 1) -> Indices:
     """An array of sizes: whole numbers, none of them negative or absurdly large."""
     if (
         not isinstance(array, np.ndarray)
@@ -271,7 +270,7 @@ def _checked_sizes(array: Tree, where: str, ndim: int = 1) -> Indices:
     return array
 
 
-def _split(flat: Tree, lengths: Indices, where: str) -> list[NDArray[Any]]:
+def _split(flat: Any, lengths: Indices, where: str) -> list[NDArray[Any]]:
     """A flat array in parts of these lengths."""
     if not isinstance(flat, np.ndarray) or flat.ndim != 1 or lengths.sum() != len(flat):
         raise StateError(f"{where}: the lengths of its parts do not add up")

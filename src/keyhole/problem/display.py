@@ -1,4 +1,4 @@
-"""How objects are shown: one line for `repr`, a small table for notebooks."""
+"""Display of objects: one line for `repr`, a small table for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before something large is allocated."""
+"""Memory that is free, asked before something large is allocated."""
 
 from __future__ import annotations
 

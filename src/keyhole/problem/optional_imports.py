@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: imported when first used, with a clear word when missing."""
+"""Optional packages, imported when first used, with an error that says which extra brings them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Price lists from CSV files with the columns feature, price, panel and needs."""
+"""Price files: price lists from CSV with the columns feature, price, panel and needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain sparse linear model, to be used anywhere."""
+"""SparseModel: a plain linear model of few features, to be used anywhere."""
 
 from __future__ import annotations
 

@@ -181,11 +181,7 @@ class Ticket:
     @property
     def items(self) -> tuple[str, ...]:
         """What to order: items of a price list, or the features themselves where there is none."""
-        if self.order is not None:
-            return self.order
-        if self.names is not None:
-            return self.names
-        return tuple(f"feature {j}" for j in self.features.tolist())
+        return self._labels() if self.order is None else self.order
 
     @property
     def known(self) -> dict[int, float]:

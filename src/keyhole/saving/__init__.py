@@ -1,1 +1,1 @@
-"""Learners as files: states, how they become bytes, and back."""
+"""Saving learners: their states as files, how these become bytes, and back; sums of shards."""

@@ -1,4 +1,4 @@
-"""Learners as files, and learners of disjoint shards as one."""
+"""Save, load and merge: learners as files, and learners of disjoint shards as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seal of a file: it ends in the SHA-256 of all its bytes before."""
+"""The checksum of a saved file, which ends in the SHA-256 of all its bytes before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place that spreads work: over processes of this machine, or over a Dask cluster.
+"""Parallel work: calls spread over processes of this machine, or over a Dask cluster.
 
 Everything that can be done side by side is a list of calls; `as_completed` makes them and hands
 back what becomes of each as soon as it is there. Where they are made is decided by joblib: `jobs`
@@ -21,6 +21,7 @@ from typing import Any
 
 from keyhole.errors import ClusterError, DataError, ProblemError, shortened, whole_number
 from keyhole.problem.optional_imports import extra
+from keyhole.streams.source_file import first_line
 from keyhole.version import __version__
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -49,7 +50,7 @@ def as_completed(
 ) -> Iterator[TaskOutcome]:
     """Make calls side by side and hand back what becomes of each, in no particular order.
 
-    A call that raises is an `TaskOutcome` with that error: the others go on. A worker that is lost
+    A call that raises is a `TaskOutcome` with that error: the others go on. A worker that is lost
     costs the calls that it was making, which are made again elsewhere; only if several are lost in
     a row, without any result between, is the work given up, with a `ClusterError`.
 
@@ -190,7 +191,7 @@ def cluster(address: str | None) -> Iterator[None]:
         client = distributed.Client(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"no Dask scheduler answers at {address}: {_line(error)}; start one with `dask "
+            f"no Dask scheduler answers at {address}: {first_line(error)}; start one with `dask "
             "scheduler`, and name the address that it prints"
         ) from None
     try:
@@ -227,7 +228,7 @@ def refuse_other_versions(client: Any) -> None:
     for worker, its in sorted(found.items()):
         if isinstance(its, BaseException):
             raise ClusterError(
-                f"worker {worker} cannot import keyhole ({_line(its)}): install keyhole "
+                f"worker {worker} cannot import keyhole ({first_line(its)}): install keyhole "
                 f"{__version__} there"
             )
         for name, version in here.items():
@@ -236,7 +237,3 @@ def refuse_other_versions(client: Any) -> None:
                     f"worker {worker} has {name} {its.get(name)}, and this process {version}: "
                     "install the same on both, or results would differ"
                 )
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

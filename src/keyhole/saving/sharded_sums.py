@@ -1,4 +1,4 @@
-"""kh.sums: the second moments of a data set, shard by shard, on as many processes as there are."""
+"""Sums of a data set in shards: `kh.sums` adds up second moments, on several processes."""
 
 from __future__ import annotations
 
@@ -313,9 +313,7 @@ def shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> SavedArrays:
     while True:
         try:
             return _shard_sums(planned, shard, stripe)
-        except (
-            WrongNumberFormat
-        ):  # a column of text is not what its first cells look like: once more
+        except WrongNumberFormat:  # a column is not what its first cells look like: once more
             continue
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,43 +22,37 @@ from keyhole.problem.display import HtmlCell, few, html_table
 LabelledRows = tuple[NDArray[np.floating], Floats]
 
 
-class Shaped(Protocol):
-    """What is known of a stream before it is read."""
-
-    @property
-    def d(self) -> int:
-        """Features of a row."""
-
-    @property
-    def rounds(self) -> int | None:
-        """Rows, None if that is not known."""
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the features, or None."""
-
-
-def shown_stream(stream: Shaped) -> str:
-    """What it is and how large.
+class StreamBase:
+    """What streams share: how they are shown, and their rows one at a time.
 
     >>> import keyhole as kh
     >>> kh.streams.clinic()[0]
     <GeneratedStream: 4,000 rows of 42 features, age_years, bmi, waist_cm and 39 more>
     """
-    names = "" if stream.names is None else f", {few(stream.names, 3)}"
-    return f"<{type(stream).__name__}: {_rows_shown(stream)} of {stream.d:,} features{names}>"
 
+    d: int
+    rounds: int | None
+    names: tuple[str, ...] | None
 
-def stream_table(stream: Shaped) -> str:
-    """Rows, features, and their names."""
-    rows: list[tuple[str, HtmlCell]] = [("rows", _rows_shown(stream)), ("features", stream.d)]
-    if stream.names is not None:
-        rows.append(("names", few(stream.names)))
-    return html_table(type(stream).__name__, rows)
+    def __repr__(self) -> str:
+        names = "" if self.names is None else f", {few(self.names, 3)}"
+        return f"<{type(self).__name__}: {self._rows_shown()} of {self.d:,} features{names}>"
 
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, HtmlCell]] = [("rows", self._rows_shown()), ("features", self.d)]
+        if self.names is not None:
+            rows.append(("names", few(self.names)))
+        return html_table(type(self).__name__, rows)
 
-def _rows_shown(stream: Shaped) -> str:
-    return "rows" if stream.rounds is None else f"{stream.rounds:,} rows"
+    def _rows_shown(self) -> str:
+        return "rows" if self.rounds is None else f"{self.rounds:,} rows"
+
+    def __iter__(self) -> Iterator[tuple[Floats, float]]:
+        return rows_of(self.blocks())
+
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
+        """The rows as (X, y) blocks, at most `rows` at a time."""
+        raise NotImplementedError
 
 
 def block_rows(d: int) -> int:
@@ -67,7 +60,7 @@ def block_rows(d: int) -> int:
     return min(4096, max(64, 2**20 // d))
 
 
-class ArrayStream:
+class ArrayStream(StreamBase):
     """A stream held in two arrays.
 
     Arrays of float64 and float32 in native byte order are used as they are, memory maps and
@@ -103,16 +96,7 @@ class ArrayStream:
         self.y: Floats = labels_of(rows.shape, y)
         self.d = rows.shape[1]
         self.names = feature_names(names, self.d)
-        self.rounds: int | None = len(rows)
-
-    def __repr__(self) -> str:
-        return shown_stream(self)
-
-    def _repr_html_(self) -> str:
-        return stream_table(self)
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return rows_of(self.blocks())
+        self.rounds = len(rows)
 
     def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y) blocks; views, not copies."""
@@ -132,7 +116,7 @@ def labels_of(shape: tuple[int, ...], y: ArrayLike) -> Floats:
     return labels.astype(np.float64, copy=False)
 
 
-class GeneratedStream:
+class GeneratedStream(StreamBase):
     """A stream made on the way, chunk by chunk, by a function that can be called again.
 
     Parameters
@@ -158,12 +142,6 @@ class GeneratedStream:
         self.rounds = rounds
         self.names = feature_names(names, self.d)
         self._chunks = chunks
-
-    def __repr__(self) -> str:
-        return shown_stream(self)
-
-    def _repr_html_(self) -> str:
-        return stream_table(self)
 
     def __iter__(self) -> Iterator[tuple[Floats, float]]:
         return rows_of(self._chunks())

@@ -120,18 +120,22 @@ COMMON_CODES = sorted(
 MISSING_WORDS = (
     *("-", "--", "---", ".", "..", "...", "*", "n.a.", "N.A.", "n.a", "na", "n/k", "nd"),
     *("ND", "N.D.", "k.A.", "k. A.", "missing", "Missing", "MISSING", "unknown", "Unknown", "none"),
+    *("UNKNOWN", "NONE", "nil", "not available", "not known", "#VALUE!", "#DIV/0!", "#REF!"),
     *(
-        "UNKNOWN",
-        "NONE",
-        "nil",
-        "not available",
-        "not known",
-        "#VALUE!",
-        "#DIV/0!",
-        "#REF!",
         "(null)",
+        "#NULL!",
+        "#NUM!",
+        "#NAME?",
+        "<NA>",
+        "-nan",
+        "N/D",
+        "n/d",
+        "tbd",
+        "TBD",
+        "–",
+        "—",
+        "\\N",
     ),
-    *("#NULL!", "#NUM!", "#NAME?", "<NA>", "-nan", "N/D", "n/d", "tbd", "TBD", "–", "—", "\\N"),
 )
 MIN_CODE_SIZE = 77.0  # in size, of the codes beside -1 and -9
 MIN_CODE_COUNT = 3  # times that a code occurs

@@ -240,7 +240,11 @@ def answers_of_numbers(
     0 and 1, and true and false, are answers by themselves; other two numbers if `yes_no` says so,
     and then the larger means yes.
     """
-    known, shown = sorted(values), {False: _number_shown, True: _flag_shown}[flags]
+    known = sorted(values)
+
+    def shown(value: float) -> str:
+        return ("true" if value else "false") if flags else f"{value:g}"
+
     if positive is not None:
         value = _as_number(positive)
         if value is None or value not in known:
@@ -286,11 +290,3 @@ def _as_number(positive: Positive) -> float | None:
         return float(positive)
     except ValueError:
         return None
-
-
-def _number_shown(value: float) -> str:
-    return f"{value:g}"
-
-
-def _flag_shown(value: float) -> str:
-    return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Simulated streams whose weights change with time, each with the whole path beside it.
+"""Drifting streams: simulated ones whose weights change with time, with the whole path beside them.
 
 All are agnostic: a fixed model can follow only the mean of the path. Noise is uniform and
 |w_t|_1 <= 1 - sqrt(3) noise_sd, so labels stay in [-1, 1].
@@ -49,10 +49,8 @@ def switching(
     (24, 4)
     """
     d, k, n = whole_number("d", d, 1), whole_number("k", k, 1), whole_number("n", n, 1)
-    supports, mean = (
-        whole_number("supports", supports, 2),
-        real_number("mean_length", mean_length, 1),
-    )
+    supports = whole_number("supports", supports, 2)
+    mean = real_number("mean_length", mean_length, 1)
     if supports * k > d:
         raise ProblemError(f"d must be at least supports * k = {supports * k}, got {d}")
     rng = keyed(seed, TRUTH)
@@ -155,11 +153,8 @@ def sign_flips(
     >>> [first for first, _ in truth.path]
     [1, 201, 401, 601, 801]
     """
-    d, n, period = (
-        whole_number("d", d, 1),
-        whole_number("n", n, 1),
-        whole_number("period", period, 1),
-    )
+    d, n = whole_number("d", d, 1), whole_number("n", n, 1)
+    period = whole_number("period", period, 1)
     steady, flipping = whole_number("steady", steady, 0), whole_number("flipping", flipping, 0)
     weak, strong = real_number("weak", weak, 0.0), real_number("strong", strong, 0.0)
     if not 1 <= steady + flipping <= d:
@@ -172,14 +167,11 @@ def sign_flips(
     rng = keyed(seed, TRUTH)
     used = rng.choice(d, steady + flipping, replace=False)
     firsts = range(1, n + 1, period)
-    base = weak * signs(steady, rng)
-    flips = strong * signs((len(firsts), flipping), rng)
     weights = np.zeros((len(firsts), d))
-    weights[:, used[:steady]] = base
-    weights[:, used[steady:]] = flips
-    return _simulated(
-        list(zip(firsts, weights, strict=True)), np.sort(used), n, design, noise_sd, seed
-    )
+    weights[:, used[:steady]] = weak * signs(steady, rng)
+    weights[:, used[steady:]] = strong * signs((len(firsts), flipping), rng)
+    path = list(zip(firsts, weights, strict=True))
+    return _simulated(path, np.sort(used), n, design, noise_sd, seed)
 
 
 def leaders(

@@ -1,4 +1,4 @@
-"""Streams from files and dataframes: read lazily, block by block, as often as needed."""
+"""Files and dataframes as streams: `read`, and rows that are read lazily, block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
-from keyhole.streams.arrays import LabelledRows, block_rows, rows_of, shown_stream, stream_table
+from keyhole.streams.arrays import LabelledRows, StreamBase, block_rows
 from keyhole.streams.cell_formats import MISSING_WORDS, find_codes
 from keyhole.streams.columns import (
     Answers,
@@ -70,7 +70,7 @@ class ReadStream(BlockStream, Protocol):
         """By column, how many cells of the last pass held an unknown level."""
 
 
-class FileStream:
+class FileStream(StreamBase):
     """A table on disk or in memory as a stream: what `read` returns.
 
     Rows are read anew in every pass, a block at a time. A missing cell is NaN: absent when bought.
@@ -115,7 +115,7 @@ class FileStream:
         self.names: tuple[str, ...] = tuple(names)
         self.target = target
         self.d = len(self.names)
-        self.rounds: int | None = found.rows - found.without_target
+        self.rounds = found.rows - found.without_target
         self.left_out = found.without_target
         self.columns = tuple(columns)
         self.assumed = tuple(assumed)
@@ -134,12 +134,6 @@ class FileStream:
         single = kinds <= set(FLOAT32_TYPES) and bool(kinds & {"float", "halffloat"})
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self._largest = np.finfo(np.float32).max if single else np.float64(LARGEST)
-
-    def __repr__(self) -> str:
-        return shown_stream(self)
-
-    def _repr_html_(self) -> str:
-        return stream_table(self)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -161,9 +155,6 @@ class FileStream:
     def sources(self) -> tuple[str, ...]:
         """What is read: the address and the version of every file; of a dataframe nothing."""
         return tuple(f"{origin.address} {origin.version}" for origin in _origins(self._table))
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return rows_of(self.blocks())
 
     def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
         """The rows as (X, y) blocks, float32 if the columns are, each read when it is asked for."""

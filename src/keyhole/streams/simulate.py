@@ -1,4 +1,4 @@
-"""What all simulated streams share: the truth beside the stream, random keys, lazy chunks.
+"""Simulated streams, what all of them share: the truth beside the stream, random keys, lazy chunks.
 
 Rows are made on the way, 1,024 at a time, each chunk from its own key (seed, chunk): every pass
 gives the same rows, and the first rows do not depend on how many follow.

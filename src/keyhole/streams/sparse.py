@@ -155,7 +155,25 @@ class SparseRows:
         return np.repeat(np.arange(len(self)), np.diff(bounds)), indices, values
 
 
-class SparseStream:
+class SparseStreamBase:
+    """What streams of sparse rows share: whole rows, written out."""
+
+    d: int
+
+    def __iter__(self) -> Iterator[tuple[Floats, float]]:
+        return rows_of(self.blocks())
+
+    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
+        """The rows as (X, y), written out: few at a time where d is large."""
+        size = dense_rows(self.d) if rows is None else rows
+        return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
+
+    def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
+        """The rows as they are, with their labels."""
+        raise NotImplementedError
+
+
+class SparseStream(SparseStreamBase):
     """A stream of sparse rows in memory, such as words of texts or counts of events.
 
     A row of 10^6 features with 100 pairs takes the memory of 100 pairs, and selling 20 of its
@@ -210,14 +228,6 @@ class SparseStream:
         self.names = feature_names(names, self.d)
         self.rounds: int | None = len(self.y)
         self.nnz = len(self._rows.pairs[1])
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return rows_of(self.blocks())
-
-    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
-        """The rows as (X, y), written out: few at a time where d is large."""
-        size = dense_rows(self.d) if rows is None else rows
-        return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
         """The rows as they are, with their labels; views, not copies."""

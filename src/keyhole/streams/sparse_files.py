@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import DataError, Floats, Indices, whole_number
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.arrays import LabelledRows, rows_of
 from keyhole.streams.columns import Answers, numbers
 from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, ReadArguments
 from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
 from keyhole.streams.source_file import SourceFile, readable
-from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, dense_rows, fill_value
+from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, SparseStreamBase, fill_value
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 LABEL_COLUMN, INDICES_COLUMN, VALUES_COLUMN = "label", "indices", "values"
@@ -262,7 +261,7 @@ def pair_columns(table: Table, target: str | None, ignore: tuple[str, ...]) -> P
     return found
 
 
-class SparseFileStream:
+class SparseFileStream(SparseStreamBase):
     """Sparse rows of a file or a dataframe as a stream: what `read` returns for them.
 
     Parquet and Arrow are read anew in every pass, a block at a time; the pairs of svmlight files
@@ -308,14 +307,6 @@ class SparseFileStream:
     def groups(self) -> dict[str, tuple[str, ...]]:
         """No column becomes several features."""
         return {}
-
-    def __iter__(self) -> Iterator[tuple[Floats, float]]:
-        return rows_of(self.blocks())
-
-    def blocks(self, rows: int | None = None) -> Iterator[LabelledRows]:
-        """The rows as (X, y), written out: few at a time where d is large."""
-        size = dense_rows(self.d) if rows is None else rows
-        return ((np.asarray(X), y) for X, y in self.lazy_blocks(size))
 
     def lazy_blocks(self, rows: int | None = None) -> Iterator[tuple[SparseRows, Floats]]:
         """The rows as they are, each block read when it is asked for."""

@@ -46,10 +46,7 @@ from keyhole.streams.synthetic import dense, dependent, needle, nonlinear, reali
 DECAY = 0.8  # of the weights, from one useful feature to the next
 PRICED_NOISE_SD = math.sqrt(3.0 / 7.0)  # R2 = 1 / (1 + 3/7) = 0.7
 NEIGHBOURS = 0.5  # correlation of neighbours where there is one
-COPIES, LIKENESS = (
-    10,
-    0.8,
-)  # of the dear feature of `proxy`: how many, and how much they are like it
+COPIES, LIKENESS = 10, 0.8  # of the dear feature of `proxy`: how many, how much they are like it
 MEMBERS, SHARED = 4, 0.5  # of a panel: how many, and the correlation of any two
 HEAVY = ("2", "5", "9", "16", "28")  # prices of the useful features of `heavy`: 60 together
 LIMITS = ("loose", "tight")
@@ -69,10 +66,7 @@ class Case:
 
 
 _SIGNS = partial(realizable, 30, 2, noise=bounded, noise_sd=0.2)
-
-
 _ALIKE = partial(realizable, 300, 4, design=toeplitz(0.5), noise=bounded, noise_sd=0.15)
-
 
 AGNOSTIC_SUITE: dict[str, Case] = {
     "iid": Case("sparse, signs", Problem(30, 2, 12), _SIGNS),

@@ -1,4 +1,4 @@
-"""Streams and columns to files: CSV (also .gz), Parquet, Arrow; a file is whole or not there."""
+"""Writer of streams and columns to CSV (also .gz), Parquet and Arrow files, whole or not at all."""
 
 from __future__ import annotations
 

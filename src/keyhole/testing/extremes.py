@@ -1,4 +1,4 @@
-"""What every learner must keep to where values and labels are huge, tiny, or far from 0."""
+"""Conformance at extremes: learners where values and labels are huge, tiny, or far from 0."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Helpers of the checks: the assertion, making a learner, its size, streams without blocks."""
+"""Helpers of conformance checks: assertions, making a learner, its size, streams without blocks."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
@@ -13,6 +14,7 @@ from keyhole.learners.base import LearnerBase
 from keyhole.problem import (
     BlockLearner,
     Floats,
+    KeyholeError,
     Learner,
     Problem,
     ProblemError,
@@ -28,6 +30,15 @@ def require(kept: bool, promise: str) -> None:
     """Raise AssertionError with the promise unless it was kept."""
     if not kept:  # not an assert statement: those vanish under python -O
         raise AssertionError(promise)
+
+
+def refused(
+    error: type[KeyholeError], what: str, call: Callable[..., Any], *arguments: Any
+) -> None:
+    """Raise AssertionError unless a call raises the right error."""
+    with contextlib.suppress(error):
+        call(*arguments)
+        raise AssertionError(f"{what} must raise {error.__name__}")
 
 
 def make(

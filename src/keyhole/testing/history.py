@@ -1,4 +1,4 @@
-"""What learners that can study history must keep to, property by property."""
+"""Conformance of learners that study history, property by property."""
 
 from __future__ import annotations
 

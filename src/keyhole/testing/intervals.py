@@ -1,4 +1,4 @@
-"""What learners that issue intervals must keep to, property by property."""
+"""Conformance of learners that issue intervals, property by property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices for the conformance suite: what every learner that plays a priced problem must keep to.
+"""Conformance with prices: what every learner that plays a priced problem must keep to.
 
 The checks are those of any learner, on problems with panels, free and derived features and odd
 cents, and one more: every ticket costs what its features cost, and that is within the limit.

@@ -1,4 +1,4 @@
-"""What every stream must keep to, property by property."""
+"""Conformance of streams: what every one of them must keep to, property by property."""
 
 from __future__ import annotations
 

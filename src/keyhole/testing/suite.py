@@ -1,4 +1,4 @@
-"""The conformance suite of learners, put together from its checks; does it learn an easy stream?"""
+"""The conformance suite of a learner, put together from all checks; is an easy stream learnt?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yes or no for the conformance suite: learners that take no other labels than 0 and 1."""
+"""Conformance of yes-or-no learners, which take no other labels than 0 and 1."""
 
 from __future__ import annotations
 
