@@ -123,14 +123,14 @@ class Drop(_Body):
 
 
 class Predict(_Body):
-    """JsonValues to predict from, for the ticket of a round; nothing is kept."""
+    """Values to predict from, for the ticket of a round; nothing is kept."""
 
     round: Whole = Field(ge=1, lt=2**63)
     values: JsonValues
 
 
 class Issue(_Body):
-    """JsonValues of a round's ticket, which are kept, to predict an interval from."""
+    """Values of a round's ticket, which are kept, to predict an interval from."""
 
     round: Whole = Field(ge=1, lt=2**63)
     values: JsonValues

@@ -277,10 +277,8 @@ class FeaturePurchases:
     share: float
     first: int
     last: int
-    bought: int
     arrived: int
     missing: int
-    missed_at: float | None
     cells: list[Cell]
 
 
@@ -396,9 +394,7 @@ def _bought(problem: Problem, trace: LogSummary, j: int) -> FeaturePurchases:
         known.bought / max(trace.rounds, 1),
         known.first,
         known.last,
-        known.bought,
         known.arrived,
         known.missing,
-        known.missed_at,
         strip(trace.asked, j),
     )

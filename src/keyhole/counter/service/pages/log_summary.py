@@ -73,7 +73,6 @@ class FeatureSummary:
     arrived: int = 0
     missing: int = 0
     mean: float = 0.0
-    missed_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -144,7 +143,6 @@ class LogSummary:
             known = self.features[j]
             if value is None:
                 known.missing += 1
-                known.missed_at = event.at
             else:
                 known.arrived += 1
                 known.mean += (float(value) - known.mean) / known.arrived
