@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
@@ -20,22 +21,15 @@ class CurveOptions:
 
     most: Annotated[
         int | None,
-        typer.Option(
-            "--most",
-            min=1,
-            metavar="N",
-            show_default="24",
-            help="Largest number of features to try.",
-        ),
+        option("--most N", "Largest number of features to try.", min=1, show_default="24"),
     ] = None
     scout: Annotated[
         float | None,
-        typer.Option(
-            "--scout",
+        option(
+            "--scout SHARE",
+            "Use only a random share of the rows, with all their values.",
             min=0.0,
             max=1.0,
-            metavar="SHARE",
-            help="Use only a random share of the rows, with all their values.",
         ),
     ] = None
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed for --scout.")] = 0
@@ -49,8 +43,7 @@ def advise(
     pricing: options.PriceOptions,
     reading: options.ReadOptions,
     plot: Annotated[
-        str | None,
-        typer.Option("--plot", metavar="FILE.png", help="Also plot the curve: .png, .svg or .pdf."),
+        str | None, option("--plot FILE.png", "Also plot the curve: .png, .svg or .pdf.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -129,10 +122,10 @@ def _refuse_curve(path: str, curve: CurveOptions, plot: str | None) -> None:
     from keyhole.problem import ProblemError
 
     given = {"--plot": plot, "--most": curve.most, "--scout": curve.scout}
-    for option, value in given.items():
+    for name, value in given.items():
         if value is not None:
             raise ProblemError(
-                f"{option} {value} is for a file with everything known: {path} is a saved learner, "
+                f"{name} {value} is for a file with everything known: {path} is a saved learner, "
                 "and has no curve"
             )
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 
 class _Compared(str):
@@ -25,20 +26,14 @@ class SweepOptions:
 
     budgets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--budgets",
-            metavar="LIST",
-            help="Several budgets instead of one: 4,8,12, or 4-16:4 for 4 to 16 in steps of 4. "
+        option(
+            "--budgets LIST",
+            "Several budgets instead of one: 4,8,12, or 4-16:4 for 4 to 16 in steps of 4. "
             "With --prices: money, as in 10,20,37.50.",
         ),
     ] = None
     plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE.png",
-            help="Also plot loss against budget: .png, .svg or .pdf.",
-        ),
+        str | None, option("--plot FILE.png", "Also plot loss against budget: .png, .svg or .pdf.")
     ] = None
 
 
@@ -47,34 +42,22 @@ class GameOptions:
     """How often everything is played, and by how many processes."""
 
     seeds: Annotated[
-        int,
-        typer.Option(
-            "--seeds",
-            min=1,
-            metavar="N",
-            help="Games per learner and budget, each with its own seed.",
-        ),
+        int, option("--seeds N", "Games per learner and budget, each with its own seed.", min=1)
     ] = 3
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", metavar="N", help="Number of processes; -1: one per core."),
-    ] = -1
+    jobs: Annotated[int, option("--jobs -j N", "Number of processes; -1: one per core.")] = -1
     cluster: Annotated[
         str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="A Dask scheduler, such as tcp://10.0.0.1:8786: its workers play the "
+        option(
+            "--cluster ADDRESS",
+            "A Dask scheduler, such as tcp://10.0.0.1:8786: its workers play the "
             "games. They must reach the files by the same address.",
         ),
     ] = None
     results: Annotated[
         str | None,
-        typer.Option(
-            "--results",
-            metavar="FILE.jsonl",
-            help="Store every game in this file as it ends; games already in it are not played "
-            "again.",
+        option(
+            "--results FILE.jsonl",
+            "Store every game in this file as it ends; games already in it are not played again.",
         ),
     ] = None
     audit: options.Audit = 0.0
@@ -86,12 +69,9 @@ def compare(
     file: options.FileOptions,
     learner: Annotated[
         list[str] | None,
-        typer.Option(
-            "--learner",
-            "--learners",
-            "-l",
-            metavar="NAME,...",
-            help="Which learners; repeat for more. `keyhole learners` lists them.",
+        option(
+            "--learner --learners -l NAME,...",
+            "Which learners; repeat for more. `keyhole learners` lists them.",
             show_default=_Compared(),
             autocompletion=options.complete_learner,
         ),

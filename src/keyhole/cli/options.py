@@ -67,6 +67,12 @@ def _record(parameter: inspect.Parameter) -> type[Any] | None:
     return kind if isinstance(kind, type) and dataclasses.is_dataclass(kind) else None
 
 
+def option(form: str, help: str, **more: Any) -> Any:
+    """An option as its help has it: its names, and what stands for its value (`--target -t Y`)."""
+    *names, metavar = form.split()
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
 def learners_to_compare() -> list[str]:
     """Names of the learners that `keyhole compare` plays unless told otherwise."""
     from keyhole.learners.registry import LEARNERS, Group
@@ -98,10 +104,7 @@ class FileOptions:
             "clinic.",
         ),
     ] = None
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict."),
-    ] = None
+    target: Annotated[str | None, option("--target -t COLUMN", "The column to predict.")] = None
 
     @property
     def files(self) -> list[str]:
@@ -121,21 +124,14 @@ class CsvOptions:
     """How cells of text become values."""
 
     separator: Annotated[
-        str | None,
-        typer.Option("--separator", metavar="TEXT", help="Cell separator of the CSV file."),
+        str | None, option("--separator TEXT", "Cell separator of the CSV file.")
     ] = None
-    decimal: Annotated[
-        str | None, typer.Option("--decimal", metavar="TEXT", help="Decimal sign of the CSV file.")
-    ] = None
+    decimal: Annotated[str | None, option("--decimal TEXT", "Decimal sign of the CSV file.")] = None
     thousands: Annotated[
-        str | None,
-        typer.Option("--thousands", metavar="TEXT", help="Thousands separator of the CSV file."),
+        str | None, option("--thousands TEXT", "Thousands separator of the CSV file.")
     ] = None
     encoding: Annotated[
-        str | None,
-        typer.Option(
-            "--encoding", metavar="NAME", help="Text encoding: utf-8, utf-16, cp1252, ..."
-        ),
+        str | None, option("--encoding NAME", "Text encoding: utf-8, utf-16, cp1252, ...")
     ] = None
     header: Annotated[
         bool | None,
@@ -144,27 +140,18 @@ class CsvOptions:
             help="Whether the first row names the columns; without a header: c1, c2, ...",
         ),
     ] = None
-    comment: Annotated[
-        str | None,
-        typer.Option("--comment", metavar="TEXT", help="Prefix of comment lines."),
-    ] = None
-    quote: Annotated[
-        str | None, typer.Option("--quote", metavar="TEXT", help="Quotation mark of the CSV file.")
-    ] = None
+    comment: Annotated[str | None, option("--comment TEXT", "Prefix of comment lines.")] = None
+    quote: Annotated[str | None, option("--quote TEXT", "Quotation mark of the CSV file.")] = None
     missing: Annotated[
         list[str] | None,
-        typer.Option(
-            "--missing",
-            metavar="TEXT",
-            help="Another text that means a missing value; repeat for more. `auto`: detect codes "
+        option(
+            "--missing TEXT",
+            "Another text that means a missing value; repeat for more. `auto`: detect codes "
             "such as 9999, -1 and -.",
         ),
     ] = None
     sheet: Annotated[
-        str | None,
-        typer.Option(
-            "--sheet", metavar="NAME", help="Sheet of the spreadsheet; default: the first."
-        ),
+        str | None, option("--sheet NAME", "Sheet of the spreadsheet; default: the first.")
     ] = None
     zero_based: Annotated[
         bool | None,
@@ -175,15 +162,13 @@ class CsvOptions:
         ),
     ] = None
     n_features: Annotated[
-        int | None,
-        typer.Option("--n-features", min=1, metavar="N", help="Number of features of sparse rows."),
+        int | None, option("--n-features N", "Number of features of sparse rows.", min=1)
     ] = None
     absent: Annotated[
         str,
-        typer.Option(
-            "--absent",
-            metavar="MEANING",
-            help="What it means if a sparse row does not list a feature: zero or unknown.",
+        option(
+            "--absent MEANING",
+            "What it means if a sparse row does not list a feature: zero or unknown.",
         ),
     ] = "zero"
 
@@ -194,10 +179,9 @@ class AnswerOptions:
 
     positive: Annotated[
         str | None,
-        typer.Option(
-            "--positive",
-            metavar="VALUE",
-            help="Value of the target that means yes; every other value means no.",
+        option(
+            "--positive VALUE",
+            "Value of the target that means yes; every other value means no.",
             show_default="yes, true, 1, or the second of two texts in alphabetical order",
         ),
     ] = None
@@ -215,34 +199,24 @@ class AnswerOptions:
 class ReadOptions:
     """What of the file is read, and how."""
 
-    rounds: Annotated[
-        int | None,
-        typer.Option("--rounds", min=1, metavar="N", help="Use only the first N rows."),
-    ] = None
+    rounds: Annotated[int | None, option("--rounds N", "Use only the first N rows.", min=1)] = None
     ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeat for more."),
+        list[str] | None, option("--ignore COLUMN", "Column to leave out; repeat for more.")
     ] = None
     categorical: Annotated[
         list[str] | None,
-        typer.Option(
-            "--categorical",
-            metavar="COLUMN",
-            help="Column whose numbers are codes of categories; repeat for more.",
+        option(
+            "--categorical COLUMN", "Column whose numbers are codes of categories; repeat for more."
         ),
     ] = None
     most_levels: Annotated[
-        int,
-        typer.Option(
-            "--most-levels", min=1, metavar="N", help="Most categories allowed in a text column."
-        ),
+        int, option("--most-levels N", "Most categories allowed in a text column.", min=1)
     ] = 50
     dates: Annotated[
         list[str] | None,
-        typer.Option(
-            "--dates",
-            metavar="PARTS",
-            help="What to turn date columns into: ordinal (days since 1970), month, weekday, hour, "
+        option(
+            "--dates PARTS",
+            "What to turn date columns into: ordinal (days since 1970), month, weekday, hour, "
             "or several, as in month,hour.",
         ),
     ] = None
@@ -256,10 +230,9 @@ class ReadOptions:
     ] = None
     order_by: Annotated[
         str | None,
-        typer.Option(
-            "--order-by",
-            metavar="COLUMN",
-            help="Sort files by the value of this column in their first row.",
+        option(
+            "--order-by COLUMN",
+            "Sort files by the value of this column in their first row.",
             show_default="by name, or as listed",
         ),
     ] = None
@@ -273,24 +246,20 @@ class SizeOptions:
 
     budget: Annotated[
         float | None,
-        typer.Option(
-            "--budget",
-            "-b",
-            metavar="N",
-            show_default="chosen from the first rows",
-            help="Number of features to read per example, exploration included. With --prices: "
+        option(
+            "--budget -b N",
+            "Number of features to read per example, exploration included. With --prices: "
             "money per example, as in 40 or 12.50.",
+            show_default="chosen from the first rows",
         ),
     ] = None
     sparsity: Annotated[
         int | None,
-        typer.Option(
-            "--sparsity",
-            "-k",
+        option(
+            "--sparsity -k K",
+            "Number of features in the model to compare with.",
             min=1,
-            metavar="K",
             show_default="chosen from the first rows",
-            help="Number of features in the model to compare with.",
         ),
     ] = None
 
@@ -301,18 +270,13 @@ class HistoryOptions:
 
     history: Annotated[
         str | None,
-        typer.Option(
-            "--history",
-            metavar="FILE",
-            help="Old rows with every value known; learnt from first, at no cost.",
-        ),
+        option("--history FILE", "Old rows with every value known; learnt from first, at no cost."),
     ] = None
     half_life: Annotated[
         float | None,
-        typer.Option(
-            "--half-life",
-            metavar="N",
-            help="Number of --history rows after which older rows count half as much.",
+        option(
+            "--half-life N",
+            "Number of --history rows after which older rows count half as much.",
             show_default="all rows count the same",
         ),
     ] = None
@@ -324,10 +288,9 @@ class PriceOptions:
 
     prices: Annotated[
         str | None,
-        typer.Option(
-            "--prices",
-            metavar="FILE.csv",
-            help="Price list with the columns feature, price, panel. `clinic`: the price list of "
+        option(
+            "--prices FILE.csv",
+            "Price list with the columns feature, price, panel. `clinic`: the price list of "
             "the simulated clinic.",
         ),
     ] = None
@@ -340,19 +303,17 @@ class MoneyOptions:
     pricing: PriceOptions = PriceOptions()
     worth: Annotated[
         float | None,
-        typer.Option(
-            "--worth",
-            metavar="V",
-            help="What one unit of squared error is worth, in the currency of --prices; `auto` "
+        option(
+            "--worth V",
+            "What one unit of squared error is worth, in the currency of --prices; `auto` "
             "then buys only what pays for itself.",
         ),
     ] = None
     purse: Annotated[
         float | None,
-        typer.Option(
-            "--purse",
-            metavar="P",
-            help="Money to spend on the whole file, in the currency of --prices (`auto` only); "
+        option(
+            "--purse P",
+            "Money to spend on the whole file, in the currency of --prices (`auto` only); "
             "--budget is then the limit per row.",
         ),
     ] = None
@@ -362,40 +323,33 @@ INTERRUPTED = 130  # exit code
 
 LearnerKind = Annotated[
     str,
-    typer.Option(
-        "--learner",
-        "-l",
-        metavar="NAME",
-        help="Which learner; `keyhole learners` lists them.",
+    option(
+        "--learner -l NAME",
+        "Which learner; `keyhole learners` lists them.",
         autocompletion=complete_learner,
     ),
 ]
 
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
-TrueSparsity = Annotated[
-    int,
-    typer.Option("--sparsity", "-k", min=1, metavar="K", help="Number of features that matter."),
-]
+TrueSparsity = Annotated[int, option("--sparsity -k K", "Number of features that matter.", min=1)]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 Coverage = Annotated[
     float | None,
-    typer.Option(
-        "--coverage",
-        metavar="SHARE",
-        help="Also give prediction intervals that contain this share of the labels, as in 0.9.",
+    option(
+        "--coverage SHARE",
+        "Also give prediction intervals that contain this share of the labels, as in 0.9.",
     ),
 ]
 
 Audit = Annotated[
     float,
-    typer.Option(
-        "--audit",
+    option(
+        "--audit SHARE",
+        "Share of blocks to replay on a copy that sees only what was bought, as a check.",
         min=0.0,
         max=1.0,
-        metavar="SHARE",
-        help="Share of blocks to replay on a copy that sees only what was bought, as a check.",
     ),
 ]

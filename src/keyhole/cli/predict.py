@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 if TYPE_CHECKING:
     from keyhole.problem import Floats, Learner, Problem
@@ -37,12 +38,7 @@ def predict(
     ],
     out: Annotated[
         str,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="File to write: .csv, .parquet or .arrow; - for standard output.",
-        ),
+        option("--out -o FILE", "File to write: .csv, .parquet or .arrow; - for standard output."),
     ] = "-",
     coverage: options.Coverage = None,
     csv: options.CsvOptions,

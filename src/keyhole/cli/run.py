@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,10 @@ class OutputOptions:
     """What is kept of the run, and in which files."""
 
     report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE.html", help="Also write a report with plots."),
+        str | None, option("--report FILE.html", "Also write a report with plots.")
     ] = None
     save: Annotated[
-        str | None,
-        typer.Option("--save", metavar="FILE.npz", help="Save the learner, for `keyhole predict`."),
+        str | None, option("--save FILE.npz", "Save the learner, for `keyhole predict`.")
     ] = None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 if TYPE_CHECKING:
     from keyhole.problem import Problem
@@ -58,18 +59,14 @@ class SimulateOptions:
     )
     features: Annotated[
         int,
-        typer.Option(
-            "--features",
-            "-d",
+        option(
+            "--features -d D",
+            "Number of features; fixed for the clinic and for streams with prices.",
             min=1,
-            metavar="D",
-            help="Number of features; fixed for the clinic and for streams with prices.",
         ),
     ] = 64
     sparsity: options.TrueSparsity = 4
-    rows: Annotated[
-        int, typer.Option("--rows", "-n", min=1, metavar="N", help="Number of rows.")
-    ] = 10_000
+    rows: Annotated[int, option("--rows -n N", "Number of rows.", min=1)] = 10_000
     noise_sd: Annotated[
         float | None, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
     ] = None
@@ -80,19 +77,14 @@ class SimulateOptions:
 def simulate(
     *,
     out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help=".csv, .parquet or .arrow; - for standard output."
-        ),
+        str, option("--out -o FILE", ".csv, .parquet or .arrow; - for standard output.")
     ],
     what: SimulateOptions,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the label column.")] = "y",
     prices: Annotated[
         str | None,
-        typer.Option(
-            "--prices",
-            metavar="FILE.csv",
-            help="Also write the price list; for clinic, " + ", ".join(PRICED) + ".",
+        option(
+            "--prices FILE.csv", "Also write the price list; for clinic, " + ", ".join(PRICED) + "."
         ),
     ] = None,
     as_json: options.Json = False,

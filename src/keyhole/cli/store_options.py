@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keyhole.cli.options import option
+
 if TYPE_CHECKING:
     from keyhole.counter.store import Store, StoredTicket
 
@@ -18,13 +20,7 @@ if TYPE_CHECKING:
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 StoreAddress = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="KEYHOLE_STORE",
-        metavar="FILE",
-        help="The store: a file, or postgresql://...",
-    ),
+    str, option("--store FILE", "The store: a file, or postgresql://...", envvar="KEYHOLE_STORE")
 ]
 LearnerName = Annotated[
     str, typer.Argument(metavar="LEARNER", help="Name of the learner in the store.")
@@ -42,19 +38,12 @@ class StoreOptions:
     store: StoreAddress = "keyhole.db"
     who: Annotated[
         str | None,
-        typer.Option(
-            "--who",
-            metavar="TEXT",
-            help="Who did it, for the log.",
-            show_default="the name you logged in as",
-        ),
+        option("--who TEXT", "Who did it, for the log.", show_default="the name you logged in as"),
     ] = None
     key: Annotated[
         str | None,
-        typer.Option(
-            "--key",
-            metavar="TEXT",
-            help="Idempotency key: a repeated call with the same key gets the first reply.",
+        option(
+            "--key TEXT", "Idempotency key: a repeated call with the same key gets the first reply."
         ),
     ] = None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 from keyhole.cli.store_options import LearnerName, OneOrAll, StoreAddress, ago, open_store
 
 if TYPE_CHECKING:
@@ -20,39 +21,33 @@ def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new learner.")],
     budget: Annotated[
         float,
-        typer.Option(
-            "--budget",
-            "-b",
-            metavar="N",
-            help="Number of features to read per example; with --prices money, as in 40 or 12.50.",
+        option(
+            "--budget -b N",
+            "Number of features to read per example; with --prices money, as in 40 or 12.50.",
         ),
     ],
     features: Annotated[
         str | None,
-        typer.Option(
-            "--features",
-            metavar="FILE.csv",
-            help="Names of the features: one per line, columns feature and unit, or the header of "
+        option(
+            "--features FILE.csv",
+            "Names of the features: one per line, columns feature and unit, or the header of "
             "a table.",
             show_default="the columns of --history",
         ),
     ] = None,
     sparsity: Annotated[
         int | None,
-        typer.Option(
-            "--sparsity",
-            "-k",
+        option(
+            "--sparsity -k K",
+            "Number of features in the model to compare with.",
             min=1,
-            metavar="K",
             show_default="4, or what the budget buys",
-            help="Number of features in the model to compare with.",
         ),
     ] = None,
     pricing: options.PriceOptions,
     history: options.HistoryOptions,
     target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", metavar="COLUMN", help="Label column of --history."),
+        str | None, option("--target -t COLUMN", "Label column of --history.")
     ] = None,
     learner: options.LearnerKind = "auto",
     seed: options.Seed = 0,

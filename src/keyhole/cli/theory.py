@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 
 if TYPE_CHECKING:
     from keyhole.analysis.theory import Bound
@@ -20,21 +21,13 @@ class TheoryOptions:
     """The numbers that bounds are made of."""
 
     features: Annotated[
-        int,
-        typer.Option(
-            "--features", "-d", min=1, metavar="D", help="Number of features of an example."
-        ),
+        int, option("--features -d D", "Number of features of an example.", min=1)
     ] = 64
     sparsity: options.TrueSparsity = 4
     budget: Annotated[
-        int,
-        typer.Option(
-            "--budget", "-b", min=1, metavar="N", help="Number of features read per example."
-        ),
+        int, option("--budget -b N", "Number of features read per example.", min=1)
     ] = 12
-    rounds: Annotated[
-        int, typer.Option("--rounds", "-T", min=2, metavar="T", help="Number of examples.")
-    ] = 100_000
+    rounds: Annotated[int, option("--rounds -T T", "Number of examples.", min=2)] = 100_000
     noise_sd: Annotated[
         float, typer.Option(min=0.0, help="Noise in the labels, as a standard deviation.")
     ] = 0.1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from keyhole.cli import options
+from keyhole.cli.options import option
 from keyhole.cli.store_options import (
     LearnerName,
     OneOrAll,
@@ -30,46 +31,30 @@ if TYPE_CHECKING:
 def ask(
     *,
     learner: LearnerName,
-    many: Annotated[
-        int,
-        typer.Option(
-            "--many", "-n", min=1, metavar="N", help="Number of tickets to issue at once."
-        ),
-    ] = 1,
+    many: Annotated[int, option("--many -n N", "Number of tickets to issue at once.", min=1)] = 1,
     out: Annotated[
         str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE.csv",
-            help="Write the tickets as a table to fill in; - for standard output.",
+        option(
+            "--out -o FILE.csv", "Write the tickets as a table to fill in; - for standard output."
         ),
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires",
-            metavar="TIME",
-            help="Mark the tickets as expired after this time, as in 14d. Late labels still count.",
+        option(
+            "--expires TIME",
+            "Mark the tickets as expired after this time, as in 14d. Late labels still count.",
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(
-            "--without",
-            metavar="FEATURE",
-            help="Feature that is not available this time; repeat for more.",
-        ),
+        option("--without FEATURE", "Feature that is not available this time; repeat for more."),
     ] = None,
     known: Annotated[
         list[str] | None,
-        typer.Option(
-            "--known", metavar="FEATURE=VALUE", help="Value that is known already; repeat for more."
-        ),
+        option("--known FEATURE=VALUE", "Value that is known already; repeat for more."),
     ] = None,
     budget: Annotated[
-        float | None,
-        typer.Option("--budget", "-b", metavar="N", help="Budget for this example only."),
+        float | None, option("--budget -b N", "Budget for this example only.")
     ] = None,
     counter: StoreOptions,
     as_json: options.Json = False,
@@ -259,11 +244,9 @@ def tell(
     label: Annotated[str, typer.Argument(metavar="LABEL", help="The label; or a file of labels.")],
     target: Annotated[
         str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="COLUMN",
-            help="Label column of the file.",
+        option(
+            "--target -t COLUMN",
+            "Label column of the file.",
             show_default="the only one besides `ticket`",
         ),
     ] = None,
@@ -375,28 +358,20 @@ def tickets(
     learner: OneOrAll = None,
     state: Annotated[
         str,
-        typer.Option(
-            "--state",
-            "-s",
-            metavar="STATE",
-            help="asked, filled, told, dropped; open: asked, filled; closed: told, dropped; all.",
+        option(
+            "--state -s STATE",
+            "asked, filled, told, dropped; open: asked, filled; closed: told, dropped; all.",
         ),
     ] = "open",
     older_than: Annotated[
         str | None,
-        typer.Option(
-            "--older-than",
-            metavar="TIME",
-            help="Only tickets asked longer ago than this, as in 7d or 12h.",
-        ),
+        option("--older-than TIME", "Only tickets asked longer ago than this, as in 7d or 12h."),
     ] = None,
     limit: Annotated[
-        int,
-        typer.Option("--limit", min=1, metavar="N", help="Show at most this many, oldest first."),
+        int, option("--limit N", "Show at most this many, oldest first.", min=1)
     ] = 100,
     after: Annotated[
-        str | None,
-        typer.Option("--after", metavar="TICKET", help="Continue the list after this ticket."),
+        str | None, option("--after TICKET", "Continue the list after this ticket.")
     ] = None,
     store: StoreAddress = "keyhole.db",
     as_json: options.Json = False,
