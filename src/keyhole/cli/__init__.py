@@ -16,10 +16,6 @@ def main() -> None:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
         needed = f"keyhole: the command line needs {error.name}: pip install 'keyhole[cli]'"
-        sys.exit(_refused(needed))
+        sys.stderr.write(f"{needed}\n")
+        sys.exit(2)
     sys.exit(run())
-
-
-def _refused(line: str) -> int:
-    sys.stderr.write(f"{line}\n")
-    return 2

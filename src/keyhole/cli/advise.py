@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,8 +67,7 @@ def advise(
       keyhole advise state.npz
     """
     if len(file.files) == 1 and file.files[0].lower().endswith(".npz"):
-        _refuse_prices(file.files[0], pricing)
-        _refuse_curve(file.files[0], curve, plot)
+        _refuse(file.files[0], pricing, curve, plot)
         _by_learner(file.files[0], as_json)
         return
     from keyhole.analysis.advice import budget_curve
@@ -94,8 +94,7 @@ def advise(
         emit(_facts(found, source, plot))
         return
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
-    if source.pricing is not None:
-        say(*source.pricing.words())
+    say(*source.price_words())
     say(*str(found).splitlines())
     if plot is not None:
         say("", f"Plot: {plot}")
@@ -104,11 +103,13 @@ def advise(
 def _facts(found: BudgetCurve, source: Source, plot: str | None) -> dict[str, object]:
     told = {"source": source.title, "target": source.target}
     left_out = {"rows_without_target": source.left_out, "plot": plot}
-    prices = None if source.pricing is None else source.pricing.as_json()
-    return {**told, **found.as_json(), **left_out, "prices": prices}
+    return {**told, **found.as_json(), **left_out, "prices": source.prices_json()}
 
 
-def _refuse_prices(path: str, pricing: options.PriceOptions) -> None:
+def _refuse(
+    path: str, pricing: options.PriceOptions, curve: CurveOptions, plot: str | None
+) -> None:
+    """ProblemError for what is no option where a saved learner advises."""
     from keyhole.problem import ProblemError
 
     if pricing.prices is not None:
@@ -116,11 +117,6 @@ def _refuse_prices(path: str, pricing: options.PriceOptions) -> None:
             f"--prices {pricing.prices} is for a file with everything known: {path} was played "
             "with its own prices, if it had any"
         )
-
-
-def _refuse_curve(path: str, curve: CurveOptions, plot: str | None) -> None:
-    from keyhole.problem import ProblemError
-
     given = {"--plot": plot, "--most": curve.most, "--scout": curve.scout}
     for name, value in given.items():
         if value is not None:
@@ -132,7 +128,7 @@ def _refuse_curve(path: str, curve: CurveOptions, plot: str | None) -> None:
 
 def _by_learner(path: str, as_json: bool) -> None:
     """What a saved learner advises."""
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
     from keyhole.problem import StateError
     from keyhole.saving.api import load
 
@@ -144,16 +140,11 @@ def _by_learner(path: str, as_json: bool) -> None:
             "does, from a file with everything known"
         )
     found = advice()
-    if as_json:
-        emit({"state": path, **found.as_json()})
-    else:
-        say(*str(found).splitlines())
+    answer(as_json, {"state": path, **found.as_json()}, *str(found).splitlines())
 
 
 def _check_plot(path: str) -> None:
     """What is needed to draw should not be found missing after the work."""
-    from pathlib import Path
-
     from keyhole.problem import DataError
     from keyhole.problem.optional_imports import extra
 
@@ -165,8 +156,6 @@ def _check_plot(path: str) -> None:
 
 
 def _draw(found: BudgetCurve, path: str) -> None:
-    from pathlib import Path
-
     from keyhole.problem import DataError
     from keyhole.problem.atomic_file import whole_file
     from keyhole.report import plots

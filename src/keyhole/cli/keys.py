@@ -47,15 +47,12 @@ def create(
       keyhole keys create --role ask --learner clinic --label "ward 3"
       keyhole keys create --role read --role tell --days 90
     """
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
 
     with _api_keys(store, create=True) as keys:
         expires_in = None if days is None else timedelta(days=days).total_seconds()
         secret, key = keys.create(role, learner, label=label, expires_in=expires_in)
-    if as_json:
-        emit({"key": secret, "id": key.id})
-    else:
-        say(secret)
+    answer(as_json, {"key": secret, "id": key.id}, secret)
 
 
 @app.command("list")

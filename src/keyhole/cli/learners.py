@@ -18,12 +18,10 @@ def learners(as_json: Json = False) -> None:
     Example:
       keyhole learners
     """
-    from keyhole.cli.output import columns, emit, say
+    from keyhole.cli.output import answer, columns
     from keyhole.learners.registry import LEARNERS
 
     rows = [(name, row.prices, row.memory, row.summary) for name, row in LEARNERS.items()]
-    if as_json:
-        keys = ("name", "prices", "memory", "what")
-        emit({"learners": [dict(zip(keys, row, strict=True)) for row in rows]})
-    else:
-        say(*columns(rows, "<<<<", indent=0))
+    keys = ("name", "prices", "memory", "what")
+    found = {"learners": [dict(zip(keys, row, strict=True)) for row in rows]}
+    answer(as_json, found, *columns(rows, "<<<<", indent=0))

@@ -58,6 +58,14 @@ def say(*lines: str) -> None:
         sys.stdout.write(f"{printable(line.rstrip())}\n")
 
 
+def answer(as_json: bool, said: Mapping[str, object], *lines: str) -> None:
+    """What a command answers: one JSON object, or lines of text."""
+    if as_json:
+        emit(said)
+    else:
+        say(*lines)
+
+
 def heading(text: str) -> None:
     """A line that stands out, in bold on a terminal unless NO_COLOR is set."""
     from rich.console import Console

@@ -84,10 +84,14 @@ def open_pricing(path: str, stream: BlockStream, ignored: Iterable[str] = ()) ->
     names = stream.names or tuple(f"x{j}" for j in range(stream.d))
     fitted = table.fitted(names, groups, away)
     prices = price_list(stream.d, names, fitted.prices, fitted.panels, fitted.derived)
-    rows = {*table.prices, *table.derived}
-    rows.update(name for _, members in table.panels.values() for name in members)
     title = "the clinic's price list" if path == CLINIC_PRICES else path
-    return Pricing(title, prices, tuple(sorted(rows & away)))
+    return Pricing(title, prices, tuple(sorted(_rows(table) & away)))
+
+
+def _rows(table: PriceTable) -> set[str]:
+    """The names that a price list has something to say about."""
+    members = (name for _, names in table.panels.values() for name in names)
+    return {*table.prices, *table.derived, *members}
 
 
 def column_pricing(stream: BlockStream) -> Pricing | None:
@@ -109,10 +113,8 @@ def column_pricing(stream: BlockStream) -> Pricing | None:
 def prices_for(path: str, names: tuple[str, ...]) -> Prices:
     """The prices of a file for these features; its rows for anything else are left out."""
     table = read_table(path)
-    rows = {*table.prices, *table.derived}
-    rows.update(name for _, members in table.panels.values() for name in members)
     columns = {name.partition("=")[0] for name in names}
-    fitted = table.fitted(names, ignored=rows - {*names} - columns)
+    fitted = table.fitted(names, ignored=_rows(table) - {*names} - columns)
     return price_list(len(names), names, fitted.prices, fitted.panels, fitted.derived)
 
 
@@ -163,6 +165,19 @@ class Source:
     pricing: Pricing | None = None
     answers: streams.Answers | None = None  # of a target that is yes or no
 
+    @property
+    def counts_columns(self) -> bool:
+        """Whether a budget counts columns: some have several features, and there is no price."""
+        return self.pricing is not None and bool(self.pricing.columns)
+
+    def price_words(self) -> list[str]:
+        """Lines about the prices; none where there are none."""
+        return [] if self.pricing is None else self.pricing.words()
+
+    def prices_json(self) -> dict[str, Any] | None:
+        """The same for machines."""
+        return None if self.pricing is None else self.pricing.as_json()
+
     def answer_words(self) -> list[str]:
         """A line about what the values of the target mean; none for a target of numbers."""
         if self.answers is None:
@@ -178,22 +193,19 @@ def open_source(
     file: FileOptions, reading: ReadOptions, money: PriceOptions | None = None
 ) -> Source:
     """The stream of a file, or the clinic if there is none; with prices if there are some."""
-    source = _table(file, reading) if file.files else _clinic(file)
+    if not file.files and file.target is not None:
+        raise DataError(f"--target {file.target} needs a file: name one before it")
+    clinic = "the simulated clinic", "days in hospital"
+    source = _table(file, reading) if file.files else Source(streams.clinic().stream, *clinic)
+    stream, pricing = source.stream, None
     if money is not None and money.prices is not None:
         away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
-        pricing = open_pricing(money.prices, source.stream, away)
-        source = dataclasses.replace(source, pricing=pricing)
+        pricing = open_pricing(money.prices, stream, away)
     elif money is not None:
-        source = dataclasses.replace(source, pricing=column_pricing(source.stream))
-    if reading.rounds is None or file.files:
-        return source
-    return dataclasses.replace(source, stream=streams.take(source.stream, reading.rounds))
-
-
-def _clinic(file: FileOptions) -> Source:
-    if file.target is not None:
-        raise DataError(f"--target {file.target} needs a file: name one before it")
-    return Source(streams.clinic().stream, "the simulated clinic", "days in hospital")
+        pricing = column_pricing(stream)
+    if reading.rounds is not None and not file.files:
+        stream = streams.take(stream, reading.rounds)
+    return dataclasses.replace(source, stream=stream, pricing=pricing)
 
 
 def _table(file: FileOptions, reading: ReadOptions) -> Source:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,26 +46,24 @@ class StoreOptions:
         ),
     ] = None
 
-    def user(self) -> str:
-        """Who does it."""
+    def caller(self) -> dict[str, Any]:
+        """Who does it, and the key, as calls of a store take them."""
         import getpass
 
         from keyhole.errors import printable
 
-        if self.who is not None:
-            return self.who
-        with contextlib.suppress(KeyError, OSError, ImportError):  # nobody logged in
-            return printable(getpass.getuser())[:200]
-        return ""
+        who = self.who or ""
+        if self.who is None:
+            with contextlib.suppress(KeyError, OSError, ImportError):  # nobody logged in
+                who = printable(getpass.getuser())[:200]
+        return {"who": who, "key": self.key}
 
 
-@contextlib.contextmanager
-def open_store(url: str, *, create: bool = False) -> Iterator[Store]:
-    """The store, closed at the end."""
+def open_store(url: str, *, create: bool = False) -> Store:
+    """The store, for a with statement."""
     from keyhole.counter.store import Store
 
-    with Store(url, create=create) as store:
-        yield store
+    return Store(url, create=create)
 
 
 def parse_duration(text: str) -> float:
@@ -94,11 +91,6 @@ def ago(then: datetime | None) -> str:
     return "now"
 
 
-def unit_of(ticket: StoredTicket, name: str) -> str:
-    """A feature with its unit, if it has one."""
-    return f"{name} ({ticket.units[name]})" if name in ticket.units else name
-
-
 def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
     """What to buy for a ticket, in words."""
     from keyhole.cli.output import columns
@@ -107,25 +99,18 @@ def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
     head = f"Ticket {ticket.id}, round {ticket.round} of {ticket.learner}"
     if not ticket.names:
         return [f"{head}: nothing to buy; tell its label when it is known."]
-    in_hand = ticket.ticket.known
+    units = ticket.units
+    wanted = {name: f"{name} ({units[name]})" if name in units else name for name in ticket.names}
     if not priced:
-        wanted = ", ".join(unit_of(ticket, name) for name in ticket.names)
-        return [f"{head}: get {wanted}"]
+        return [f"{head}: get {', '.join(wanted.values())}"]
     rows = [
         (item, money_text(price) if price else "free")
         for item, price in zip(ticket.items, ticket.item_prices, strict=True)
     ]
-    numbers = ticket.ticket.features.tolist()
-    values = [
-        unit_of(ticket, name)
-        for name, j in zip(ticket.names, numbers, strict=True)
-        if j not in in_hand
-    ]
-    return [
-        f"{head}: {money_text(ticket.cost)} to pay",
-        *columns(rows, "<>"),
-        f"  values to fill in: {', '.join(values)}",
-    ]
+    numbers = zip(wanted.values(), ticket.ticket.features.tolist(), strict=True)
+    missing = ", ".join(name for name, j in numbers if j not in ticket.ticket.known)
+    to_pay = f"{head}: {money_text(ticket.cost)} to pay"
+    return [to_pay, *columns(rows, "<>"), f"  values to fill in: {missing}"]
 
 
 def closed_words(ticket: StoredTicket) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,7 +70,7 @@ def create(
       keyhole create clinic --history old.csv --target days --budget 8 --sparsity 4
     """
     from keyhole import streams
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
     from keyhole.cli.progress import status_line
     from keyhole.cli.ticket_files import read_features
     from keyhole.errors import DataError
@@ -93,21 +95,13 @@ def create(
             missing=csv.missing or (),
         )
     with open_store(store, create=True) as counter, status_line("making the learner"):
-        counter.create(
-            name,
-            problem,
-            learner,
-            seed=seed,
-            history=old,
-            half_life=history.half_life,
-            units=units,
+        info = counter.create(
+            name, problem, learner, seed=seed, history=old, half_life=history.half_life, units=units
         )
-        info = counter.info(name)
-    if as_json:
-        emit(info.as_dict())
-        return
     after = f", after {info.history:,} rows of history" if info.history else ""
-    say(
+    answer(
+        as_json,
+        info.as_dict(),
         f"{name}: a learner of kind {learner} for {info.d} features in {store}{after}",
         f"  keyhole ask {name}",
     )
@@ -178,15 +172,13 @@ def verify(
     Example:
       keyhole verify
     """
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
 
     with open_store(store) as counter:
         found = counter.verify(learner)
-    if as_json:
-        emit({"verified": found})
-        return
-    for name, events in found.items():
-        say(f"{name}: {events:,} events replayed, everything is as it was")
+    as_it_was = "events replayed, everything is as it was"
+    lines = (f"{name}: {events:,} {as_it_was}" for name, events in found.items())
+    answer(as_json, {"verified": found}, *lines)
 
 
 def backup(
@@ -202,18 +194,14 @@ def backup(
     Example:
       keyhole backup monday.db
     """
-    from pathlib import Path
-
-    from keyhole.cli.output import emit, number, say
+    from keyhole.cli.output import answer, number
 
     with open_store(store) as counter:
         counter.backup(path)
         url = counter.url
     size = Path(path).stat().st_size
-    if as_json:
-        emit({"store": url, "backup": path, "bytes": size})
-    else:
-        say(f"{path}: a copy of {url}, {number(size / 1e6)} MB")
+    said = {"store": url, "backup": path, "bytes": size}
+    answer(as_json, said, f"{path}: a copy of {url}, {number(size / 1e6)} MB")
 
 
 def delete(
@@ -235,9 +223,7 @@ def delete(
       keyhole backup before.db
       keyhole delete clinic
     """
-    import sys
-
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
     from keyhole.errors import DataError
 
     with open_store(store) as counter:
@@ -250,7 +236,5 @@ def delete(
             if typer.prompt("Type its name to delete it", err=True) != learner:
                 raise DataError(f"that is not its name: {learner} was not deleted")
         gone = counter.delete(learner, force=force)
-    if as_json:
-        emit({"deleted": gone.as_dict()})
-    else:
-        say(f"{learner} is deleted: {gone.rounds:,} examples, {gone.told:,} labels")
+    gone_words = f"{learner} is deleted: {gone.rounds:,} examples, {gone.told:,} labels"
+    answer(as_json, {"deleted": gone.as_dict()}, gone_words)

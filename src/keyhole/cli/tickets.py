@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
@@ -24,7 +29,10 @@ from keyhole.cli.store_options import (
 
 if TYPE_CHECKING:
     from keyhole.cli.ticket_files import TicketValues
-    from keyhole.counter.store import Store
+
+TicketOrLearner = Annotated[
+    str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
+]
 
 
 @options.with_flat_options
@@ -72,19 +80,18 @@ def ask(
       keyhole ask clinic --known age=61 --without mri
       keyhole ask clinic --many 500 --out orders.csv
     """
-    import sys
-
     from keyhole.cli.output import emit, refuse_json_and_rows, say
     from keyhole.cli.ticket_files import order_table
 
     refuse_json_and_rows(out, as_json)
-    terms: dict[str, Any] = {"without": without, "known": _known(known), "budget": budget}
+    values = values_of(known or (), "--known").items()
+    in_hand = {name: value for name, value in values if value is not None}
+    terms: dict[str, Any] = {"without": without, "known": in_hand, "budget": budget}
     with open_store(counter.store) as store, _written(out) as file:
         tickets = store.ask(
             learner,
             many,
-            who=counter.user(),
-            key=counter.key,
+            **counter.caller(),
             expires_in=None if expires is None else parse_duration(expires),
             terms={name: value for name, value in terms.items() if value},
         )
@@ -99,7 +106,8 @@ def ask(
         for ticket in tickets:
             say(*order_lines(ticket, priced))
         if len(tickets) == 1 and tickets[0].names:
-            say(f"  keyhole fill {tickets[0].id} {_pair(tickets[0].names[0])} ...")
+            first = shlex.quote(f"{tickets[0].names[0]}=VALUE")
+            say(f"  keyhole fill {tickets[0].id} {first} ...")
     elif out != "-":
         say(
             f"{out}: {len(tickets):,} tickets; fill the table in, then",
@@ -107,40 +115,20 @@ def ask(
         )
 
 
-@contextlib.contextmanager
-def _written(out: str | None) -> Iterator[BinaryIO | None]:
+def _written(out: str | None) -> AbstractContextManager[BinaryIO | None]:
     """The file to write, opened before anything is asked for, so that a bad path is refused."""
-    from pathlib import Path
-
     from keyhole.errors import DataError
     from keyhole.problem.atomic_file import whole_file
 
     if out is None or out == "-":
-        yield None
-        return
-    with whole_file(Path(out), DataError) as file:
-        yield file
-
-
-def _known(pairs: list[str] | None) -> dict[str, float] | None:
-
-    if not pairs:
-        return None
-    return {name: value for name, value in values_of(pairs, "--known").items() if value is not None}
-
-
-def _pair(name: str) -> str:
-    import shlex
-
-    return shlex.quote(f"{name}=VALUE")
+        return contextlib.nullcontext()
+    return whole_file(Path(out), DataError)
 
 
 @options.with_flat_options
 def fill(
     *,
-    what: Annotated[
-        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
-    ],
+    what: TicketOrLearner,
     values: Annotated[
         list[str] | None,
         typer.Argument(
@@ -168,21 +156,28 @@ def fill(
       keyhole fill K7QM-2XRT-9ABC age=61 crp=4.2
       keyhole fill clinic orders.csv
     """
-    from keyhole.cli.output import emit, number, say
-    from keyhole.errors import DataError
+    from keyhole.cli.output import answer, emit, number, say
+    from keyhole.cli.ticket_files import read_form
+    from keyhole.errors import DataError, KeyholeError
 
     given = values or []
     with open_store(counter.store) as store:
         if what in store.names():
             if len(given) != 1:
                 raise DataError(f"{what} is a learner: give one file with values, or a ticket's id")
-            _fill_many(store, what, given[0], csv, counter, as_json)
+            form = read_form(given[0], csv)
+            try:
+                many = store.fill_many(what, form.values, **counter.caller())
+            except KeyholeError as error:
+                raise form.explain(error) from None
+            told = {"empty": form.empty, "tickets": [ticket.as_dict() for ticket in many]}
+            lines = (f"{ticket.id},{ticket.prediction!r}" for ticket in many)
+            answer(as_json, told, "ticket,prediction", *lines)
             return
         if bool(given) == nothing:
             raise DataError("give FEATURE=VALUE for what came back, or --nothing")
-        filled = store.fill(
-            what, values_of(given, what, csv.decimal or "."), who=counter.user(), key=counter.key
-        )
+        came = values_of(given, what, csv.decimal or ".")
+        filled = store.fill(what, came, **counter.caller())
     if as_json:
         emit(filled.as_dict())
         return
@@ -194,29 +189,6 @@ def fill(
     if absent:
         say(f"  did not arrive: {', '.join(absent)}")
     say(f"  keyhole tell {filled.id} LABEL")
-
-
-def _fill_many(
-    store: Store,
-    name: str,
-    path: str,
-    csv: options.CsvOptions,
-    counter: StoreOptions,
-    as_json: bool,
-) -> None:
-    from keyhole.cli.output import emit, say
-    from keyhole.cli.ticket_files import read_form
-    from keyhole.errors import KeyholeError
-
-    form = read_form(path, csv)
-    try:
-        filled = store.fill_many(name, form.values, who=counter.user(), key=counter.key)
-    except KeyholeError as error:
-        raise form.explain(error) from None
-    if as_json:
-        emit({"empty": form.empty, "tickets": [ticket.as_dict() for ticket in filled]})
-        return
-    say("ticket,prediction", *(f"{ticket.id},{ticket.prediction!r}" for ticket in filled))
 
 
 def values_of(pairs: Sequence[str], what: str, decimal: str = ".") -> dict[str, float | None]:
@@ -238,9 +210,7 @@ def values_of(pairs: Sequence[str], what: str, decimal: str = ".") -> dict[str, 
 @options.with_flat_options
 def tell(
     *,
-    what: Annotated[
-        str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
-    ],
+    what: TicketOrLearner,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="The label; or a file of labels.")],
     target: Annotated[
         str | None,
@@ -265,22 +235,29 @@ def tell(
       keyhole tell K7QM-2XRT-9ABC 7.5
       keyhole tell clinic labels.csv
     """
-    from keyhole.cli.output import emit, say
-    from keyhole.cli.ticket_files import parse_number
-    from keyhole.errors import DataError
+    from keyhole.cli.output import answer
+    from keyhole.cli.ticket_files import parse_number, read_form
+    from keyhole.errors import DataError, KeyholeError
+    from keyhole.problem.display import counted
 
     with open_store(counter.store) as store:
         if what in store.names():
-            _tell_many(store, what, label, target, csv, counter, as_json)
+            form = read_form(label, csv)
+            labels = _labels(form, target)
+            try:
+                many = store.tell_many(what, labels, **counter.caller())
+            except KeyholeError as error:
+                raise form.explain(error) from None
+            left = len(form.lines) - len(labels)
+            without = f", {counted(left, 'line')} without" if left else ""
+            said = {"empty": left, "tickets": [ticket.as_dict() for ticket in many]}
+            answer(as_json, said, f"{what}: {counted(len(many), 'label')} told{without}")
             return
         y = parse_number(label, csv.decimal or ".", f"the label of {what}")
         if y is None:
             raise DataError(f"the label of {what} is missing: drop it if it never comes")
-        told = store.tell(what, y, who=counter.user(), key=counter.key)
-    if as_json:
-        emit(told.as_dict())
-    else:
-        say(closed_words(told))
+        told = store.tell(what, y, **counter.caller())
+    answer(as_json, told.as_dict(), closed_words(told))
 
 
 @options.with_flat_options
@@ -296,42 +273,11 @@ def drop(
     Example:
       keyhole drop K7QM-2XRT-9ABC
     """
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import answer
 
     with open_store(counter.store) as store:
-        dropped = store.drop(ticket, who=counter.user(), key=counter.key)
-    if as_json:
-        emit(dropped.as_dict())
-    else:
-        say(closed_words(dropped))
-
-
-def _tell_many(
-    store: Store,
-    name: str,
-    path: str,
-    target: str | None,
-    csv: options.CsvOptions,
-    counter: StoreOptions,
-    as_json: bool,
-) -> None:
-    from keyhole.cli.output import emit, say
-    from keyhole.cli.ticket_files import read_form
-    from keyhole.errors import KeyholeError
-    from keyhole.problem.display import counted
-
-    form = read_form(path, csv)
-    labels = _labels(form, target)
-    try:
-        told = store.tell_many(name, labels, who=counter.user(), key=counter.key)
-    except KeyholeError as error:
-        raise form.explain(error) from None
-    left = len(form.lines) - len(labels)
-    if as_json:
-        emit({"empty": left, "tickets": [ticket.as_dict() for ticket in told]})
-        return
-    without = f", {counted(left, 'line')} without" if left else ""
-    say(f"{name}: {counted(len(told), 'label')} told{without}")
+        dropped = store.drop(ticket, **counter.caller())
+    answer(as_json, dropped.as_dict(), closed_words(dropped))
 
 
 def _labels(form: TicketValues, target: str | None) -> dict[str, float]:
@@ -346,12 +292,10 @@ def _labels(form: TicketValues, target: str | None) -> dict[str, float]:
     if target is not None and columns and target not in columns:
         hint = nearest(target, columns)
         raise DataError(f"{form.title} has no column {target!r}{hint}")
-    labels = {}
-    for id, row in form.values.items():
-        y = row.get(columns[0] if target is None else target)
-        if y is not None:
-            labels[id] = y
-    return labels
+    labels = {
+        id: row.get(columns[0] if target is None else target) for id, row in form.values.items()
+    }
+    return {id: y for id, y in labels.items() if y is not None}
 
 
 def tickets(
@@ -384,8 +328,6 @@ def tickets(
       keyhole tickets clinic --state filled --older-than 14d
       keyhole tickets --state all --limit 1000 --json
     """
-    from datetime import UTC, datetime
-
     from keyhole.cli.output import columns, emit, say
     from keyhole.problem.display import money_text
 
