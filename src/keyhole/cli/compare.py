@@ -185,7 +185,8 @@ def compare(
         if history is not None:
             without = "the losses for comparison are without it"
             say(f"Every game begins {history.words()}; {without}.", *cannot_study(names, history))
-    result.draw()  # last: whatever becomes of the picture, the table is there
+    if isinstance(result, BudgetComparison):
+        result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
         raise typer.Exit(options.INTERRUPTED)
 

@@ -52,7 +52,7 @@ class LearnerComparison:
             "features": p.d,
             "budget": p.budget,
             "sparsity": p.k,
-            "prices": None if self.source.pricing is None else self.source.pricing.as_json(),
+            "prices": self.source.prices_json(),
             "worth": self.spending.worth,
             "purse": self.spending.purse,
             "interrupted": self.played.interrupted,
@@ -69,8 +69,7 @@ class LearnerComparison:
             f"{self.source.title}: {best.rounds:,} rounds, {p.d:,} features, {money_text(p.budget)}"
             f"{self._may()} per example; target {self.source.target}"
         )
-        if self.source.pricing is not None:
-            say(*self.source.pricing.words())
+        say(*self.source.price_words())
         what = {"spent": "columns" if self.by.columns else "spent"} if priced else {}
         what |= {"reads": "reads"}
         shown = {"mean_loss": "mean loss", "last_tenth_loss": "last tenth", "r2": "R2"}
@@ -127,9 +126,6 @@ class LearnerComparison:
             return ""
         return f", {number(best.cost)}{' columns' if self.by.columns else ''} per example"
 
-    def draw(self) -> None:
-        """Draw nothing: with one budget there is no curve."""
-
     def _total(self) -> float:
         totals = [game.total for game in self.played.games if game.total is not None]
         return sum(totals) / len(totals) if totals else math.nan
@@ -140,7 +136,7 @@ def compare_learners(
     problem: Problem,
     learners: Sequence[str],
     how: GameSettings,
-    kept: StoredGames | None = None,
+    kept: StoredGames,
 ) -> LearnerComparison:
     """Play every learner with this problem."""
     entries, left_out = games.entries(learners, [problem], named=how.named)
@@ -200,6 +196,7 @@ class BudgetComparison:
     def _cell(self, learner: str, budget: float) -> BudgetScores:
         own = [g for g in self.played.games if (g.learner, g.budget) == (learner, budget)]
         found, later = scores(own, self.by), max(self.by.rounds - 1, 1)
+        same = ("r2", "normalised_regret", "reads", "seconds", "spent", "last_tenth_loss")
         return BudgetScores(
             learner,
             budget,
@@ -207,14 +204,9 @@ class BudgetComparison:
             mean=found["mean_loss"]["mean"],
             error=found["mean_loss"]["error"],
             worst=max((g.loss / self.by.rounds for g in own), default=math.nan),
-            r2=found["r2"],
-            normalised_regret=found["normalised_regret"],
-            reads=found["reads"],
-            seconds=found["seconds"],
-            spent=found["spent"],
             after_first=found["after_first"],
             worst_after_first=max((g.later_loss / later for g in own), default=math.nan),
-            last_tenth_loss=found["last_tenth_loss"],
+            **{name: found[name] for name in same},
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -227,7 +219,7 @@ class BudgetComparison:
             "features": p.d,
             "budgets": [problem.budget for problem in self.problems],
             "sparsity": p.k,
-            "prices": None if self.source.pricing is None else self.source.pricing.as_json(),
+            "prices": self.source.prices_json(),
             "hindsight_by_budget": [best.loss for best in self.bests],
             "interrupted": self.played.interrupted,
             **yardsticks_json(self.by),
@@ -244,20 +236,18 @@ class BudgetComparison:
             f"{self.source.title}: {self.by.rounds:,} rounds, {p.d:,} features; "
             f"target {self.source.target}"
         )
-        if self.source.pricing is not None:
-            say(*self.source.pricing.words())
+        say(*self.source.price_words())
         head, *lines = columns(*self._table(cells))
         heading(head)
-        say(*lines, "")
-        say(
-            f"{self._best_words()} in hindsight: mean loss "
-            f"{self._per_round(self.by.best.loss)}, R2 {self.by.best.r2:.3f}. "
-            "± is the standard error over the seeds."
+        best, past = (
+            f"mean loss {self._per_round(model.loss)}, R2 {model.r2:.3f}."
+            for model in (self.by.best, self.by.with_past)
         )
-        past = self.by.with_past
         say(
-            f"{self._best_words()} and the past: mean loss {self._per_round(past.loss)}, "
-            f"R2 {past.r2:.3f}."
+            *lines,
+            "",
+            f"{self._best_words()} in hindsight: {best} ± is the standard error over the seeds.",
+            f"{self._best_words()} and the past: {past}",
         )
         losses: dict[str, dict[str, float]] = {}
         for cell in cells:
@@ -350,8 +340,8 @@ def compare_budgets(
     problems: Sequence[Problem],
     learners: Sequence[str],
     how: GameSettings,
-    plot: str | None = None,
-    kept: StoredGames | None = None,
+    plot: str | None,
+    kept: StoredGames,
 ) -> BudgetComparison:
     """Play every learner with every budget. `plot`: where the picture is to be written."""
     entries, left_out = games.entries(learners, problems, named=how.named)

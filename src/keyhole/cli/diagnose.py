@@ -42,16 +42,15 @@ def diagnose(
     found = kh.diagnose(source.stream, problem.k, many)
     if as_json:
         told = {"source": source.title, "target": source.target, **plain(found)}
-        priced = None
-        if source.pricing is not None:
-            priced = {**source.pricing.as_json(), "budget": problem.budget, "counted": many}
+        prices = source.prices_json()
+        priced = prices and {**prices, "budget": problem.budget, "counted": many}
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
         say(*str(found).splitlines())
         if source.answers is not None:
             say("", f"The target is taken as numbers: {source.answers}.")
-        if source.pricing is not None and source.pricing.columns:
-            say("", *source.pricing.words())
+        if source.counts_columns:
+            say("", *source.price_words())
         elif source.pricing is not None:
             say(
                 "",

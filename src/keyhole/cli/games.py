@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from keyhole.analysis.hindsight import Hindsight, summed
@@ -206,7 +206,7 @@ def play(
     entries: Sequence[tuple[str, Problem]],
     by: Yardsticks,
     how: GameSettings,
-    kept: StoredGames | None = None,
+    kept: StoredGames,
 ) -> PlayedGames:
     """Play every entry with seeds 0, 1, ...: all of them with one seed before the next.
 
@@ -215,21 +215,22 @@ def play(
     tasks = [(*entry, seed) for seed in range(how.seeds) for entry in entries]
     played = PlayedGames(len(tasks))
     best = by.best
-    if kept is not None:
-        played.games, tasks = kept.known(tasks, by, how)
+    played.games, tasks = kept.known(tasks, by, how)
     calls: list[Call] = [(_game, (stream, best, how, *task)) for task in tasks]
 
     def games() -> Iterator[GameResult]:
         for outcome in as_completed(calls, how.jobs):
             game: GameResult = outcome.result
-            if kept is not None:
-                kept.keep(game, tasks[outcome.index], by, how)
+            kept.keep(game, tasks[outcome.index], by, how)
             yield game
 
+    def told(game: GameResult) -> str:
+        mean = number(game.later_loss / max(best.rounds - 1, 1))
+        who = f"{game.learner}, budget {money_text(game.budget)}, seed {game.seed}"
+        return f"{who}: mean loss {mean} in {game.seconds:.1f} s"
+
     try:
-        for game in progress_bar(
-            games(), len(tasks), "games", lambda game: _told(game, best.rounds)
-        ):
+        for game in progress_bar(games(), len(tasks), "games", told):
             played.games.append(game)
     except KeyboardInterrupt:
         played.interrupted = True
@@ -268,7 +269,7 @@ def measure(
         with_past,
         _known(mean),
         _known(last),
-        source.pricing is not None and bool(source.pricing.columns),
+        source.counts_columns,
         None if full is None or full.gave_up else _known(full),
     )
 
@@ -342,14 +343,6 @@ def _game(
     )
 
 
-def _told(game: GameResult, rounds: int) -> str:
-    """A line about a game."""
-    return (
-        f"{game.learner}, budget {money_text(game.budget)}, seed {game.seed}: "
-        f"mean loss {number(game.later_loss / max(rounds - 1, 1))} in {game.seconds:.1f} s"
-    )
-
-
 class StoredGames:
     """The games of a file, by all that they hang on: rows, learner, problem, seed, history, money.
 
@@ -393,19 +386,15 @@ class StoredGames:
 
     def _key(self, task: Task, by: Yardsticks, how: GameSettings) -> str:
         learner, problem, seed = task
+        spending = repr(how.spending).replace("SpendingRule", "Spending")  # as it was called once
         return cell_id(
             {
                 **self._about,
                 # What reads nothing lost, in the order of the labels: another file, another number.
                 "rows": [by.rounds, by.mean.loss, by.last.loss],
-                "game": [learner, repr(problem), seed, how.audit, _spending_key(how.spending)],
+                "game": [learner, repr(problem), seed, how.audit, spending],
             }
         )
-
-
-def _spending_key(rule: SpendingRule) -> str:
-    """A spending rule as the keys of result files have it."""
-    return repr(rule).replace("SpendingRule", "Spending")
 
 
 def _identity(stream: BlockStream) -> list[str]:
@@ -416,11 +405,10 @@ def _identity(stream: BlockStream) -> list[str]:
 
 def _kept_game(row: Row, by: Yardsticks) -> GameResult:
     """A game that was kept; regret is against the best model that is known now."""
-    game = GameResult(**row, regret=Interval(0.0, 0.0, ""))
-    best = by.best
-    if best.total is not None and game.total is not None and not math.isnan(game.total):
-        return replace(game, regret=game.total - best.total)
-    return replace(game, regret=game.loss - best.loss)
+    total, best = row.get("total"), by.best
+    if best.total is not None and total is not None and not math.isnan(total):
+        return GameResult(**row, regret=total - best.total)
+    return GameResult(**row, regret=row["loss"] - best.loss)
 
 
 def _opened_results(path: str) -> ResultFile:

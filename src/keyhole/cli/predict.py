@@ -201,9 +201,9 @@ def _predictions(
         request_of(csv, None), features=model.names, known=problem.names or ()
     )
     rows = read_files([file], request, "standard input" if file == "-" else file)
-    parts, filled, unknown = [], 0, 0
+    parts, filled = [], 0
     for X, _ in rows.blocks():
         parts.append(model.predict(X, fill=True))
         filled += int((np.isnan(X).any(axis=1) & ~np.isnan(parts[-1])).sum())
-    unknown = sum(rows.unknown.values())
-    return Predicted(np.concatenate(parts) if parts else np.empty(0), filled, unknown)
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return Predicted(values, filled, sum(rows.unknown.values()))

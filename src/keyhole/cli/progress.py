@@ -6,10 +6,9 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -60,13 +59,18 @@ def status_line(what: str) -> Iterator[Callable[[str], None]]:
     def stage(words: str) -> None:
         said[1:] = [words]
 
-    with Live(
+    with _live(line):
+        yield stage
+
+
+def _live(shown: Callable[[], RenderableType]) -> Live:
+    """What is shown on standard error as it changes, and goes away at the end."""
+    return Live(
         console=Console(stderr=True, highlight=False),
         refresh_per_second=REFRESHES_PER_SECOND,
         transient=True,
-        get_renderable=line,
-    ):
-        yield stage
+        get_renderable=shown,
+    )
 
 
 def waited(since: float) -> str:
@@ -102,21 +106,11 @@ class RunProgress:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            self._live = Live(
-                console=Console(stderr=True, highlight=False),
-                refresh_per_second=REFRESHES_PER_SECOND,
-                transient=True,
-                get_renderable=self._shown,
-            )
+            self._live = _live(self._shown)
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shlex
 import signal
 import sys
@@ -80,7 +81,7 @@ def recorded(
         command=shlex.join(["keyhole", *sys.argv[1:]]),
         curve=before.sizes.curve,
         history=0 if before.history is None else before.history.rows,
-        columns=source.pricing is not None and bool(source.pricing.columns),
+        columns=source.counts_columns,
     )
     scope = Scope(
         seconds=RUN_SEARCH_SECONDS,
@@ -89,7 +90,12 @@ def recorded(
         audit=player.audit,
         coverage=player.coverage,
     )
-    recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt(_keeper(keep))
+    keeper = None
+    if keep.save is not None:
+        from keyhole.saving.api import save
+
+        keeper = functools.partial(save, path=keep.save)
+    recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt(keeper)
     complete = CompleteRows()
     with RunProgress(learner, source.stream.rounds, recorder) as board, interrupt.on_ctrl_c():
         try:
@@ -108,16 +114,6 @@ def recorded(
             raise
     pressed, failure = interrupt.pressed, interrupt.failure
     return RecordedRun(run, learner, source, keep, before, pressed, money, failure)
-
-
-def _keeper(keep: OutputOptions) -> Callable[[Learner], None] | None:
-    """What saves the learner, if that was asked for."""
-    path = keep.save
-    if path is None:
-        return None
-    from keyhole.saving.api import save
-
-    return lambda learner: save(learner, path)
 
 
 def _quick_in_full(stream: BlockStream) -> bool:

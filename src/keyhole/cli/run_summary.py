@@ -23,7 +23,7 @@ BAR_WIDTH = 24  # characters
 
 def r2_against(done: RecordedRun, baseline: str) -> float:
     """1 - loss / loss of that baseline."""
-    lost = _loss_of(done, baseline)
+    lost = next(float(b.loss[-1]) for b in done.run.baselines if b.name == baseline)
     return 1 - done.run.ledger.loss / lost if lost > 0 else math.nan
 
 
@@ -57,9 +57,7 @@ def show(done: RecordedRun, *, explain: bool) -> None:
         say(f"{history.left_out:,} rows of {history.title} without a target were left out.")
     if done.source.left_out:
         say(f"{done.source.left_out:,} rows without a target were left out.")
-    say(*done.source.answer_words())
-    if done.money is not None:
-        say(*done.money.pricing.words())
+    say(*done.source.answer_words(), *done.source.price_words())
     if done.before.sizes.words:
         say(done.before.sizes.words)
     heading("What it cost")
@@ -165,11 +163,6 @@ def _advice(done: RecordedRun) -> None:
             for before, after in zip(done.run.advice.sentences, told, strict=True):
                 said = said.replace(before, after)
         say(*said.splitlines())
-
-
-def _loss_of(done: RecordedRun, baseline: str) -> float:
-    found = next(b for b in done.run.baselines if b.name == baseline)
-    return float(found.loss[-1])
 
 
 def show_scores(done: RecordedRun) -> None:

@@ -40,14 +40,7 @@ class SimulationKind(StrEnum):
     free50 = "free50"
 
 
-PRICED = (
-    SimulationKind.indep,
-    SimulationKind.dear,
-    SimulationKind.proxy,
-    SimulationKind.panel,
-    SimulationKind.heavy,
-    SimulationKind.free50,
-)
+PRICED = ("indep", "dear", "proxy", "panel", "heavy", "free50")
 
 
 @dataclass(frozen=True)

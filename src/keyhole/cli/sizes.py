@@ -46,22 +46,25 @@ class ChosenSizes:
 
 def make_problem(source: Source, size: SizeOptions) -> Problem:
     """The problem of a stream; of what is not given 8 features are read, and models have 4."""
-    if source.pricing is not None and source.pricing.columns:
-        return _counted(source.pricing, source, size)
-    if source.pricing is not None:
-        return _priced(source.pricing, source, size)
-    d, sparsity = source.stream.d, size.sparsity
-    budget = None if size.budget is None else _whole(size.budget)
-    if budget is not None and budget > d:
-        raise ProblemError(f"--budget {budget} is more than the {d} features of {source.title}")
-    most = min(8, d) if budget is None else budget
-    if sparsity is not None and sparsity > most:
+    pricing, stream, sparsity = source.pricing, source.stream, size.sparsity
+    if pricing is not None and not pricing.columns:
+        return _priced(pricing, source, size)
+    most, what = stream.d, "features"
+    if pricing is not None:  # columns are counted, some of which are several features
+        most, what = len(pricing.prices.items), "columns"
+    budget = min(8, most) if size.budget is None else _whole(size.budget)
+    if budget > most:
+        raise ProblemError(f"--budget {budget} is more than the {most} {what} of {source.title}")
+    if sparsity is not None and sparsity > budget:
         raise ProblemError(
-            f"--sparsity {sparsity} is more than --budget {most}: a model of {sparsity} features "
-            f"cannot be used when {most} are read"
+            f"--sparsity {sparsity} is more than --budget {budget}: a model of {sparsity} {what} "
+            f"cannot be used when {budget} are read"
         )
-    k = min(4, most) if sparsity is None else sparsity
-    return Problem(d, k, most, source.stream.names)
+    k = min(4, budget) if sparsity is None else sparsity
+    if pricing is None:
+        return Problem(stream.d, k, budget, stream.names)
+    # A model of k columns may have all features of the k largest.
+    return Problem(stream.d, pricing.widest(k), budget, stream.names, pricing.prices)
 
 
 def _whole(budget: float) -> int:
@@ -71,26 +74,6 @@ def _whole(budget: float) -> int:
             f"--budget {budget:g}: without --prices a budget is a number of features, at least 1"
         )
     return int(budget)
-
-
-def _counted(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
-    """The problem of a file some of whose columns are several features: columns are counted.
-
-    A model of k columns may have all features of the k largest.
-    """
-    all_of_them, sparsity = len(pricing.prices.items), size.sparsity
-    budget = min(8, all_of_them) if size.budget is None else _whole(size.budget)
-    if budget > all_of_them:
-        raise ProblemError(
-            f"--budget {budget} is more than the {all_of_them} columns of {source.title}"
-        )
-    if sparsity is not None and sparsity > budget:
-        raise ProblemError(
-            f"--sparsity {sparsity} is more than --budget {budget}: a model of {sparsity} columns "
-            f"cannot be used when {budget} are read"
-        )
-    k = pricing.widest(min(4, budget) if sparsity is None else sparsity)
-    return Problem(source.stream.d, k, budget, source.stream.names, pricing.prices)
 
 
 def _priced(pricing: Pricing, source: Source, size: SizeOptions) -> Problem:
@@ -228,7 +211,11 @@ def _looked_at(source: Source, history: BlockStream | None) -> tuple[BlockStream
         return history, "the history"
     if source.stream.d > MAX_FEATURES_OF_CURVE:  # no curve is made of them: they need not be read
         return source.stream, "the first rows"
-    rows = _first(source.stream)
+    stream = source.stream
+    tenth = MAX_ROWS_LOOKED_AT if stream.rounds is None else stream.rounds // 10
+    first = streams.take(stream, min(max(tenth, MIN_ROWS_LOOKED_AT), MAX_ROWS_LOOKED_AT))
+    # In memory: a file is not read once more for every pass.
+    rows = streams.ArrayStream(*streams.collect(first), stream.names)
     return rows, f"the first {rows.rounds:,} rows"
 
 
@@ -236,13 +223,6 @@ def _sizes(problem: Problem, size: SizeOptions) -> str:
     if size.budget is not None:
         return f"Sparsity {problem.k}"
     return f"Budget {problem.budget} and sparsity {problem.k}"
-
-
-def _first(stream: BlockStream) -> BlockStream:
-    """The first rows, in memory: a file is not read once more for every pass."""
-    tenth = MAX_ROWS_LOOKED_AT if stream.rounds is None else stream.rounds // 10
-    first = streams.take(stream, min(max(tenth, MIN_ROWS_LOOKED_AT), MAX_ROWS_LOOKED_AT))
-    return streams.ArrayStream(*streams.collect(first), stream.names)
 
 
 def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, BudgetCurve | None]:
@@ -323,19 +303,16 @@ def parse_budgets(typed: Sequence[str], *, money: bool = False) -> list[float]:
 def make_problems(source: Source, budgets: Sequence[float], sparsity: int | None) -> list[Problem]:
     """A problem for each budget, all of one sparsity: one yardstick for all."""
     d, smallest, largest = source.stream.d, min(budgets), max(budgets)
-    if source.pricing is not None and source.pricing.columns:
-        k = int(min(4, smallest)) if sparsity is None else sparsity
-        return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]
-    if source.pricing is not None:
-        k = make_problem(source, SizeOptions(smallest, sparsity)).k
-        return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]
     typed = f"--budgets {','.join(map(str, budgets))}"
-    if largest > d:
+    if source.pricing is None and largest > d:
         raise ProblemError(f"{typed}: {largest} is more than the {d} features of {source.title}")
-    if sparsity is not None and sparsity > smallest:
+    if source.pricing is None and sparsity is not None and sparsity > smallest:
         raise ProblemError(
             f"--sparsity {sparsity} is more than {smallest}, the smallest of {typed}: a model of "
             f"{sparsity} features cannot be used when {smallest} are read"
         )
-    k = make_problem(source, SizeOptions(smallest, sparsity)).k
+    if source.counts_columns:
+        k = int(min(4, smallest)) if sparsity is None else sparsity
+    else:
+        k = make_problem(source, SizeOptions(smallest, sparsity)).k
     return [make_problem(source, SizeOptions(budget, k)) for budget in budgets]

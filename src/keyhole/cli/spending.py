@@ -65,7 +65,7 @@ def read_spending_rule(money: MoneyOptions, source: Source) -> SpendingRule:
     """What was asked for, or a ProblemError that says what it needs."""
     worth, purse = money.worth, money.purse
     for name, value in (("--worth", worth), ("--purse", purse)):
-        if value is not None and (source.pricing is None or source.pricing.columns):
+        if value is not None and (source.pricing is None or source.counts_columns):
             raise ProblemError(f"{name} {value:g} is about money: give --prices FILE.csv too")
     if worth is not None and purse is not None:
         raise ProblemError("--worth and --purse are two ways to spend money: give one of them")
