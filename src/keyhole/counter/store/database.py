@@ -124,11 +124,7 @@ class Database:
     dialect: str  # the folder of its migrations
     row_lock = ""  # what to add to a SELECT so that other writers wait for this transaction
     list_tables: str  # SQL
-
-    @property
-    def name(self) -> str:
-        """What to call it in front of a person; no password in it."""
-        raise NotImplementedError
+    name: str  # what to call it in front of a person; no password in it
 
     def connect(self) -> Connection:
         """A new connection."""
@@ -140,18 +136,16 @@ class Database:
 
     def migrate(self, create: bool) -> None:
         """Bring the tables up to date, or make them; StoreError where there is no store."""
-        connection = self.connect()
-        try:
-            if not self._up_to_date(connection):
-                with connection.writing():
-                    self._upgrade(connection, create)
-            self._check_mode(connection)
-        except StoreError as error:
-            if str(error).startswith(self.name):
-                raise
-            raise type(error)(f"{self.name}: {error}") from None
-        finally:
-            connection.close()
+        with contextlib.closing(self.connect()) as connection:
+            try:
+                if not self._up_to_date(connection):
+                    with connection.writing():
+                        self._upgrade(connection, create)
+                self._check_mode(connection)
+            except StoreError as error:
+                if str(error).startswith(self.name):
+                    raise
+                raise type(error)(f"{self.name}: {error}") from None
 
     def check(self, connection: Connection) -> None:
         """StoreDamagedError if the database finds that it is damaged; a server checks itself."""
@@ -286,12 +280,8 @@ class SQLite(Database):
 
     def __init__(self, path: str, wait: float) -> None:
         self.path, self.wait = Path(path).absolute(), wait
+        self.name = str(self.path)
         self._inode: tuple[int, int] | None = None
-
-    @property
-    def name(self) -> str:
-        """The path."""
-        return str(self.path)
 
     def connect(self) -> SQLiteConnection:
         """A new connection; the file must be there."""
@@ -319,9 +309,9 @@ class SQLite(Database):
             raise StoreError(f"{goal} already exists: name a new file for the backup")
         unfinished = goal.with_name(goal.name + ".unfinished")
         unfinished.unlink(missing_ok=True)
-        connection = self.connect()
         try:
-            connection.run("VACUUM INTO ?", (str(unfinished),))
+            with contextlib.closing(self.connect()) as connection:
+                connection.run("VACUUM INTO ?", (str(unfinished),))
             with unfinished.open("rb+") as file:
                 os.fsync(file.fileno())
             unfinished.rename(goal)
@@ -330,7 +320,6 @@ class SQLite(Database):
         except OSError as error:
             raise StoreError(f"cannot write {goal}: {error.strerror or error}") from None
         finally:
-            connection.close()
             unfinished.unlink(missing_ok=True)
 
     def check(self, connection: Connection) -> None:
@@ -341,12 +330,9 @@ class SQLite(Database):
 
     def shrink(self) -> None:
         """VACUUM."""
-        connection = self.connect()
-        try:
+        with contextlib.closing(self.connect()) as connection:
             connection.run("VACUUM")
             connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
 
     def refuse_if_replaced(self) -> None:
         """StoreError if the path leads to another file than the one that is open, or to none."""

@@ -33,12 +33,8 @@ class Postgres(Database):
     def __init__(self, url: str, wait: float) -> None:
         self._driver = extra("psycopg", "postgres")
         self._url, self.wait = url, wait
-
-    @property
-    def name(self) -> str:
-        """The address, without a password."""
-        hidden = re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", self._url)
-        return re.sub(r"(password=)[^&]*", r"\1...", hidden)
+        hidden = re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", url)
+        self.name = re.sub(r"(password=)[^&]*", r"\1...", hidden)
 
     def connect(self) -> PostgresConnection:
         """A new connection."""

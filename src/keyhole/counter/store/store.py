@@ -428,12 +428,8 @@ class Store:
         """The store as it is now, on a connection of its own, for what takes long."""
         if self._closed:
             raise StoreError("the store is closed")
-        connection = self._database.connect()
-        try:
-            with connection.reading():
-                yield connection
-        finally:
-            connection.close()
+        with contextlib.closing(self._database.connect()) as connection, connection.reading():
+            yield connection
 
     def _answer(self, request: Request) -> list[StoredTicket]:
         return self._replies(self._writer.submit(request))
