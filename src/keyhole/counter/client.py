@@ -21,7 +21,6 @@ import numpy as np
 
 from keyhole import errors
 from keyhole.errors import (
-    DataError,
     KeyholeError,
     ServiceError,
     TicketError,
@@ -33,7 +32,7 @@ from keyhole.problem import Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
 from keyhole.problem.sparse_model import SparseModel
-from keyhole.problem.ticket import Observation, Ticket
+from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
 
 RETRY_STATUSES = (408, 429, 502, 503, 504)  # what may pass
 FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0  # seconds
@@ -155,30 +154,22 @@ class RemoteLearner:
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept."""
-        body = {"round": seen.round, "values": _values(seen)}
+        body = {"round": seen.round, "values": written_values(seen)}
         return float(self._client.post(f"{self._path}/predictions", body)["prediction"])
 
     def interval(self, seen: Observation, coverage: float = 0.9) -> PredictionInterval:
         """Where the label will be, in that share of rounds; the values are kept there."""
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("interval", seen)
         self._find(seen.ticket)
-        body = {"round": seen.round, "values": _values(seen), "coverage": a_coverage(coverage)}
-        found = self._client.post(f"{self._path}/intervals", body)
-        low = -math.inf if found["low"] is None else found["low"]
-        high = math.inf if found["high"] is None else found["high"]
-        return PredictionInterval(low, high, found["coverage"], found["prediction"])
+        share, values = a_coverage(coverage), written_values(seen)
+        body = {"round": seen.round, "values": values, "coverage": share}
+        return served_interval(self._client.post(f"{self._path}/intervals", body))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""
         label = finite_label(y)
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
-        body = {"label": label, "values": _values(seen), "who": self._who}
+        refuse_unfilled("tell", seen)
+        body = {"label": label, "values": written_values(seen), "who": self._who}
         self._close(seen.ticket, "label", body)
 
     def drop(self, ticket: Ticket) -> None:
@@ -205,8 +196,8 @@ class RemoteLearner:
         issued = self._open.get(ticket.round)
         if issued is None:
             reply = self._client.get(f"{self._path}/rounds/{ticket.round}", whole=True)
-            if reply["state"] not in ("asked", "filled"):
-                state = reply["state"]
+            state = reply["state"]
+            if state not in ("asked", "filled"):
                 raise TicketError(f"the ticket of round {ticket.round} is closed: it was {state}")
             issued = _issued_ticket(reply)
         if not ticket.says_the_same(issued.ticket):
@@ -361,8 +352,16 @@ def _issued_ticket(reply: Mapping[str, Any]) -> IssuedTicket:
     return IssuedTicket(reply["id"], Ticket.from_json(json.dumps(reply["ticket"])))
 
 
-def _values(seen: Observation) -> list[float | None]:
+def written_values(seen: Observation) -> list[float | None]:
+    """What came back as JSON has it: null for what did not arrive."""
     return [None if math.isnan(value) else value for value in seen.values.tolist()]
+
+
+def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
+    """An interval from JSON, which has no infinity: an end that is not there is that."""
+    low = -math.inf if served["low"] is None else served["low"]
+    high = math.inf if served["high"] is None else served["high"]
+    return PredictionInterval(low, high, served["coverage"], served["prediction"])
 
 
 def _plain(value: Any) -> Any:

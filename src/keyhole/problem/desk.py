@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from keyhole.errors import (
     BudgetError,
-    DataError,
     StateError,
     TicketError,
     finite_label,
@@ -26,7 +25,7 @@ from keyhole.errors import (
 )
 from keyhole.problem.labels import LabelSpan
 from keyhole.problem.problem import Problem
-from keyhole.problem.ticket import Floats, Indices, Observation, Ticket
+from keyhole.problem.ticket import Floats, Indices, Observation, Ticket, refuse_unfilled
 
 NO_LABELS: Floats = np.empty(0)
 
@@ -96,10 +95,7 @@ class Desk:
         memo there cannot be fed an edited one.
         """
         label = finite_label(y)
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("tell", seen)
         ticket = self.issued(seen.ticket)
         del self._open[ticket.round]
         self.labels.note_one(label)

@@ -347,3 +347,9 @@ class Observation:
             hit = bought[place] == features
             result[hit] = self.values[place[hit]]
         return result
+
+
+def refuse_unfilled(verb: str, seen: object) -> None:
+    """DataError unless `verb` was given an Observation."""
+    if not isinstance(seen, Observation):
+        raise DataError(f"{verb} takes what ticket.fill(...) returns, got a {type(seen).__name__}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from keyhole.counter.client import served_interval
 from keyhole.counter.store import requests, tables
 from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import Event, checked_name
@@ -16,7 +16,6 @@ from keyhole.counter.store.replay import write_snapshot
 from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
 from keyhole.counter.store.tables import LearnerTableRow
 from keyhole.errors import (
-    DataError,
     ProblemError,
     TicketError,
     UnknownTicketError,
@@ -29,7 +28,7 @@ from keyhole.learners.registry import learner_row
 from keyhole.problem import BlockStream, Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.state import has_state
-from keyhole.problem.ticket import Observation, Ticket
+from keyhole.problem.ticket import Observation, Ticket, refuse_unfilled
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.version import __version__
 
@@ -103,10 +102,7 @@ class StoredLearner:
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""
         label = finite_label(y)
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"tell takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("tell", seen)
         self._store._writer.submit(requests.tell_observation(self._name, seen, label))
 
     def drop(self, ticket: Ticket) -> None:
@@ -147,23 +143,13 @@ class StoredLearner:
         self, seen: Observation, coverage: float = DEFAULT_COVERAGE
     ) -> PredictionInterval:
         """Where the label will be, in that share of rounds; fills the ticket if nobody has."""
-        if not isinstance(seen, Observation):
-            raise DataError(
-                f"interval takes what ticket.fill(...) returns, got a {type(seen).__name__}"
-            )
+        refuse_unfilled("interval", seen)
         share, served = a_coverage(coverage), dict[str, Any]()
         self._store._writer.submit(requests.interval(self._name, seen, share, served))
         return served_interval(served)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
         return self._store._writer.look(self._name, _copy)
-
-
-def served_interval(served: Mapping[str, Any]) -> PredictionInterval:
-    """An interval from JSON, which has no infinity: an end that is not there is that."""
-    low = -math.inf if served["low"] is None else served["low"]
-    high = math.inf if served["high"] is None else served["high"]
-    return PredictionInterval(low, high, served["coverage"], served["prediction"])
 
 
 def _copy(learner: Learner) -> Learner:
@@ -204,18 +190,10 @@ def about_new(
             raise ProblemError(
                 f"units: there is no feature {name!r}{nearest(name, problem.names or ())}"
             )
-    parts = {
-        "kind": kind,
-        "seed": whole_number("seed", seed, 0),
-        "history": history,
-        "d": problem.d,
-        "k": problem.k,
-        "budget": problem.budget,
-        "names": problem.names,
-        "priced": problem.prices is not None,
-        "units": dict(units or {}),
-    }
-    return json.dumps(parts)
+    about = {"kind": kind, "seed": whole_number("seed", seed, 0), "history": history}
+    sizes = {name: getattr(problem, name) for name in ("d", "k", "budget", "names")}
+    priced = problem.prices is not None
+    return json.dumps({**about, **sizes, "priced": priced, "units": dict(units or {})})
 
 
 def write_new(

@@ -36,6 +36,10 @@ def _written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
+def _written_fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: _written(getattr(record, name)) for name in names}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredTicket:
     """A ticket and all that has happened to it.
@@ -135,28 +139,16 @@ class StoredTicket:
             for item, price in zip(self.items, self.item_prices, strict=True)
         ]
         names = self.names
-        units = {name: self.units[name] for name in names if name in self.units}
         return {
-            "id": self.id,
-            "learner": self.learner,
-            "round": self.round,
-            "state": self.state,
+            **_written_fields(self, "id", "learner", "round", "state"),
             "features": list(names),
             "numbers": self.ticket.features.tolist(),
-            "units": units,
+            "units": {name: self.units[name] for name in names if name in self.units},
             "items": items,
-            "cost": self.cost,
-            "who": self.who,
-            "asked_at": _written(self.asked_at),
-            "expires_at": _written(self.expires_at),
-            "filled_at": _written(self.filled_at),
-            "closed_at": _written(self.closed_at),
+            **_written_fields(self, "cost", "who"),
+            **_written_fields(self, "asked_at", "expires_at", "filled_at", "closed_at"),
             "values": values,
-            "prediction": self.prediction,
-            "coverage": self.coverage,
-            "low": self.low,
-            "high": self.high,
-            "label": self.label,
+            **_written_fields(self, "prediction", "coverage", "low", "high", "label"),
         }
 
 
@@ -220,11 +212,9 @@ class LearnerInfo:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        more = {"open": self.open, "mean_loss": self.mean_loss}
         names = None if self.names is None else list(self.names)
-        written = {key: _written(value) for key, value in fields.items()}
-        return {**written, **more, "names": names, "units": dict(self.units)}
+        written = _written_fields(self, *self.__slots__, "open", "mean_loss")
+        return {**written, "names": names, "units": dict(self.units)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +264,8 @@ class Event:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        when = _written(moment(self.at))
-        about = {"seq": self.seq, "kind": self.kind, "ticket": self.ticket, "who": self.who}
-        return {**about, "at": when, "body": json.loads(self.body)}
+        about = _written_fields(self, "seq", "kind", "ticket", "who")
+        return {**about, "at": _written(moment(self.at)), "body": json.loads(self.body)}
 
 
 # Crockford's base 32: no I, L, O, U. The first three are taken for 1, 1 and 0 when they are typed.

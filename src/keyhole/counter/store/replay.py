@@ -22,7 +22,7 @@ from keyhole.counter.store.requests import (
 from keyhole.counter.store.tables import TICKET_ROW, LearnerTableRow, Projection, TicketRow
 from keyhole.errors import DataError, StateError, StoreDamagedError, shortened
 from keyhole.problem import Learner
-from keyhole.problem.ticket import Ticket
+from keyhole.problem.ticket import Observation, Ticket
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.version import __version__
 
@@ -39,8 +39,7 @@ class Replay:
 
     def __init__(self, learner: Learner, find: Any) -> None:
         self._learner, self._find = learner, find
-        self._asked: dict[str, str] = {}
-        self._seen: dict[str, str] = {}
+        self._bodies: dict[tuple[str, str], str] = {}  # of open tickets, by id and kind
 
     def play(self, event: Event) -> None:
         """Play one event; StoreDamagedError if it goes another way than it went then."""
@@ -52,44 +51,37 @@ class Replay:
             raise StoreDamagedError(f"event {event.seq} cannot be played again: {error}") from None
 
     def _play(self, event: Event) -> None:
-        learner, id = self._learner, cast(str, event.ticket)
+        learner, id, was = self._learner, cast(str, event.ticket), json.loads(event.body)
         if event.kind == "asked":
-            was = json.loads(event.body)
             ticket = ask_learner(learner, was.get("terms", {}))
             if not ticket.says_the_same(Ticket.from_json(event.body)):
                 raise _differs(event, "the ticket", ticket.features.tolist(), was["features"])
-            self._asked[id] = event.body
+            self._bodies[id, "asked"] = event.body
         elif event.kind == "seen":
-            was = json.loads(event.body)
-            again = observation_of(Ticket.from_json(self._order(id)), was)
+            again = observation_of(self._order(id), was)
             _compare(event, seen_body(learner, again, was.get("coverage")), was)
-            self._seen[id] = event.body
+            self._bodies[id, "seen"] = event.body
         elif event.kind == "interval":
-            was = json.loads(event.body)
-            id = str(was["ticket"])
-            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
-            _compare(
-                event, interval_body(learner, observation_of(order, back), was["coverage"]), was
-            )
-        elif event.kind == "told":
-            order, back = Ticket.from_json(self._order(id)), json.loads(self._back(id))
-            learner.tell(observation_of(order, back), float(json.loads(event.body)["y"]))
-            self._forget(id)
-        elif event.kind == "dropped":
-            learner.drop(Ticket.from_json(self._order(id)))
-            self._forget(id)
+            filled = self._filled(str(was["ticket"]))
+            _compare(event, interval_body(learner, filled, was["coverage"]), was)
+        elif event.kind in ("told", "dropped"):
+            if event.kind == "told":
+                learner.tell(self._filled(id), float(was["y"]))
+            else:
+                learner.drop(self._order(id))
+            for kind in ("asked", "seen"):
+                self._bodies.pop((id, kind), None)
         elif event.kind != "created" or event.seq != 1:
             raise DataError(f"it is of kind {shortened(event.kind)}")
 
-    def _order(self, id: str) -> str:
-        return self._asked.get(id) or str(self._find(id, "asked"))
+    def _body(self, id: str, kind: str) -> str:
+        return self._bodies.get((id, kind)) or str(self._find(id, kind))
 
-    def _back(self, id: str) -> str:
-        return self._seen.get(id) or str(self._find(id, "seen"))
+    def _order(self, id: str) -> Ticket:
+        return Ticket.from_json(self._body(id, "asked"))
 
-    def _forget(self, id: str) -> None:
-        self._asked.pop(id, None)
-        self._seen.pop(id, None)
+    def _filled(self, id: str) -> Observation:
+        return observation_of(self._order(id), json.loads(self._body(id, "seen")))
 
 
 def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> None:
@@ -100,14 +92,11 @@ def _compare(event: Event, now: Mapping[str, Any], then: Mapping[str, Any]) -> N
 
 
 def _differs(event: Event, what: str, now: object, then: object) -> StoreDamagedError:
+    ticket = event.ticket or json.loads(event.body).get("ticket")
     return StoreDamagedError(
-        f"event {event.seq} does not replay: {what} of {_about(event)} is now {shortened(now)}, "
+        f"event {event.seq} does not replay: {what} of {ticket} is now {shortened(now)}, "
         f"and was {shortened(then)}"
     )
-
-
-def _about(event: Event) -> str:
-    return str(event.ticket or json.loads(event.body).get("ticket"))
 
 
 def load_learner(connection: Connection, row: LearnerTableRow) -> LoadedLearner:
@@ -206,12 +195,8 @@ def verify(connection: Connection, row: LearnerTableRow) -> int:
     Compared are every ticket and prediction with the log, every snapshot with the state at its
     event, bit for bit, and the rows of the learner and of its tickets with what the log makes.
     """
-    seqs = [
-        seq
-        for (seq,) in connection.rows(
-            "SELECT seq FROM kh_snapshot WHERE learner = ? ORDER BY seq", (row.id,)
-        )
-    ]
+    sql = "SELECT seq FROM kh_snapshot WHERE learner = ? ORDER BY seq"
+    seqs = [seq for (seq,) in connection.rows(sql, (row.id,))]
     if not seqs or seqs[0] != 1:
         raise StoreDamagedError(f"{row.name!r}: its first snapshot is missing")
     try:
@@ -220,10 +205,11 @@ def verify(connection: Connection, row: LearnerTableRow) -> int:
         for seq in [*seqs, row.seq]:
             digest = _digest(connection, row, seq)
             catch_up(connection, loaded, replace(row, seq=seq, digest=digest))
-            if seq in seqs and to_bytes(load_snapshot(connection, row.id, seq).learner) != to_bytes(
-                loaded.learner
-            ):
-                raise StoreDamagedError(f"the snapshot at event {seq} is not what the log makes")
+            if seq in seqs:
+                kept = load_snapshot(connection, row.id, seq).learner
+                if to_bytes(kept) != to_bytes(loaded.learner):
+                    differs = f"the snapshot at event {seq} is not what the log makes"
+                    raise StoreDamagedError(differs)
         if loaded.digest != row.digest:
             raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
         _refuse_other_start(connection, row)
@@ -270,9 +256,8 @@ def _refuse_other_rows(connection: Connection, row: LearnerTableRow) -> None:
     if made.row != row:
         raise StoreDamagedError("its row is not what the log makes")
     sql = f"SELECT {TICKET_ROW} FROM kh_ticket WHERE learner = ?"
-    kept = {
-        ticket.id: ticket for ticket in (TicketRow(*r) for r in connection.rows(sql, (row.id,)))
-    }
+    rows = [TicketRow(*found) for found in connection.rows(sql, (row.id,))]
+    kept = {ticket.id: ticket for ticket in rows}
     for id in kept.keys() | made.tickets.keys():
         if kept.get(id) != made.tickets.get(id):
             raise StoreDamagedError(f"the row of ticket {id} is not what the log makes")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keyhole.counter.client import written_values
 from keyhole.counter.store import tables
 from keyhole.counter.store.database import Connection
 from keyhole.counter.store.records import (
@@ -504,7 +505,10 @@ def _drop(tx: LearnerTransaction, ticket: TicketRecord) -> None:
 
 def ask_learner(learner: Learner, terms: Mapping[str, Any]) -> Ticket:
     """Ask for a ticket, on terms as `written_terms` has them."""
-    return cast(Ticket, cast(Any, learner).ask(**_read_terms(terms))) if terms else learner.ask()
+    given = {
+        name: dict(value) if name in ("prices", "known") else value for name, value in terms.items()
+    }
+    return cast(Ticket, cast(Any, learner).ask(**given))
 
 
 def asked_body(
@@ -538,11 +542,6 @@ def interval_body(learner: Learner, observation: Observation, coverage: float) -
     ends = {"low": found.low, "high": found.high}
     finite = {key: end if math.isfinite(end) else None for key, end in ends.items()}
     return {"prediction": found.prediction, "coverage": found.coverage, **finite}
-
-
-def written_values(observation: Observation) -> list[float | None]:
-    """What came back as JSON has it: null for what did not arrive."""
-    return [None if math.isnan(value) else value for value in observation.values.tolist()]
 
 
 def observation_of(order: Ticket, seen: Mapping[str, Any]) -> Observation:
@@ -587,12 +586,6 @@ def _plain_terms(value: Any) -> Any:
     if not isinstance(value, str | int | float):
         raise ProblemError(f"terms hold names and numbers, got {shortened(value)}")
     return value
-
-
-def _read_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: dict(value) if name in ("prices", "known") else value for name, value in terms.items()
-    }
 
 
 def item_prices(problem: Problem, ticket: Ticket) -> list[float]:

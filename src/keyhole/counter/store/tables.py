@@ -65,17 +65,12 @@ class LearnerTableRow:
         """The same as users see it."""
         about = json.loads(self.about)
         names = about.pop("names")
+        same = ("name", "waiting", "filled", "told", "dropped", "spent", "loss")
         return LearnerInfo(
             **about,
-            name=self.name,
+            **{field: getattr(self, field) for field in same},
             names=None if names is None else tuple(names),
             rounds=self.waiting + self.filled + self.told + self.dropped,
-            waiting=self.waiting,
-            filled=self.filled,
-            told=self.told,
-            dropped=self.dropped,
-            spent=self.spent,
-            loss=self.loss,
             created_at=datetime.fromtimestamp(self.created_at, UTC),
             asked_at=moment(self.asked_at),
             told_at=moment(self.told_at),
@@ -101,9 +96,8 @@ def find_learner(connection: Connection, name: str, lock: str = "") -> LearnerTa
     """The row of a learner, or an UnknownLearnerError with the nearest name."""
     found: list[SqlRow] = []
     if is_name(name):  # a database may take offence at anything else
-        found = connection.rows(
-            f"SELECT {LEARNER_COLUMNS} FROM kh_learner WHERE name = ?{lock}", (name,)
-        )
+        sql = f"SELECT {LEARNER_COLUMNS} FROM kh_learner WHERE name = ?{lock}"
+        found = connection.rows(sql, (name,))
     if not found:
         names = [other for (other,) in connection.rows("SELECT name FROM kh_learner ORDER BY name")]
         hint = nearest(name, names) or (": there are " + ", ".join(names[:8]) if names else "")
@@ -113,10 +107,8 @@ def find_learner(connection: Connection, name: str, lock: str = "") -> LearnerTa
 
 def find_learners(connection: Connection) -> list[LearnerTableRow]:
     """The rows of all learners, by name."""
-    return [
-        LearnerTableRow(*row)
-        for row in connection.rows(f"SELECT {LEARNER_COLUMNS} FROM kh_learner ORDER BY name")
-    ]
+    sql = f"SELECT {LEARNER_COLUMNS} FROM kh_learner ORDER BY name"
+    return [LearnerTableRow(*row) for row in connection.rows(sql)]
 
 
 def add_learner(connection: Connection, row: LearnerTableRow) -> None:
@@ -348,11 +340,8 @@ class TicketRecord:
             item_prices=self.item_prices,
             units=_units(about),
             values=None if self.seen is None else tuple(map(_number, seen["values"])),
-            prediction=seen.get("prediction"),
             label=self.label,
-            coverage=seen.get("coverage"),
-            low=seen.get("low"),
-            high=seen.get("high"),
+            **{name: seen.get(name) for name in ("prediction", "coverage", "low", "high")},
         )
 
 

@@ -30,10 +30,8 @@ def export(connection: Connection, row: LearnerTableRow, path: str) -> None:
     kept = connection.rows(sql, (row.id,))
     about = {"format": FILE_FORMAT, "keyhole": __version__, "platform": PLATFORM, "name": row.name}
     chosen = {"first": kept[0], "last": kept[-1]}
-    notes = {
-        which: dict(zip(SNAPSHOT_COLUMNS.split(", "), found, strict=False))
-        for which, found in chosen.items()
-    }
+    columns = SNAPSHOT_COLUMNS.split(", ")
+    notes = {which: dict(zip(columns, found, strict=False)) for which, found in chosen.items()}
     events = "".join(
         json.dumps([getattr(event, name) for name in EVENT_COLUMNS.split(", ")]) + "\n"
         for event in tables.events(connection, row.id, 0, row.seq)
@@ -95,11 +93,9 @@ class ExportedLearner:
     def keep(self, connection: Connection, name: str) -> None:
         """Write the learner into a store, in a transaction that is open."""
         first = self.events[0]
-        about = {
-            key: value
-            for key, value in json.loads(first.body).items()
-            if key not in ("version", "sha256")
-        }
+        about = json.loads(first.body)
+        for only_in_the_log in ("version", "sha256"):
+            about.pop(only_in_the_log, None)
         made = Projection(LearnerTableRow(0, name, json.dumps(about), first.at, 0, ""))
         for event in self.events:
             made.take(event)

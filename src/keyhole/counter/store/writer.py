@@ -214,15 +214,13 @@ class Writer(SharedConnection):
         if loaded is not None and (loaded.seq, loaded.digest) == (row.seq, row.digest):
             return loaded
         self._loaded.pop(row.id, None)
-        if loaded is not None and loaded.seq < row.seq:
+        if loaded is None or loaded.seq >= row.seq:
+            loaded = load_learner(connection, row)
+        else:
             try:
                 catch_up(connection, loaded, row)
-            except StoreDamagedError:
-                loaded = None  # it may be memory that is wrong: from a snapshot, then
-        else:
-            loaded = None
-        if loaded is None:
-            loaded = load_learner(connection, row)
+            except StoreDamagedError:  # it may be memory that is wrong: from a snapshot, then
+                loaded = load_learner(connection, row)
         self._loaded[row.id] = loaded
         return loaded
 
