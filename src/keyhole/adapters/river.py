@@ -106,7 +106,8 @@ class RowLearner:
             return self._player.interval(values, coverage)
         return self._player.predict(values)
 
-    def _learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Learn the label of a row. A row that is refused leaves everything as it was."""
         self._learn(x, finite_label(y))
         if self._player is not None:
             self._player.ask()
@@ -126,7 +127,13 @@ class RowLearner:
                 values[at] = self._look(frame.row(at), player)
         return series(np.array([player.predict(row) for row in values], dtype=float), frame.index)
 
-    def _learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the labels of the rows of a DataFrame, as `learn_one` would, but as a block.
+
+        The columns go to compiled code as arrays, which reads the bought cells. Columns that are
+        not plain numbers are looked up cell by cell instead, which is slower. Labels are checked
+        before anything is learnt; a row that is refused is a DataError, and those before it stand.
+        """
         frame = Frame(X)
         told = labels(y, len(frame))
         numeric = frame.numeric(frame.names)
@@ -343,22 +350,9 @@ class KeyholeRegressor(RowLearner, base.MiniBatchRegressor):
             return conf.Interval(*self._predict(x, self.confidence_level))
         return self._predict(x)
 
-    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
-        """Learn the label of a row. A row that is refused leaves everything as it was."""
-        self._learn_one(x, y)
-
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a DataFrame, as `predict_one` would make them."""
         return self._predict_many(X)
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the labels of the rows of a DataFrame, as `learn_one` would, but as a block.
-
-        The columns go to compiled code as arrays, which reads the bought cells. Columns that are
-        not plain numbers are looked up cell by cell instead, which is slower. Labels are checked
-        before anything is learnt; a row that is refused is a DataError, and those before it stand.
-        """
-        self._learn_many(X, y)
 
     def study_many(self, X: Any, y: Any, *, half_life: float | None = None) -> None:
         """Learn from the rows of a DataFrame that are known in full, at no cost.
@@ -465,7 +459,7 @@ class KeyholeClassifier(RowLearner, base.MiniBatchClassifier):
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn the class of a row. A row that is refused leaves everything as it was."""
         no, yes = self._with([y])
-        self._learn_one(x, float(y in yes))
+        super().learn_one(x, float(y in yes))
         self._no, self._yes = no, yes
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -484,7 +478,7 @@ class KeyholeClassifier(RowLearner, base.MiniBatchClassifier):
         before, rounds = (self._no, self._yes), self.n_rounds
         self._no, self._yes = no, yes
         try:
-            self._learn_many(X, np.array([float(label in yes) for label in told]))
+            super().learn_many(X, np.array([float(label in yes) for label in told]))
         except BaseException:
             if self.n_rounds == rounds:  # nothing was learnt; otherwise the rows before stand
                 self._no, self._yes = before

@@ -96,6 +96,11 @@ class BudgetEstimator(_Estimator):
         self.panels = panels
         self.worth = worth
 
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Begin anew and play all rows, `passes` times over."""
+        passes = whole_number("passes", self.passes, 1)
+        return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the features that `predict` uses: `support_`, by name.
 
@@ -336,11 +341,6 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     True
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Begin anew and play all rows, `passes` times over."""
-        passes = whole_number("passes", self.passes, 1)
-        return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
-
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
 
@@ -436,11 +436,6 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Begin anew and play all rows, `passes` times over."""
-        passes = whole_number("passes", self.passes, 1)
-        return self._learn(X, y, lambda stream: self._play(stream, passes), anew=True)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Classes = None) -> Self:
         """Play these rows once and go on from where the learner is; it begins with the first call.
