@@ -338,9 +338,7 @@ class AccessControl:
         Without a learner they need it for some learner at least, or for all of them. NoKeyError or
         NotAllowedError if they have not, or if a page of another site made their browser send it.
         """
-        who = authenticated_as(request)
-        if who is None:
-            who = self.authenticate(request)
+        who = authenticated_as(request) or self.authenticate(request)
         self.refuse_cross_site(request, who)
         roles = (role,) if isinstance(role, str) else tuple(role)
         fits = who.may_somewhere(roles) if learner is None else who.may(roles, learner)

@@ -129,11 +129,9 @@ class Predict(_Body):
     values: JsonValues
 
 
-class Issue(_Body):
+class Issue(Predict):
     """Values of a round's ticket, which are kept, to predict an interval from."""
 
-    round: Whole = Field(ge=1, lt=2**63)
-    values: JsonValues
     coverage: Number = Field(0.9, description="The share of rounds in which it holds the label.")
 
 
@@ -264,10 +262,9 @@ class PredictionReply(BaseModel):
     prediction: float
 
 
-class IntervalReply(BaseModel):
+class IntervalReply(PredictionReply):
     """Where the label will be; an end is null as long as no label was told."""
 
-    prediction: float
     coverage: float
     low: float | None
     high: float | None

@@ -6,13 +6,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse
 
 from keyhole.counter.service.pages import admin, counter, dashboard
-from keyhole.counter.service.pages.page_route import (
-    REMEDY_BY_STATUS,
-    STATIC,
-    PageRoute,
-    error_page,
-    login_page,
-)
+from keyhole.counter.service.pages.page_route import STATIC, PageRoute, error_page, login_page
 
 __all__ = ["add_pages", "error_page", "login_page", "pages_router"]
 
@@ -28,7 +22,7 @@ def file(request: Request, path: str) -> Response:
     """A script, a style sheet or a picture; nothing else can be named."""
     found = STATIC_FILES.get(path)
     if found is None:
-        return error_page(request, 404, "there is no such file", REMEDY_BY_STATUS[404])
+        return error_page(request, 404, "there is no such file")
     return FileResponse(
         found, media_type=MEDIA_TYPES.get(found.suffix, "text/plain"), headers=STATIC_HEADERS
     )

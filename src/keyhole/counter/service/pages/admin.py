@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,26 +77,19 @@ def create(request: Request, form: Form) -> Response:
     who = authorize(request, "admin", all_learners=True)
     store, key = store_of(request), key_of(form)
     name = text(form, "name").strip()
+    made = go(request, f"/learners/{quote(name, safe='')}")
     if page_cache(request).was_sent(key) and name in store.names():
-        return go(request, f"/learners/{quote(name, safe='')}")
+        return made
     try:
         with tempfile.TemporaryDirectory(prefix="keyhole-") as folder:
             new = read_new_learner(form, Path(folder))
-            _refuse_too_wide(request, new.problem.d)
-            store.create(
-                new.name,
-                new.problem,
-                new.learner,
-                seed=new.seed,
-                history=new.history,
-                units=new.units,
-                who=who.name,
-            )
+            _refuse_too_wide(request, new["problem"].d)
+            store.create(**new, who=who.name)
     except KeyholeError as error:
         typed = {field: value for field, value in form.items() if isinstance(value, str)}
         return _admin(request, status=422, wrong=str(error), typed=typed)
     page_cache(request).sent(key)
-    return go(request, f"/learners/{quote(new.name, safe='')}")
+    return made
 
 
 @router.get("/admin/learners/{name}/delete")
@@ -182,21 +176,17 @@ def revoke(request: Request, id: str) -> Response:
 def backup(request: Request) -> Response:
     """The whole store as a file to keep."""
     authorize(request, "admin", all_learners=True)
-    folder = tempfile.TemporaryDirectory(prefix="keyhole-")
-    path = Path(folder.name, "backup.db")
-    try:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="keyhole-"))
+        path = Path(folder, "backup.db")
         store_of(request).backup(path)
-    except BaseException:
-        folder.cleanup()
-        raise
-    name = datetime.now(UTC).strftime("keyhole-%Y-%m-%d-%H%M.db")
-    return FileResponse(
-        path,
-        filename=name,
-        media_type="application/vnd.sqlite3",
-        headers=PAGE_HEADERS,
-        background=BackgroundTask(folder.cleanup),
-    )
+        return FileResponse(
+            path,
+            filename=datetime.now(UTC).strftime("keyhole-%Y-%m-%d-%H%M.db"),
+            media_type="application/vnd.sqlite3",
+            headers=PAGE_HEADERS,
+            background=BackgroundTask(stack.pop_all().close),  # when it is sent
+        )
 
 
 @router.post("/admin/verify")

@@ -86,14 +86,11 @@ def _refused(request: Request) -> list[tuple[str, int, str]]:
     if source is None or not may(request, "admin", all_learners=True):
         return []
     found: dict[str, dict[int, int]] = source()
-    return [
-        (
-            key,
-            sum(counts.values()),
-            ", ".join(f"{_phrase(status)} {count:,}" for status, count in counts.items()),
-        )
-        for key, counts in [*found.items()][:MAX_KEYS_SHOWN]
-    ]
+    rows = []
+    for key, counts in [*found.items()][:MAX_KEYS_SHOWN]:
+        words = ", ".join(f"{_phrase(status)} {count:,}" for status, count in counts.items())
+        rows.append((key, sum(counts.values()), words))
+    return rows
 
 
 def _phrase(status: int) -> str:
@@ -221,10 +218,8 @@ def lines(*series: Sequence[float]) -> list[str]:
     drawn = []
     for one in series:
         step = CHART_WIDTH / max(len(one) - 1, 1)
-        heights = [
-            CHART_HEIGHT - 2 - (CHART_HEIGHT - 4) * min(max(value / high, 0.0), 1.0)
-            for value in one
-        ]
+        shares = (min(max(value / high, 0.0), 1.0) for value in one)
+        heights = [CHART_HEIGHT - 2 - (CHART_HEIGHT - 4) * share for share in shares]
         drawn.append(" ".join(f"{i * step:g},{y:.4g}" for i, y in enumerate(heights)))
     return drawn
 
@@ -330,10 +325,11 @@ def _glance(
     missing = [j for j in order if trace.features[j].missing]
     missing.sort(key=lambda j: -trace.features[j].missing)
     model, advice = insight.model, insight.advice
+    whole = info.rounds * problem.whole().budget  # what everything would have cost
     return Overview(
         info,
         _health(info, trace, now),
-        saved=_saved(info, problem),
+        saved=1.0 - info.spent / whole if whole else None,
         ages=trace.ages(now, AGES),
         expired=trace.expired(now),
         delay=trace.delay(),
@@ -348,12 +344,6 @@ def _glance(
         behind=max(info.events - trace.seq, 0),
         insight=insight,
     )
-
-
-def _saved(info: LearnerInfo, problem: Problem) -> float | None:
-    """What was not spent of what everything would have cost, as a share."""
-    whole = info.rounds * problem.whole().budget
-    return 1.0 - info.spent / whole if whole else None
 
 
 def _health(info: LearnerInfo, trace: LogSummary, now: float) -> Health:
@@ -376,25 +366,15 @@ def _terms(info: LearnerInfo, model: Any, trace: LogSummary) -> list[Term]:
     if model is None:
         return []
     triples = zip(model.features.tolist(), model.names, model.weights.tolist(), strict=True)
+    since = {j: feature.first for j, feature in trace.features.items()}
     return [
-        Term(
-            name,
-            str(info.units.get(name, "")),
-            weight,
-            trace.features[j].first if j in trace.features else None,
-        )
+        Term(name, str(info.units.get(name, "")), weight, since.get(j))
         for j, name, weight in triples
     ]
 
 
 def _bought(problem: Problem, trace: LogSummary, j: int) -> FeaturePurchases:
     known = trace.features[j]
-    return FeaturePurchases(
-        problem.label(j),
-        known.bought / max(trace.rounds, 1),
-        known.first,
-        known.last,
-        known.arrived,
-        known.missing,
-        strip(trace.asked, j),
-    )
+    share, cells = known.bought / max(trace.rounds, 1), strip(trace.asked, j)
+    counts = known.first, known.last, known.arrived, known.missing
+    return FeaturePurchases(problem.label(j), share, *counts, cells)

@@ -70,18 +70,6 @@ LEARNER_CHOICES = [name for name, row in LEARNERS.items() if row.group in ("reco
 
 
 @dataclass(frozen=True, slots=True)
-class NewLearnerForm:
-    """Arguments of `Store.create`."""
-
-    name: str
-    problem: Problem
-    learner: str
-    seed: int
-    units: Mapping[str, str]
-    history: BlockStream | None
-
-
-@dataclass(frozen=True, slots=True)
 class Columns:
     """The features of a file: their names, by column, and its rows if they are to be studied."""
 
@@ -90,8 +78,8 @@ class Columns:
     rows: BlockStream | None
 
 
-def read_new_learner(form: FormData, folder: Path) -> NewLearnerForm:
-    """What a form asks for; files are put into the folder."""
+def read_new_learner(form: FormData, folder: Path) -> dict[str, Any]:
+    """What a form asks for, as `Store.create` takes it; files are put into the folder."""
     table = upload(form, "table")
     if table is None:
         raise DataError("choose a CSV file: its first line names the features")
@@ -101,14 +89,14 @@ def read_new_learner(form: FormData, folder: Path) -> NewLearnerForm:
         raise DataError("name the column of the label, or do not learn from the rows of the file")
     decimal = "," if text(form, "decimal") == "comma" else "."
     found = columns(_kept(table, folder / "table.csv"), target, study=study, decimal=decimal)
-    return NewLearnerForm(
-        name=text(form, "name").strip(),
-        problem=_problem(form, found, target, folder),
-        learner=text(form, "learner") or "auto",
-        seed=_whole("random seed", text(form, "seed") or "0"),
-        units=_units(text(form, "units")),
-        history=found.rows,
-    )
+    return {
+        "name": text(form, "name").strip(),
+        "problem": _problem(form, found, target, folder),
+        "learner": text(form, "learner") or "auto",
+        "seed": _whole("random seed", text(form, "seed") or "0"),
+        "units": _units(text(form, "units")),
+        "history": found.rows,
+    }
 
 
 def columns(path: Path, target: str, *, study: bool, decimal: str = ".") -> Columns:

@@ -91,8 +91,12 @@ def login_page(
     return render(request, "login.html", status=status, error=error, onward=onward)
 
 
-def error_page(request: Request, status: int, message: str, remedy: str = "") -> HTMLResponse:
-    """An error as a page: what happened, and what to do."""
+def error_page(
+    request: Request, status: int, message: str, remedy: str | None = None
+) -> HTMLResponse:
+    """An error as a page: what happened, and what to do; by its status, unless that is said."""
+    if remedy is None:
+        remedy = REMEDY_BY_STATUS.get(status, "")
     return render(request, "error.html", status=status, code=status, message=message, remedy=remedy)
 
 
@@ -196,11 +200,9 @@ class PageRoute(APIRoute):
                 return await handler(request)
             except HTTPException as error:
                 said = error.detail if isinstance(error.detail, str) else "this was refused"
-                return error_page(
-                    request, error.status_code, said, REMEDY_BY_STATUS.get(error.status_code, "")
-                )
+                return error_page(request, error.status_code, said)
             except RequestValidationError:
-                return error_page(request, 404, "there is no such page", REMEDY_BY_STATUS[404])
+                return error_page(request, 404, "there is no such page")
             except KeyholeError as error:
                 return failed(request, error)
             except Exception:
@@ -219,8 +221,7 @@ def failed(request: Request, error: KeyholeError) -> Response:
     if status == 401:
         path = request.url.path if request.method == "GET" else "/"
         return go(request, f"/login?next={quote(path)}")
-    remedy = REMEDY_BY_KIND.get(kind) or REMEDY_BY_STATUS.get(status, "")
-    response = error_page(request, status, str(error), remedy)
+    response = error_page(request, status, str(error), REMEDY_BY_KIND.get(kind))
     if status in RETRY_AFTER:
         response.headers["Retry-After"] = RETRY_AFTER[status]
     return response

@@ -97,7 +97,11 @@ def order(ticket: StoredTicket, problem: Problem, typed: Mapping[int, TypedNumbe
         items=_items(ticket, problem.prices),
         free=_free(ticket, problem.prices),
         total=ticket.cost,
-        groups=tuple(Group(title, tuple(inside)) for title, inside in _sorted(groups)),
+        # What is free first, then panels, then what is bought alone.
+        groups=tuple(
+            Group(title, tuple(groups[title]))
+            for title in sorted(groups, key=lambda title: {FREE: 0, ALONE: 2}.get(title, 1))
+        ),
     )
 
 
@@ -117,12 +121,6 @@ def _group(prices: Prices | None, j: int, name: str) -> str:
     return prices.items[panels[members.index(min(members))]]
 
 
-def _sorted(groups: dict[str, list[Field]]) -> list[tuple[str, list[Field]]]:
-    """What is free first, then panels, then what is bought alone."""
-    rank = {FREE: 0, ALONE: 2}
-    return sorted(groups.items(), key=lambda group: rank.get(group[0], 1))
-
-
 def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[OrderItem, ...]:
     """The items, the dearest first, each with how many values of this ticket need it."""
     uses = dict[str, int]()
@@ -130,14 +128,9 @@ def _items(ticket: StoredTicket, prices: Prices | None) -> tuple[OrderItem, ...]
         for j in ticket.ticket.features.tolist():
             for i in prices.needs[j]:
                 uses[prices.items[i]] = uses.get(prices.items[i], 0) + 1
-    names = {*ticket.names}
+    gives = {item: counted(n, "value") for item, n in uses.items() if item not in ticket.names}
     pairs = zip(ticket.items, ticket.item_prices, strict=True)
-    items = [
-        OrderItem(
-            item, price, "" if item in names or item not in uses else counted(uses[item], "value")
-        )
-        for item, price in pairs
-    ]
+    items = [OrderItem(item, price, gives.get(item, "")) for item, price in pairs]
     return tuple(items if prices is None else sorted(items, key=lambda item: -item.price))
 
 
@@ -182,22 +175,16 @@ def prediction_breakdown(
     if ticket.values is None or ticket.prediction is None:
         return None
     if model is None or not len(model.weights):
-        learnt = (
-            f"after {counted(trace.labels, 'label')}" if trace.labels else "before the first label"
-        )
-        return PredictionBreakdown(
-            f"The learner relies on no value yet, {learnt}: it goes by the labels it was told.",
-            ticket.prediction,
-            (),
-            0.0,
-        )
+        learnt = "before the first label"
+        if trace.labels:
+            learnt = f"after {counted(trace.labels, 'label')}"
+        words = f"The learner relies on no value yet, {learnt}: it goes by the labels it was told."
+        return PredictionBreakdown(words, ticket.prediction, (), 0.0)
     came = dict(zip(ticket.ticket.features.tolist(), ticket.values, strict=True))
     usual, found = model.intercept, []
-    for j, name, weight in zip(
-        model.features.tolist(), model.names, model.weights.tolist(), strict=True
-    ):
-        known = trace.features.get(j)
-        mean = known.mean if known is not None else 0.0
+    terms = zip(model.features.tolist(), model.names, model.weights.tolist(), strict=True)
+    for j, name, weight in terms:
+        mean = trace.features[j].mean if j in trace.features else 0.0
         usual += weight * mean
         value = came.get(j, math.nan)
         if not math.isnan(value):
