@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import shlex
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -26,10 +25,11 @@ from keyhole.cli.spending import (
 )
 from keyhole.errors import printable
 from keyhole.game import Observer, PlayedBlock
-from keyhole.problem import BlockStream, DataError, KeyholeError, Learner
+from keyhole.problem import DataError, KeyholeError, Learner
 from keyhole.problem.optional_imports import extra
 from keyhole.report import About, Recorder, Run, Scope
 from keyhole.report.observers import QUICK_WORK
+from keyhole.saving.parallel import signals_handled
 
 RUN_SEARCH_SECONDS = 5.0  # for the best models in hindsight
 
@@ -83,9 +83,12 @@ def recorded(
         history=0 if before.history is None else before.history.rows,
         columns=source.counts_columns,
     )
+    rows = source.stream.rounds
+    # Whether reading everything can be played beside the game without anybody noticing.
+    quick = rows is not None and rows * float(source.stream.d) ** 2 <= QUICK_WORK
     scope = Scope(
         seconds=RUN_SEARCH_SECONDS,
-        full=reported or _quick_in_full(source.stream),
+        full=reported or quick,
         diagnosed=reported,
         audit=player.audit,
         coverage=player.coverage,
@@ -114,11 +117,6 @@ def recorded(
             raise
     pressed, failure = interrupt.pressed, interrupt.failure
     return RecordedRun(run, learner, source, keep, before, pressed, money, failure)
-
-
-def _quick_in_full(stream: BlockStream) -> bool:
-    """Whether reading everything can be played beside a game without anybody noticing."""
-    return stream.rounds is not None and stream.rounds * float(stream.d) ** 2 <= QUICK_WORK
 
 
 def _spent(
@@ -191,17 +189,9 @@ class Interrupt(Observer):
         if self._leave:
             raise KeyboardInterrupt
 
-    @contextlib.contextmanager
-    def on_ctrl_c(self) -> Iterator[None]:
+    def on_ctrl_c(self) -> AbstractContextManager[None]:
         """Within: the first Ctrl-C presses it, the second ends everything."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # signals belong to the main thread
-            return
-        before = signal.signal(signal.SIGINT, self._press)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+        return signals_handled(self._press, signal.SIGINT)
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._over or (self.pressed and self._keep is None):

@@ -100,7 +100,8 @@ def _spread(joblib: Any, tasks: list[Any], jobs: int, backend: Any) -> Iterator[
         call = joblib.delayed(_numbered)
         found: Any = None
         try:
-            with _ignore_ctrl_c():
+            # Processes that begin while Ctrl-C is ignored never hear of it: this one stops them.
+            with signals_handled(signal.SIG_IGN, signal.SIGINT):
                 found = parallel([call(*task) for task in left.values()])
             for outcome in found:
                 del left[outcome.index]
@@ -165,16 +166,17 @@ def _libraries() -> Any:
 
 
 @contextlib.contextmanager
-def _ignore_ctrl_c() -> Iterator[None]:
-    """Processes that begin while Ctrl-C is ignored never hear of it: this one stops them."""
+def signals_handled(handler: Any, *numbers: int) -> Iterator[None]:
+    """Within: these signals are for this handler; only in the main thread, which they belong to."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
 
 
 @contextlib.contextmanager

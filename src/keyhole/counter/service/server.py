@@ -18,6 +18,7 @@ from keyhole.counter.service.app import create_app
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
 from keyhole.errors import KeyholeError, StoreError, printable
+from keyhole.saving.parallel import signals_handled
 
 
 class RedactingFormatter(logging.Formatter):
@@ -55,16 +56,8 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take SIGTERM and SIGINT while it runs, where that is possible."""
-        if threading.current_thread() is not threading.main_thread():
+        with signals_handled(self.handle_exit, signal.SIGTERM, signal.SIGINT):
             yield
-            return
-        signals = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.signal(number, self.handle_exit) for number in signals}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take nothing more; on a second Ctrl-C, wait for nobody."""
