@@ -8,6 +8,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -69,19 +70,9 @@ def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Respo
     for name in reserved & settings.keys():
         raise ProblemError(f"settings: {name!r} is no setting of a learner")
 
-    def make() -> LearnerInfo:
-        return caller.store.create(
-            body.name,
-            problem,
-            body.learner,
-            seed=body.seed,
-            history=history,
-            half_life=half_life,
-            units=body.units,
-            who=caller.who.signed(body.who),
-            **settings,
-        )
-
+    made_from: dict[str, Any] = {"seed": body.seed, "history": history, "half_life": half_life}
+    about = {"units": body.units, "who": caller.who.signed(body.who), **settings}
+    make = partial(caller.store.create, body.name, problem, body.learner, **made_from, **about)
     try:
         info = _refuse_on_error(make)
     except ConflictError:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
 
-from keyhole.counter.store import Store
+from keyhole.counter.store import Store, StoredTicket
 from keyhole.errors import KeyholeError, UnknownTicketError
 from keyhole.problem import Problem
 from keyhole.streams.clinic import CLINIC_BUDGET, clinic, clinic_prices
@@ -77,14 +76,13 @@ class Demo:
     def values(self, ticket: str) -> dict[str, float]:
         """What the tests of a ticket show for its patient; what failed is left out."""
         found = self._store.ticket(ticket)
-        row = self._rows[self._patient(found.learner, found.round)]
+        row = self._rows[self._patient(found)]
         values = {name: float(row[self._names.index(name)]) for name in found.names}
         return {name: value for name, value in values.items() if not math.isnan(value)}
 
     def label(self, ticket: str) -> float:
         """How many days the patient of a ticket stays in hospital."""
-        found = self._store.ticket(ticket)
-        return self._labels[self._patient(found.learner, found.round)]
+        return self._labels[self._patient(self._store.ticket(ticket))]
 
     def begin(self) -> None:
         """From now on, tell the labels of tickets that were filled a while ago."""
@@ -116,22 +114,17 @@ class Demo:
         problem = Problem(len(names), SPARSITY, CLINIC_BUDGET, names, prices=clinic_prices())
         units = {name: unit for name, unit in UNITS.items() if name in names}
         self._store.create(DEMO_LEARNER, problem, learner, units=units, who="the demo")
-        for count in _groups(played):
+        for first in range(0, played, BATCH_SIZE):
+            count = min(BATCH_SIZE, played - first)
             tickets = self._store.ask(DEMO_LEARNER, count, who="the demo")
             rows = {ticket.id: self.values(ticket.id) for ticket in tickets}
             self._store.fill_many(DEMO_LEARNER, rows, who="the demo")
             labels = {ticket.id: self.label(ticket.id) for ticket in tickets}
             self._store.tell_many(DEMO_LEARNER, labels, who="the hospital")
 
-    def _patient(self, learner: str, round: int) -> int:
-        if learner != DEMO_LEARNER:
+    def _patient(self, ticket: StoredTicket) -> int:
+        if ticket.learner != DEMO_LEARNER:
             raise UnknownTicketError(
-                f"the demo knows the patients of {DEMO_LEARNER!r}, not of {learner!r}"
+                f"the demo knows the patients of {DEMO_LEARNER!r}, not of {ticket.learner!r}"
             )
-        return (round - 1) % PATIENTS
-
-
-def _groups(many: int) -> Iterator[int]:
-    while many > 0:
-        yield min(BATCH_SIZE, many)
-        many -= BATCH_SIZE
+        return (ticket.round - 1) % PATIENTS

@@ -178,27 +178,20 @@ class AdmissionMiddleware:
 
     async def _admit(self, scope: MutableMapping[str, Any], receive: Receive) -> Receive:
         request = HTTPConnection(scope)
-        self._check_host(request)
-        path = scope["path"]
-        most = self._settings.body_bytes
-        if is_public(path):
-            most = MAX_PUBLIC_BODY_BYTES
-        else:
-            who = await self._identify(request)
-            scope[WHO_IN_SCOPE] = who
-            if who.key is not None:
-                self._rate.take(who.id)
-            if not self._ready():
-                raise NotReadyError("learners are being loaded: /ready says when that is done")
-        return await self._body(request, receive, most)
-
-    def _check_host(self, request: HTTPConnection) -> None:
-        header = request.headers.get("host", "")
-        if bare_host(header) not in self._hosts:
+        if bare_host(request.headers.get("host", "")) not in self._hosts:
             raise HostError(
                 "this service does not answer to the host of the request; "
                 "`keyhole serve --allow-host NAME` adds one"
             )
+        if is_public(scope["path"]):
+            return await self._body(request, receive, MAX_PUBLIC_BODY_BYTES)
+        who = await self._identify(request)
+        scope[WHO_IN_SCOPE] = who
+        if who.key is not None:
+            self._rate.take(who.id)
+        if not self._ready():
+            raise NotReadyError("learners are being loaded: /ready says when that is done")
+        return await self._body(request, receive, self._settings.body_bytes)
 
     async def _identify(self, request: HTTPConnection) -> Principal:
         if self._access.keys.fresh:

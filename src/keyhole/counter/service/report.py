@@ -110,9 +110,7 @@ class RunFromLog:
         self._trace = Trace(problem.d, CHART_BINS, problem.prices)
         self._predictions, self._recent = PredictionTrace(CHART_BINS), RecentLoss()
         self._rivals = {name: _Rival(problem) for name in (MEAN, LAST)}
-        self._intervals = IntervalTrace(
-            math.nan, CHART_BINS
-        )  # of the coverage that is served first
+        self._intervals = IntervalTrace(math.nan, CHART_BINS)  # of the coverage that is first
         self._open: dict[str, _UntoldTicket] = {}
         self._told_since: list[tuple[_UntoldTicket, float]] = []
         self._values = RunningVariance(problem.d)
@@ -128,7 +126,11 @@ class RunFromLog:
         elif event.kind == "seen":
             self._seen(self._open[id], body)
         elif event.kind == "told":
-            self._told(self._open.pop(id), float(body["y"]), cast(Learner, learner))
+            y = self._last = float(body["y"])
+            self._labels.add(np.zeros(1, dtype=np.int64), np.array([y]))
+            self._told_since.append((self._open.pop(id), y))
+            if len(self._told_since) == self._trace.room:
+                self._enter(cast(Learner, learner))
         elif event.kind == "dropped":
             del self._open[id]
             self._dropped += 1
@@ -148,13 +150,6 @@ class RunFromLog:
             self._odd += 1
         elif body["low"] is not None:
             ticket.ends = body["low"], body["high"]
-
-    def _told(self, ticket: _UntoldTicket, y: float, learner: Learner) -> None:
-        self._labels.add(np.zeros(1, dtype=np.int64), np.array([y]))
-        self._last = y
-        self._told_since.append((ticket, y))
-        if len(self._told_since) == self._trace.room:
-            self._enter(learner)
 
     def _enter(self, learner: Learner) -> None:
         """Enter the rounds up to the end of a bin, where the learner is looked at."""
@@ -327,7 +322,7 @@ def page(run: Run, info: LearnerInfo) -> str:
         info=info,
         facts=_facts(run),
         pictures=pictures,
-        who=_who(run),
+        who=[(a.who, number(a.reads), number(a.mean.high), share(a.r2)) for a in played(run)],
         money=money_page(run),
         weights=_weights(run),
         left_out=max(len(run.support) - MAX_REPORT_ROWS, 0),
@@ -341,26 +336,14 @@ def _facts(run: Run) -> list[Fact]:
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
     facts = [
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
-        Fact(
-            "mean squared loss",
-            number(ours.mean.high),
-            f"typical error {number(ours.error)}",
-        ),
+        Fact("mean squared loss", number(ours.mean.high), f"typical error {number(ours.error)}"),
         Fact("R²", share(ours.r2), "of the variance of the label"),
         Fact("first round", number(ledger.first_loss), "squared loss, in no other figure"),
     ]
     if ledger.coverage is not None and ledger.bounded:
-        wide = f"{number(ledger.mean_width)} wide on average"
-        held = f"{ledger.covered_share:.1%}"
+        wide, held = f"{number(ledger.mean_width)} wide on average", f"{ledger.covered_share:.1%}"
         facts.append(Fact(f"within {100 * ledger.coverage:g} % intervals", held, wide))
     return [*facts, Fact("rounds", f"{ledger.rounds:,}", "labels told")]
-
-
-def _who(run: Run) -> list[tuple[str, str, str, str]]:
-    """Rows of the table of losses: who, reads, mean loss, R²."""
-    return [
-        (one.who, number(one.reads), number(one.mean.high), share(one.r2)) for one in played(run)
-    ]
 
 
 def _weights(run: Run) -> list[dict[str, str]]:
@@ -380,12 +363,9 @@ def _weights(run: Run) -> list[dict[str, str]]:
 
 def _pictures(run: Run, info: LearnerInfo) -> list[tuple[str, str, Figure]]:
     """Heading, words and figure of each."""
+    words = "What was lost in total up to each label. The lower, the better."
     drawn = [
-        (
-            "Loss over time",
-            "What was lost in total up to each label. The lower, the better.",
-            _loss(run),
-        ),
+        ("Loss over time", words, _loss(run)),
         *prediction_pictures(run),
         *interval_pictures(run),
     ]

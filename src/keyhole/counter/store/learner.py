@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keyhole.counter.client import served_interval
 from keyhole.counter.store import requests, tables
@@ -35,6 +35,7 @@ from keyhole.version import __version__
 if TYPE_CHECKING:
     from keyhole.counter.store.store import Store
 
+T = TypeVar("T")
 OPTIONAL_METHODS = ("model", "explain", "advice", "interval")  # that some learners have
 
 
@@ -79,17 +80,17 @@ class StoredLearner:
     @property
     def round(self) -> int:
         """How many tickets were issued so far."""
-        return self._store._writer.look(self._name, lambda learner: learner.round)
+        return self._look(lambda learner: learner.round)
 
     @property
     def weights(self) -> Floats:
         """The current linear model."""
-        return self._store._writer.look(self._name, lambda learner: learner.weights)
+        return self._look(lambda learner: learner.weights)
 
     @property
     def intercept(self) -> float:
         """What the current model adds to the weighted sum."""
-        return self._store._writer.look(self._name, lambda learner: learner.intercept)
+        return self._look(lambda learner: learner.intercept)
 
     def ask(self, **terms: Any) -> Ticket:
         """The ticket of the next round; on terms of its own, where the learner takes them."""
@@ -97,7 +98,7 @@ class StoredLearner:
 
     def predict(self, seen: Observation) -> float:
         """The predicted label; changes nothing, and is not kept: `store.fill` keeps it."""
-        return self._store._writer.look(self._name, lambda learner: learner.predict(seen))
+        return self._look(lambda learner: learner.predict(seen))
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn from the label of a ticket and close it."""
@@ -126,18 +127,14 @@ class StoredLearner:
         return f"<StoredLearner {self._name!r}: d={p.d}, k={p.k}, budget={p.budget:g}>"
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        known = name in OPTIONAL_METHODS
-        if not known or not self._store._writer.look(self._name, lambda it: hasattr(it, name)):
+        if name not in OPTIONAL_METHODS or not self._look(lambda it: hasattr(it, name)):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         if name == "interval":
             return self._interval
+        return lambda *given, **named: self._look(lambda it: getattr(it, name)(*given, **named))
 
-        def look(*given: Any, **named: Any) -> Any:
-            return self._store._writer.look(
-                self._name, lambda it: getattr(it, name)(*given, **named)
-            )
-
-        return look
+    def _look(self, at: Callable[[Learner], T]) -> T:
+        return self._store._writer.look(self._name, at)
 
     def _interval(
         self, seen: Observation, coverage: float = DEFAULT_COVERAGE
@@ -149,7 +146,7 @@ class StoredLearner:
         return served_interval(served)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Learner:
-        return self._store._writer.look(self._name, _copy)
+        return self._look(_copy)
 
 
 def _copy(learner: Learner) -> Learner:

@@ -250,9 +250,8 @@ def _refuse_other_start(connection: Connection, row: LearnerTableRow) -> None:
 
 
 def _refuse_other_rows(connection: Connection, row: LearnerTableRow) -> None:
-    made = Projection(LearnerTableRow(row.id, row.name, row.about, row.created_at, 0, ""))
-    for event in tables.events(connection, row.id, 0, row.seq):
-        made.take(event)
+    new = LearnerTableRow(row.id, row.name, row.about, row.created_at, 0, "")
+    made = Projection(new, tables.events(connection, row.id, 0, row.seq))
     if made.row != row:
         raise StoreDamagedError("its row is not what the log makes")
     sql = f"SELECT {TICKET_ROW} FROM kh_ticket WHERE learner = ?"

@@ -287,19 +287,17 @@ def project(
 
 
 class Projection:
-    """The rows that a log makes, event by event."""
+    """The rows that a log makes: that of its learner, which is new, and those of its tickets."""
 
-    def __init__(self, row: LearnerTableRow) -> None:
+    def __init__(self, row: LearnerTableRow, events: Iterable[Event]) -> None:
         self.row = row
         self.tickets: dict[str, TicketRow] = {}
-
-    def take(self, event: Event) -> None:
-        """Take the next event in."""
-        if event.ticket is None:
-            self.row.seq, self.row.digest = event.seq, event.digest
-        else:
-            ticket = self.tickets.get(event.ticket)
-            self.tickets[event.ticket] = project(self.row, ticket, event)
+        for event in events:
+            if event.ticket is None:
+                row.seq, row.digest = event.seq, event.digest
+            else:
+                ticket = self.tickets.get(event.ticket)
+                self.tickets[event.ticket] = project(row, ticket, event)
 
 
 TICKET_COLUMNS = ", ".join(f"t.{name}" for name in TicketRow.__slots__)

@@ -96,9 +96,8 @@ class ExportedLearner:
         about = json.loads(first.body)
         for only_in_the_log in ("version", "sha256"):
             about.pop(only_in_the_log, None)
-        made = Projection(LearnerTableRow(0, name, json.dumps(about), first.at, 0, ""))
-        for event in self.events:
-            made.take(event)
+        row = LearnerTableRow(0, name, json.dumps(about), first.at, 0, "")
+        made = Projection(row, self.events)
         tables.add_learner(connection, made.row)
         for id in made.tickets:
             if tables.find_ticket_row(connection, "id = ?", (id,)) is not None:
