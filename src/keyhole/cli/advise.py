@@ -13,7 +13,6 @@ from keyhole.cli.options import option
 
 if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
-    from keyhole.cli.source import Source
 
 
 @dataclass(frozen=True)
@@ -91,19 +90,15 @@ def advise(
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        emit(_facts(found, source, plot))
+        told = {"source": source.title, "target": source.target, **found.as_json()}
+        left_out = {"rows_without_target": source.left_out, "plot": plot}
+        emit({**told, **left_out, "prices": source.prices_json()})
         return
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
     say(*source.price_words())
     say(*str(found).splitlines())
     if plot is not None:
         say("", f"Plot: {plot}")
-
-
-def _facts(found: BudgetCurve, source: Source, plot: str | None) -> dict[str, object]:
-    told = {"source": source.title, "target": source.target}
-    left_out = {"rows_without_target": source.left_out, "plot": plot}
-    return {**told, **found.as_json(), **left_out, "prices": source.prices_json()}
 
 
 def _refuse(

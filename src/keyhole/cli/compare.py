@@ -110,13 +110,7 @@ def compare(
       keyhole compare --seeds 10 --jobs 4 --json
       keyhole compare s3://flats/ --target rent --cluster tcp://10.0.0.1:8786 --results flats.jsonl
     """
-    from keyhole.cli.comparison import (
-        BudgetComparison,
-        LearnerComparison,
-        check_plot,
-        compare_budgets,
-        compare_learners,
-    )
+    from keyhole.cli import comparison
     from keyhole.cli.games import GameSettings, StoredGames, refuse_standard_input
     from keyhole.cli.output import emit, say
     from keyhole.cli.sizes import choose_sizes, make_problems, parse_budgets
@@ -135,20 +129,16 @@ def compare(
     if budgets and size.budget is not None:
         raise ProblemError(f"use --budget {size.budget:g} or --budgets, not both")
     if several.plot is not None:
-        check_plot(several.plot, budgets is not None)
+        comparison.check_plot(several.plot, budgets is not None)
     source = open_source(file, reading, money.pricing)
     spending = read_spending_rule(money, source)
     if budgets and spending.option:
         raise ProblemError(
             f"{spending.option} cannot be used with --budgets: give one --budget, or none"
         )
-    names = (
-        _names(learner)
-        if learner
-        else [SPENDING_LEARNER]
-        if spending.option
-        else options.learners_to_compare()
-    )
+    names = [SPENDING_LEARNER] if spending.option else options.learners_to_compare()
+    if learner:
+        names = _names(learner)
     refuse_other_learners(names, spending)
     history = open_history(file, reading, past, source)
     how = GameSettings(
@@ -162,16 +152,16 @@ def compare(
             )
     kept = StoredGames(game.results, source, history, repr((file.target, reading)))
     size = capped(size, spending, source.pricing)
-    result: LearnerComparison | BudgetComparison
+    result: comparison.LearnerComparison | comparison.BudgetComparison
     sizes = None
     if budgets is None:
         sizes = choose_sizes(source, size, None if history is None else history.stream)
         with cluster(game.cluster):
-            result = compare_learners(source, sizes.problem, names, how, kept)
+            result = comparison.compare_learners(source, sizes.problem, names, how, kept)
     else:
         problems = make_problems(source, budgets, size.sparsity)
         with cluster(game.cluster):
-            result = compare_budgets(source, problems, names, how, several.plot, kept)
+            result = comparison.compare_budgets(source, problems, names, how, several.plot, kept)
     if as_json:
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()
@@ -185,7 +175,7 @@ def compare(
         if history is not None:
             without = "the losses for comparison are without it"
             say(f"Every game begins {history.words()}; {without}.", *cannot_study(names, history))
-    if isinstance(result, BudgetComparison):
+    if isinstance(result, comparison.BudgetComparison):
         result.draw()  # last: whatever becomes of the picture, the table is there
     if result.played.interrupted:
         raise typer.Exit(options.INTERRUPTED)

@@ -24,14 +24,11 @@ def scores(games: Sequence[GameResult], by: Yardsticks) -> dict[str, Any]:
     later = max(by.rounds - 1, 1)
     taken_off = 1.0 if by.best.worth is None else by.best.worth  # of the first loss, in regret
     without = [(g.later_loss / later, g.first_loss * taken_off) for g in games]
+    plain = ("first_loss", "last_tenth_loss", "reads", "spent", "seconds")
     return {
         **_of_losses(games, by, [(g.loss / by.rounds, 0.0) for g in games]),
         "after_first": _of_losses(games, by, without),
-        "first_loss": mean_error([g.first_loss for g in games]),
-        "last_tenth_loss": mean_error([g.last_tenth_loss for g in games]),
-        "reads": mean_error([g.reads for g in games]),
-        "spent": mean_error([g.spent for g in games]),
-        "seconds": mean_error([g.seconds for g in games]),
+        **{name: mean_error([getattr(g, name) for g in games]) for name in plain},
         **_of_probabilities(games),
     }
 

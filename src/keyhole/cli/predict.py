@@ -66,13 +66,16 @@ def predict(
     import numpy as np
 
     from keyhole.cli.output import emit, number, refuse_json_and_rows, say, write_rows
+    from keyhole.learners.yes_no import YesNoLearner
     from keyhole.problem.display import money_text
 
     refuse_json_and_rows(out, as_json)
     learner, sparse, problem, ends = _model(model, pricing, coverage)
     each = None if problem.prices is None else problem.cost(sparse.features)
     scores, filled, unknown = _predictions(sparse, problem, file, csv)
-    what, predictions = _named(learner, scores)
+    what, predictions = "prediction", scores
+    if isinstance(learner, YesNoLearner):
+        what, predictions = "probability", learner.probabilities(scores)
     table = {"row": np.arange(1, len(predictions) + 1), what: predictions}
     if ends is not None:
         table |= {"low": predictions + ends[0], "high": predictions + ends[1]}
@@ -126,15 +129,6 @@ def _notes(rows: int, lacking: int, filled: int, unknown: int) -> list[str]:
         plural = " holds" if unknown == 1 else "s hold"
         notes.append(f"{unknown:,} cell{plural} a level that was not there in training: it adds 0")
     return notes
-
-
-def _named(learner: Learner, predictions: Floats) -> tuple[str, Floats]:
-    """Predictions under the name of their column; of yes or no they are probabilities."""
-    from keyhole.learners.yes_no import YesNoLearner
-
-    if isinstance(learner, YesNoLearner):
-        return "probability", learner.probabilities(predictions)
-    return "prediction", predictions
 
 
 def _model(

@@ -63,7 +63,9 @@ def theory(*, given: TheoryOptions, as_json: options.Json = False) -> None:
     realizable = _realizable(given, k0)
     sizes = bounds.agnostic_parameters(T, d, k, budget, kappa=given.kappa)
     B, k1 = max(1, math.ceil(sizes.batch_size)), max(1, math.ceil(sizes.slots))
-    agnostic = _agnostic(given, k1, B)
+    short = bounds.agnostic_regret(T, d, k, budget, kappa=given.kappa, constant=given.constant)
+    full = bounds.agnostic_regret_full(T, d, k, budget, slots=k1, batch_size=B, kappa=given.kappa)
+    agnostic = {"regret, short form": short, "regret, all terms": full}
     lower = bounds.lower_bounds(T, d, k, constant=given.constant)
     if as_json:
         emit(
@@ -108,16 +110,6 @@ def _realizable(given: TheoryOptions, k0: int) -> dict[str, Bound]:
     return found | {
         "regret of the true model": bounds.wstar_regret(d, k, noise_sd=noise_sd, **small)
     }
-
-
-def _agnostic(given: TheoryOptions, k1: int, B: int) -> dict[str, Bound]:
-    """Bounds of Algorithm 2 by what to call them."""
-    from keyhole import theory as bounds
-
-    sizes = given.rounds, given.features, given.sparsity, given.budget
-    short = bounds.agnostic_regret(*sizes, kappa=given.kappa, constant=given.constant)
-    full = bounds.agnostic_regret_full(*sizes, slots=k1, batch_size=B, kappa=given.kappa)
-    return {"regret, short form": short, "regret, all terms": full}
 
 
 def _lines(named: Mapping[str, Bound]) -> list[str]:
