@@ -103,18 +103,16 @@ def choose_sizes(
     d = source.stream.d
     if size.budget is not None and size.sparsity is not None:
         return ChosenSizes(make_problem(source, size), "")
-    if source.pricing is not None and source.pricing.columns:
-        return _in_columns(source, source.pricing, size, history)
     if source.pricing is not None:
-        return _in_money(source, source.pricing, size, history)
+        chosen = _in_columns if source.pricing.columns else _in_money
+        return chosen(source, source.pricing, size, history)
     if size.sparsity is not None:
         budget = reads_for(size.sparsity, d) if size.sparsity <= d else d
         problem = make_problem(source, replace(size, budget=budget))
         words = f"Budget {budget}: enough to keep {size.sparsity} features and to explore."
         return ChosenSizes(problem, f"{words} Or set --budget.")
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
-    rows, where = _looked_at(source, history)
-    reason, curve = _curve(rows)
+    where, reason, curve = _curve(source, history)
     if curve is None or curve.sparsity == 0:
         words = f"{_sizes(usual, size)} by default: {reason or _flat(where, curve)}."
         return ChosenSizes(usual, f"{words} Or set --budget and --sparsity.", curve)
@@ -124,9 +122,8 @@ def choose_sizes(
     words = f"{_sizes(problem, size)} from {where}, read in full{uncounted}: "
     if k < curve.sparsity:
         words = f"Sparsity {k}, what a budget of {problem.budget} keeps. In {where}{uncounted}, "
-    return ChosenSizes(
-        problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve
-    )
+    words += f"{curve.recommendation} Or set --budget and --sparsity."
+    return ChosenSizes(problem, words, curve)
 
 
 def _in_columns(
@@ -134,21 +131,17 @@ def _in_columns(
 ) -> ChosenSizes:
     """Sizes from the curve of money where every column costs 1; as usual where there is none."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
-    rows, where = _looked_at(source, history)
-    reason, found = _curve(rows, pricing.prices)
+    where, reason, found = _curve(source, history)
     curve = _as_money_curve(found)
-    say = " and ".join(
-        f"--{name}" for name in ("budget", "sparsity") if getattr(size, name) is None
-    )
+    missing = [name for name in ("budget", "sparsity") if getattr(size, name) is None]
+    say = " and ".join(f"--{name}" for name in missing)
     if curve is None:
         reason = reason or f"in {where}, no number of columns is seen to explain anything"
-        return ChosenSizes(
-            usual, f"{_sizes(usual, size)} by default: {reason}. Or set {say}.", found
-        )
-    least = float(size.sparsity or 1)
-    budget = (
-        max(least, min(curve.budget, pricing.everything)) if size.budget is None else size.budget
-    )
+        words = f"{_sizes(usual, size)} by default: {reason}. Or set {say}."
+        return ChosenSizes(usual, words, found)
+    budget = size.budget
+    if budget is None:
+        budget = max(float(size.sparsity or 1), min(curve.budget, pricing.everything))
     problem = make_problem(source, SizeOptions(budget, size.sparsity))
     if size.sparsity is None:
         i = max(0, min(curve.at(budget), curve.place))
@@ -167,16 +160,14 @@ def _in_money(
 ) -> ChosenSizes:
     """Sizes from the curve of money: a budget that is not given, a sparsity that is not given."""
     usual = make_problem(source, size)  # refuses what cannot be played before anything is read
-    rows, where = _looked_at(source, history)
-    reason, found = _curve(rows, pricing.prices)
+    where, reason, found = _curve(source, history)
     curve = _as_money_curve(found)
     reason = reason or f"in {where}, no amount is seen to explain anything"
     uncounted = " (these reads are not paid for)" if history is None else ""
     if size.budget is not None:
         if curve is None:
-            return ChosenSizes(
-                usual, f"Sparsity {usual.k} by default: {reason}. Or set --sparsity.", found
-            )
+            words = f"Sparsity {usual.k} by default: {reason}. Or set --sparsity."
+            return ChosenSizes(usual, words, found)
         i = min(curve.at(size.budget), curve.place)
         k = max(1, min(int(curve.k[i]), usual.width)) if i >= 0 else 1
         words = f"Sparsity {k} from {where}, read in full{uncounted}: "
@@ -193,9 +184,8 @@ def _in_money(
     problem = make_problem(source, SizeOptions(curve.budget, k))
     both = "" if size.sparsity is not None else f" and sparsity {k}"
     words = f"Budget {money_text(curve.budget)}{both} from {where}, read in full{uncounted}: "
-    return ChosenSizes(
-        problem, f"{words}{curve.recommendation} Or set --budget and --sparsity.", curve
-    )
+    words += f"{curve.recommendation} Or set --budget and --sparsity."
+    return ChosenSizes(problem, words, curve)
 
 
 def suggested_budget(prices: Prices) -> float:
@@ -205,43 +195,37 @@ def suggested_budget(prices: Prices) -> float:
     return prices.money(max(round_up(-(-prices.count(everything) // 4)), cheapest))
 
 
-def _looked_at(source: Source, history: BlockStream | None) -> tuple[BlockStream, str]:
-    """The rows that sizes are chosen from, and what to call them."""
-    if history is not None:
-        return history, "the history"
-    if source.stream.d > MAX_FEATURES_OF_CURVE:  # no curve is made of them: they need not be read
-        return source.stream, "the first rows"
-    stream = source.stream
-    tenth = MAX_ROWS_LOOKED_AT if stream.rounds is None else stream.rounds // 10
-    first = streams.take(stream, min(max(tenth, MIN_ROWS_LOOKED_AT), MAX_ROWS_LOOKED_AT))
-    # In memory: a file is not read once more for every pass.
-    rows = streams.ArrayStream(*streams.collect(first), stream.names)
-    return rows, f"the first {rows.rounds:,} rows"
-
-
 def _sizes(problem: Problem, size: SizeOptions) -> str:
     if size.budget is not None:
         return f"Sparsity {problem.k}"
     return f"Budget {problem.budget} and sparsity {problem.k}"
 
 
-def _curve(rows: BlockStream, prices: Prices | None = None) -> tuple[str, BudgetCurve | None]:
-    """The curve of some rows, or the reason why there is none."""
+def _curve(source: Source, history: BlockStream | None) -> tuple[str, str, BudgetCurve | None]:
+    """What to call the rows that sizes are chosen from, and their curve or why there is none."""
     from keyhole.analysis.advice import budget_curve
 
-    d = rows.d
-    if d > MAX_FEATURES_OF_CURVE:
+    stream, d, rows = source.stream, source.stream.d, history
+    where = "the first rows" if rows is None else "the history"
+    if d > MAX_FEATURES_OF_CURVE:  # the rows need not be read
         how = "takes long (keyhole advise)" if d <= MAX_FEATURES_UNSCREENED else "takes too long"
-        return f"a curve of {d:,} features {how}", None
+        return where, f"a curve of {d:,} features {how}", None
+    if rows is None:
+        tenth = MAX_ROWS_LOOKED_AT if stream.rounds is None else stream.rounds // 10
+        first = streams.take(stream, min(max(tenth, MIN_ROWS_LOOKED_AT), MAX_ROWS_LOOKED_AT))
+        # In memory: a file is not read once more for every pass.
+        rows = streams.ArrayStream(*streams.collect(first), stream.names)
+        where = f"the first {rows.rounds:,} rows"
     if rows.rounds is not None and rows.rounds < MIN_ROWS_OF_CURVE:
         are = "is" if rows.rounds == 1 else "are"
-        return f"{counted(rows.rounds, 'row')} {are} too few for a curve", None
+        return where, f"{counted(rows.rounds, 'row')} {are} too few for a curve", None
+    prices = None if source.pricing is None else source.pricing.prices
     try:
         with status_line("sizes") as stage:
             most = None if rows.rounds is None else min(MAX_CHOSEN_SPARSITY, d, rows.rounds // 5)
-            return "", budget_curve(rows, prices=prices, most=most, stage=stage)
+            return where, "", budget_curve(rows, prices=prices, most=most, stage=stage)
     except KeyholeError as error:
-        return str(error), None
+        return where, str(error), None
 
 
 def _as_money_curve(found: BudgetCurve | None) -> MoneyCurve | None:

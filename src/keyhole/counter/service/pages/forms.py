@@ -151,12 +151,10 @@ def _whole(what: str, given: str) -> int:
 
 def _units(given: str) -> dict[str, str]:
     """Units, one line each: `crp = mg/l`."""
-    units: dict[str, Any] = {}
-    for line in given.splitlines():
-        name, sign, unit = line.rpartition("=")
-        if not line.strip():
-            continue
-        if not sign or not name.strip() or not unit.strip():
+    units: dict[str, str] = {}
+    for line in filter(str.strip, given.splitlines()):
+        name, _, unit = line.rpartition("=")
+        if not name.strip() or not unit.strip():
             raise DataError(f"units: a line such as 'crp = mg/l' is wanted, got {shortened(line)}")
         units[name.strip()] = unit.strip()
     return units
