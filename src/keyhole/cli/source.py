@@ -189,20 +189,18 @@ class Source:
         return None if self.answers is None else {"yes": self.answers.yes, "no": self.answers.no}
 
 
-def open_source(
-    file: FileOptions, reading: ReadOptions, money: PriceOptions | None = None
-) -> Source:
+def open_source(file: FileOptions, reading: ReadOptions, money: PriceOptions) -> Source:
     """The stream of a file, or the clinic if there is none; with prices if there are some."""
     if not file.files and file.target is not None:
         raise DataError(f"--target {file.target} needs a file: name one before it")
     clinic = "the simulated clinic", "days in hospital"
     source = _table(file, reading) if file.files else Source(streams.clinic().stream, *clinic)
-    stream, pricing = source.stream, None
-    if money is not None and money.prices is not None:
+    stream = source.stream
+    if money.prices is None:
+        pricing = column_pricing(stream)
+    else:
         away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
         pricing = open_pricing(money.prices, stream, away)
-    elif money is not None:
-        pricing = column_pricing(stream)
     if reading.rounds is not None and not file.files:
         stream = streams.take(stream, reading.rounds)
     return dataclasses.replace(source, stream=stream, pricing=pricing)

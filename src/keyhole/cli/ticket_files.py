@@ -144,10 +144,8 @@ def read_form(path: str, given: CsvOptions) -> TicketValues:
     lower = [name.lower() for name in table.header]
     if TICKET not in lower:
         raise DataError(f"{table.title} has no column {TICKET!r}: it has {shortened(table.header)}")
-    at, missing = (
-        lower.index(TICKET),
-        {*MISSING_VALUES, *(text.lower() for text in given.missing or ())},
-    )
+    at = lower.index(TICKET)
+    missing = {*MISSING_VALUES, *(text.lower() for text in given.missing or ())}
     values: dict[str, dict[str, float | None]] = {}
     lines: dict[str, int] = {}
     empty = 0
@@ -167,10 +165,9 @@ def read_form(path: str, given: CsvOptions) -> TicketValues:
         if all(cell in ("", NOT_ASKED) for cell in cells.values()):
             empty += 1
             continue
+        decimal, where = given.decimal or ".", f"{table.title}, line {line}"
         values[id] = {
-            name: parse_number(
-                cell, given.decimal or ".", f"{table.title}, line {line}, {name}", missing
-            )
+            name: parse_number(cell, decimal, f"{where}, {name}", missing)
             for name, cell in cells.items()
             if cell != NOT_ASKED
         }

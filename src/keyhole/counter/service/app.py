@@ -31,7 +31,7 @@ from keyhole.counter.service.middleware import (
     Say,
 )
 from keyhole.counter.service.pages import pages_router
-from keyhole.counter.service.routes import authorize_request, invalid, json_reply, refused, written
+from keyhole.counter.service.routes import authorize_request, invalid, json_reply, refused
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
 from keyhole.counter.store.writer import AsyncStore
@@ -177,7 +177,7 @@ def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def bug(request: Request, error: Exception) -> Response:
         content = {"error": "something went wrong here; it was logged", "kind": "Bug"}
-        return Response(written(content), UNEXPECTED_STATUS, media_type="application/json")
+        return json_reply(content, UNEXPECTED_STATUS)
 
 
 def _is_path(text: str) -> bool:

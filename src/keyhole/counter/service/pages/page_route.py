@@ -94,7 +94,7 @@ def login_page(
 def error_page(
     request: Request, status: int, message: str, remedy: str | None = None
 ) -> HTMLResponse:
-    """An error as a page: what happened, and what to do; by its status, unless that is said."""
+    """An error as a page: what happened, and what to do; None: what goes with its status."""
     if remedy is None:
         remedy = REMEDY_BY_STATUS.get(status, "")
     return render(request, "error.html", status=status, code=status, message=message, remedy=remedy)
