@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,14 +14,6 @@ from keyhole.cli.options import option
 if TYPE_CHECKING:
     from keyhole.problem import Floats, Learner, Problem
     from keyhole.problem.sparse_model import SparseModel
-
-
-class Predicted(NamedTuple):
-    """Predictions, how many rows lacked a value, how many cells hold an unknown level."""
-
-    values: Floats
-    filled: int
-    unknown: int
 
 
 @options.with_flat_options
@@ -184,7 +176,8 @@ def _priced(problem: Problem, pricing: options.PriceOptions) -> Problem:
 
 def _predictions(
     model: SparseModel, problem: Problem, file: str, csv: options.CsvOptions
-) -> Predicted:
+) -> tuple[Floats, int, int]:
+    """Predictions, how many rows lacked a value, how many cells hold an unknown level."""
     import dataclasses
 
     import numpy as np
@@ -200,4 +193,4 @@ def _predictions(
         parts.append(model.predict(X, fill=True))
         filled += int((np.isnan(X).any(axis=1) & ~np.isnan(parts[-1])).sum())
     values = np.concatenate(parts) if parts else np.empty(0)
-    return Predicted(values, filled, sum(rows.unknown.values()))
+    return values, filled, sum(rows.unknown.values())

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import RecordedRun
-from keyhole.problem import Interval, Learner
 from keyhole.report.number_format import doubt
 from keyhole.report.run import LAST, MEAN
 from keyhole.report.tables import Score, in_hindsight, of_model, scores, sentences
-
-if TYPE_CHECKING:
-    from keyhole.game.probability_scores import ProbabilityScores
 
 MAX_FEATURES_LISTED = 12  # features in the list of what was bought
 BAR_WIDTH = 24  # characters
@@ -68,7 +63,6 @@ def show(done: RecordedRun, *, explain: bool) -> None:
     _orders(done)
     if explain:
         _explanation(done)
-        _advice(done)
     if run.notes:
         say("", *run.notes)
     report, save = done.files.report, done.files.save
@@ -146,21 +140,18 @@ def _orders(done: RecordedRun) -> None:
 
 
 def _explanation(done: RecordedRun) -> None:
-    explained = getattr(done.learner, "explain", None)
+    explained, advice = getattr(done.learner, "explain", None), done.run.advice
     heading("What is bought now, and why")
     if explained is None:
         say(f"  {done.run.learner} does not say.")
     else:
         say(*str(explained()).splitlines())
-
-
-def _advice(done: RecordedRun) -> None:
-    if done.run.advice is not None:
+    if advice is not None:
         heading("Advice")
-        said = str(done.run.advice)
+        said = str(advice)
         if done.run.columns:
-            told = sentences(done.run.advice, columns=True)
-            for before, after in zip(done.run.advice.sentences, told, strict=True):
+            told = sentences(advice, columns=True)
+            for before, after in zip(advice.sentences, told, strict=True):
                 said = said.replace(before, after)
         say(*said.splitlines())
 
@@ -207,10 +198,25 @@ def _score_rows(done: RecordedRun) -> list[Score]:
 
 
 def _probability_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
-    """Scores of probabilities, where predictions are some."""
-    if done.run.probabilities is None:
+    """Scores of probabilities beside those of the share of yes, where predictions are some."""
+    found = done.run.probabilities
+    if found is None:
         return []
-    return [*score_rows(done.run.probabilities), *calibration_row(done.learner)]
+    auc = (found.auc.low + found.auc.high) / 2  # the interval is narrow, or all labels are alike
+    rows = [
+        ("log loss", number(found.log_loss), f"share of yes so far {number(found.base_log_loss)}"),
+        ("Brier score", number(found.brier), f"share of yes so far {number(found.base_brier)}"),
+        (
+            "AUC",
+            "not known" if found.auc.width == 1.0 else f"{auc:.3f}",
+            "a yes before a no; by chance 0.5",
+        ),
+    ]
+    if hasattr(done.learner, "calibration"):
+        told = done.learner.calibration()
+        words = f"nats in all, against {told.best}; at most {told.bound:.1f}"
+        rows.append(("regret of calibration", f"{told.regret:+.1f}", words))
+    return rows
 
 
 def _interval_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
@@ -230,27 +236,3 @@ def _regret_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
     gap, n = run.later_regret, run.ledger.rounds
     per_round = f"{number(gap.high / n)} per round at most"
     return [(f"regret against the {run.yardstick}", span(gap), per_round)]
-
-
-def score_rows(scores: ProbabilityScores) -> list[tuple[str, str, str]]:
-    """Log loss, Brier score and AUC beside those of the share of yes."""
-    base = scores.base_log_loss, scores.base_brier
-    return [
-        ("log loss", number(scores.log_loss), f"share of yes so far {number(base[0])}"),
-        ("Brier score", number(scores.brier), f"share of yes so far {number(base[1])}"),
-        ("AUC", auc_words(scores.auc), "a yes before a no; by chance 0.5"),
-    ]
-
-
-def calibration_row(learner: Learner) -> list[tuple[str, str, str]]:
-    """The regret of calibration, where there is one."""
-    if not hasattr(learner, "calibration"):
-        return []
-    found = learner.calibration()
-    words = f"nats in all, against {found.best}; at most {found.bound:.1f}"
-    return [("regret of calibration", f"{found.regret:+.1f}", words)]
-
-
-def auc_words(auc: Interval) -> str:
-    """The middle of the interval, which is narrow; not known if all labels are alike."""
-    return "not known" if auc.width == 1.0 else f"{(auc.low + auc.high) / 2:.3f}"
