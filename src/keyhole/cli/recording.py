@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shlex
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -29,7 +30,6 @@ from keyhole.problem import DataError, KeyholeError, Learner
 from keyhole.problem.optional_imports import extra
 from keyhole.report import About, Recorder, Run, Scope
 from keyhole.report.observers import QUICK_WORK
-from keyhole.saving.parallel import signals_handled
 
 RUN_SEARCH_SECONDS = 5.0  # for the best models in hindsight
 
@@ -189,9 +189,17 @@ class Interrupt(Observer):
         if self._leave:
             raise KeyboardInterrupt
 
-    def on_ctrl_c(self) -> AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def on_ctrl_c(self) -> Iterator[None]:
         """Within: the first Ctrl-C presses it, the second ends everything."""
-        return signals_handled(self._press, signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals belong to the main thread
+            return
+        before = signal.signal(signal.SIGINT, self._press)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._over or (self.pressed and self._keep is None):
