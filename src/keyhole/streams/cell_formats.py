@@ -108,34 +108,15 @@ class NumberFormat:
 
 # What people type where a number is not known.
 COMMON_CODES = sorted(
-    {-1.0}
-    | {
-        sign * float(str(digit) * many)
-        for sign in (1, -1)
-        for digit in (7, 8, 9)
-        for many in (2, 3, 4, 5, 6)
-    }
-    | {-9.0, -1000.0, -10000.0}
+    {sign * float(digit * many) for sign in (1, -1) for digit in "789" for many in range(2, 7)}
+    | {-1.0, -9.0, -1000.0, -10000.0}
 )
 MISSING_WORDS = (
     *("-", "--", "---", ".", "..", "...", "*", "n.a.", "N.A.", "n.a", "na", "n/k", "nd"),
     *("ND", "N.D.", "k.A.", "k. A.", "missing", "Missing", "MISSING", "unknown", "Unknown", "none"),
     *("UNKNOWN", "NONE", "nil", "not available", "not known", "#VALUE!", "#DIV/0!", "#REF!"),
-    *(
-        "(null)",
-        "#NULL!",
-        "#NUM!",
-        "#NAME?",
-        "<NA>",
-        "-nan",
-        "N/D",
-        "n/d",
-        "tbd",
-        "TBD",
-        "–",
-        "—",
-        "\\N",
-    ),
+    *("(null)", "#NULL!", "#NUM!", "#NAME?", "<NA>", "-nan", "N/D", "n/d", "tbd", "TBD", "–", "—"),
+    "\\N",
 )
 MIN_CODE_SIZE = 77.0  # in size, of the codes beside -1 and -9
 MIN_CODE_COUNT = 3  # times that a code occurs

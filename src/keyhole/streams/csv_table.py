@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from keyhole.problem.optional_imports import extra
 from keyhole.streams.cell_formats import NumberFormat
 from keyhole.streams.csv_dialect import (
     DEFAULT_MISSING,
+    SEPARATORS,
     UTF8,
     CsvDialect,
     Decoded,
@@ -75,11 +77,7 @@ class CsvTable:
         self._missing = [*DEFAULT_MISSING, *dialect.missing]
         self._skip, self._first_line, self.names = self._header()
         self.number_formats = {
-            name: NumberFormat(
-                dialect.units.get(name, ""),
-                dialect.thousands if name in dialect.grouped or name in dialect.units else "",
-                dialect.decimal,
-            )
+            name: NumberFormat(dialect.units.get(name, ""), dialect.thousands, dialect.decimal)
             for name in {*dialect.units, *dialect.grouped}
         }
         self._never: set[str] = set()  # rewritten columns that were withdrawn
@@ -89,7 +87,7 @@ class CsvTable:
         for data, line in self._blocks(query.left):
             table = self._parse(data, line, query.columns, query.types)
             if table.num_rows:
-                yield TableBatch(table, _Place(self, data, line))
+                yield TableBatch(table, partial(self._place, data, line))
 
     def also_missing(self, word: str) -> None:
         """Take cells that hold just this word for missing."""
@@ -107,6 +105,11 @@ class CsvTable:
                 begins = line + reader.line_num
         except csv.Error as error:  # a cell of more than 131,072 characters, for one
             raise DataError(f"{self.title}, line {begins:,}: {error}") from None
+
+    def _place(self, data: bytes, line: int, i: int) -> str:
+        """Where row i of a block is."""
+        begins, _ = next(islice(self.rows(data, line), i, None))
+        return f"line {begins:,}"
 
     def _header(self) -> tuple[int, int, tuple[str, ...]]:
         """Bytes and lines up to the first row, and the names."""
@@ -145,7 +148,7 @@ class CsvTable:
             yield handle
 
     def _right_separator(self, names: tuple[str, ...]) -> None:
-        others = [c for c in (",", ";", "\t", "|") if c != self._separator and c in names[0]]
+        others = [c for c in SEPARATORS if c != self._separator and c in names[0]]
         if len(names) == 1 and others:
             raise DataError(
                 f"{self.title} has one column, {names[0]!r}: is its separator {others[0]!r}? Say "
@@ -303,18 +306,6 @@ class CsvTable:
                 f"{self.title}, line {at:,}: not UTF-8: say which encoding it is, such as "
                 f"{self.syntax.write('encoding', 'cp1252')}"
             ) from None
-
-
-class _Place:
-    """Where row i of a block is. Not a closure: it is kept, and called when something is wrong."""
-
-    def __init__(self, table: CsvTable, data: bytes, line: int) -> None:
-        self._block = table, data, line
-
-    def __call__(self, i: int) -> str:
-        table, data, line = self._block
-        begins, _ = next(islice(table.rows(data, line), i, None))
-        return f"line {begins:,}"
 
 
 def _cells(count: int) -> str:

@@ -23,13 +23,7 @@ from keyhole.streams.columns import (
 from keyhole.streams.csv_table import WrongNumberFormat
 from keyhole.streams.open_table import OpenedTable, open_table
 from keyhole.streams.read_options import Assumption, ReadArguments, assumptions_line
-from keyhole.streams.schema import (
-    ColumnRole,
-    TableSchema,
-    TargetOptions,
-    TextInNumbersError,
-    scan_schema,
-)
+from keyhole.streams.schema import ColumnRole, TableSchema, TextInNumbersError, scan_columns
 from keyhole.streams.source_file import SourceFile
 from keyhole.streams.sparse_files import pair_columns, sparse_stream
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
@@ -162,13 +156,9 @@ class FileStream(StreamBase):
         size = max(most, block_rows(self.d))  # few rows at a time would be slow to encode
         used = [column.name for column in self.columns]
         wanted = used if self.target is None else [*used, self.target]
-        played, self.unknown = 0, {}
-
-        def left() -> int:
-            return (self._most or 0) - played
-
-        limit = None if self._most is None else left
-        query = BatchQuery(wanted, self._types, size, limit)
+        played, most_rows, self.unknown = 0, self._most, {}
+        left = None if most_rows is None else lambda: most_rows - played
+        query = BatchQuery(wanted, self._types, size, left)
         for batch in wanted_batches(self._table, query):
             for start in range(0, batch.rows.num_rows, size):
                 X, y = self._encode(batch, start, size)
@@ -404,7 +394,7 @@ def read_with(source: object, request: ReadArguments) -> ReadStream:
 
 def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStream:
     table, features = opened.table, request.features
-    _check_names(table, _named(request))
+    _check_names(table, request.named)
     pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
         return sparse_stream(table, pairs, request)
@@ -418,18 +408,13 @@ def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStre
     return stream.without_codes(request.progress) if request.codes else stream
 
 
-def _named(request: ReadArguments) -> tuple[str, ...]:
-    label = () if request.target is None else (request.target,)
-    return (*label, *request.ignore, *request.categorical)
-
-
 def roles_of(
     table: Table, request: ReadArguments
 ) -> tuple[dict[str, ColumnRole], LevelsByColumn | None]:
     """What the columns of a table are for, and the levels of each if the features are known."""
     target, ignore, categorical = request.target, request.ignore, request.categorical
     label = () if target is None else (target,)
-    _check_names(table, _named(request))
+    _check_names(table, request.named)
     spread: LevelsByColumn | None = None
     if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
@@ -467,13 +452,10 @@ def _scanned_schema(
 ) -> tuple[TableSchema, list[Assumption]]:
     """What a first pass finds: once more where it shows that something was assumed too soon."""
     codes: list[Assumption] = []
-    wanted = TargetOptions.of(request)
     while True:
         try:
-            schema = scan_schema(
-                opened.table, roles, most_levels, request.rounds, wanted, request.progress
-            )
-            return schema, codes
+            scans = scan_columns(opened.table, roles, most_levels, request.rounds, request.progress)
+            return scans.settled(request), codes
         except WrongNumberFormat:
             continue
         except TextInNumbersError as odd:

@@ -41,14 +41,8 @@ from keyhole.streams.tables import (
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
 PartitionCell = float | str | None
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
 TABLE_SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".arrow",
-    ".feather",
-    *SPREADSHEETS,
+    *(".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods"),
     *SVMLIGHT_SUFFIXES,
 )
 COMPRESSION_SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -361,9 +355,11 @@ def _open(source: object, request: ReadArguments) -> OpenedTable:
 
 def source_files(source: object) -> list[PartitionFile] | None:
     """The files of a path, an address or a list of them; None if it is something else."""
-    if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-        return [place for one in source for place in files_of(one)]
-    return files_of(source) if isinstance(source, str | os.PathLike) else None
+    listed = source if isinstance(source, list | tuple) and source else [source]
+    paths = [one for one in listed if isinstance(one, str | os.PathLike)]
+    if len(paths) < len(listed):
+        return None
+    return [place for path in paths for place in files_of(path)]
 
 
 def _sorted_files(
@@ -415,10 +411,6 @@ def _open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable
     return replace(opened, table=table, assumed=[*opened.assumed, *told])
 
 
-def _is_path(source: object) -> bool:
-    return isinstance(source, str | os.PathLike)
-
-
 def _open_file(path: str, request: ReadArguments) -> OpenedTable:
     origin = SourceFile(path)
     assumed: list[Assumption] = []
@@ -461,9 +453,7 @@ def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ..
         return date_parts_in(request.features, table.names)
     if not asked:
         return {}
-    skip = [*request.ignore, *request.categorical]
-    skip += [] if request.target is None else [request.target]
-    found = date_columns(table, skip)
+    found = date_columns(table, request.named)
     if not found:
         raise DataError(
             f"{table.title}: {request.syntax.write('dates', asked[0])}, and no column holds dates"

@@ -31,7 +31,6 @@ from keyhole.streams.read_options import ReadArguments
 from keyhole.streams.schema import (
     ColumnScans,
     TableSchema,
-    TargetOptions,
     restored_scans,
     scan_columns,
 )
@@ -189,7 +188,7 @@ def plan_shards(scans: Sequence[FileScan], request: ReadArguments) -> ShardPlan:
     rows = [one.rows for one in scans]
     for other in scans[1:]:
         whole.include(other.scans)
-    found = whole.settled(TargetOptions.of(request))
+    found = whole.settled(request)
     opened = open_partition(first.place, request)
     _, spread = roles_of(opened.table, request)
     levels = dict(found.levels if spread is None else spread)

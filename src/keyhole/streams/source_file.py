@@ -409,9 +409,7 @@ def remote_errors(address: str) -> Iterator[None]:
         if why is not None and getattr(why, "status", 0) != 404:
             raise DataError(f"{address} cannot be read: {first_line(why)}") from None
         raise DataError(f"there is no file {address}") from None
-    except ImportError as error:  # fsspec says what to install for this kind of address
-        raise DataError(f"{address} cannot be read: {first_line(error)}") from None
-    except Exception as error:  # every file system has errors of its own
+    except Exception as error:  # of every file system its own, or fsspec's of what to install
         raise DataError(f"{address} cannot be read: {first_line(error)}") from None
 
 

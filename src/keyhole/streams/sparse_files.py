@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from keyhole.problem import DataError, Floats, Indices, whole_number
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import Answers, numbers
 from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, ReadArguments
-from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
+from keyhole.streams.schema import ColumnRole, scan_columns
 from keyhole.streams.source_file import SourceFile, readable
 from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, SparseStreamBase, fill_value
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
@@ -102,7 +103,7 @@ class SvmlightTable:
         """All rows of some columns, at most `rows` at a time."""
         for batch, lines in self._parts:
             for start in range(0, batch.num_rows, query.rows):
-                place = _Lines(lines[start : start + query.rows])
+                place = partial(_line, lines[start : start + query.rows])
                 part = batch.slice(start, query.rows).select(list(query.columns))
                 yield TableBatch(part, place)
 
@@ -184,14 +185,9 @@ class _NotPairs(Exception):
     """Some words of a block are no pairs."""
 
 
-class _Lines:
+def _line(numbers: Any, i: int) -> str:
     """Where row i of a batch is."""
-
-    def __init__(self, numbers: Any) -> None:
-        self._numbers = numbers
-
-    def __call__(self, i: int) -> str:
-        return f"line {int(self._numbers[i]):,}"
+    return f"line {int(numbers[i]):,}"
 
 
 def _text(data: bytes) -> str:
@@ -290,8 +286,8 @@ class SparseFileStream(SparseStreamBase):
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
         if self.target is not None:
-            roles, wanted = {self.target: ColumnRole.TARGET}, TargetOptions.of(request)
-            found = scan_schema(table, roles, None, request.rounds, wanted)
+            roles = {self.target: ColumnRole.TARGET}
+            found = scan_columns(table, roles, None, request.rounds).settled(request)
             self.answers, self.left_out = found.answers, found.without_target
         rows, lowest, highest = self._extent()
         self.rounds: int | None = rows
@@ -325,14 +321,10 @@ class SparseFileStream(SparseStreamBase):
 
     def _batches(self) -> Iterator[TableBatch]:
         """Batches of what is needed, up to the last row that is wanted."""
-        played = 0
-
-        def left() -> int:
-            return (self._most or 0) - played
-
-        limit = None if self._most is None else left
+        played, most = 0, self._most
+        left = None if most is None else lambda: most - played
         columns = [*self._pairs, *([] if self.target is None else [self.target])]
-        query = BatchQuery(columns, self._table.types, SPARSE_BLOCK_ROWS, limit)
+        query = BatchQuery(columns, self._table.types, SPARSE_BLOCK_ROWS, left)
         for batch in wanted_batches(self._table, query):
             yield batch
             played += len(batch.rows) if self.target is None else self._labelled(batch)
