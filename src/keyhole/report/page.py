@@ -14,7 +14,7 @@ import numpy as np
 
 from keyhole.analysis.diagnosis.page import NO_PROMISE
 from keyhole.analysis.diagnosis.page import VERDICT_WORDS as VERDICTS
-from keyhole.problem import DataError, Floats
+from keyhole.problem import DataError
 from keyhole.problem.atomic_file import whole_file
 from keyhole.problem.display import counted
 from keyhole.problem.optional_imports import extra
@@ -366,17 +366,11 @@ def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
 
 def _used(run: Run) -> list[int]:
     """The features with a weight, here or in hindsight, the largest effect first."""
-    models = np.abs([_sparse(run), run.weights, run.best.weights])
+    models = np.abs([plots.sparse_weights(run), run.weights, run.best.weights])
     used, effect = np.flatnonzero(models.any(axis=0)), models.max(axis=0) * run.spread
     # Those of the model that is handed out first.
     order: list[int] = used[np.lexsort((-effect[used], models[0][used] == 0))].tolist()
     return order
-
-
-def _sparse(run: Run) -> Floats:
-    weights = np.zeros(run.problem.d)
-    weights[run.sparse.features] = run.sparse.weights
-    return weights
 
 
 def _weight(run: Run, j: int) -> dict[str, str]:

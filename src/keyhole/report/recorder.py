@@ -396,7 +396,7 @@ class Recorder:
                 name,
                 rival.ledger.mean_reads,
                 rival.trace.loss,
-                _mean_cost(rival.ledger),
+                rival.ledger.spent / rival.ledger.rounds,
                 rival.ledger.first_loss,
                 rival.recent.last_tenth.mean_loss,
             )
@@ -463,10 +463,6 @@ def _probability_scores() -> ProbabilityScores:
     from keyhole.game.probability_scores import ProbabilityScores
 
     return ProbabilityScores()
-
-
-def _mean_cost(ledger: Ledger) -> float:
-    return ledger.spent / ledger.rounds if ledger.rounds else 0.0
 
 
 def _advice(learner: Learner) -> Advice | None:
