@@ -208,15 +208,16 @@ class FrontierSearch:
         """
         for limit in {0, self.all}:
             self.search(limit, TIME_SHARE)
-        while len(self.models) < MAX_SEARCHES and len(self._steps()) < MAX_FRONTIER_POINTS:
-            gaps = self._gaps()
-            if not gaps:
-                return all(model.loss.width == 0.0 for model in self.models.values())
+        while (
+            (gaps := self._gaps())
+            and len(self.models) < MAX_SEARCHES
+            and len(self._steps()) < MAX_FRONTIER_POINTS
+        ):
             if time.monotonic() > self._ends:
                 return False
             _, low, high = max(gaps)
             self.search((low + high) // 2, TIME_SHARE)
-        return not self._gaps() and all(m.loss.width == 0.0 for m in self.models.values())
+        return not gaps and all(model.loss.width == 0.0 for model in self.models.values())
 
     def _gaps(self) -> list[tuple[float, int, int]]:
         """Where the loss may still change: (how much that matters, limit known, the next)."""

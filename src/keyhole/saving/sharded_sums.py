@@ -294,17 +294,14 @@ class _ShardedSum:
         parts = [pieces[s] for s in range(len(self.stripes))]
         ends = {name: parts[0].pop(name) for name in ("low", "high", "ends")}
         arrays = parts[0] if len(parts) == 1 else assembled(parts).arrays()
-        name = self.plan.key(shard)
-        planned = self.plan
+        names, target = self.plan.names, self.plan.request.target
         return DataSums.from_arrays(
-            {**arrays, **ends}, planned.names, planned.request.target, parts=(name,)
+            {**arrays, **ends}, names, target, parts=(self.plan.key(shard),)
         )
 
 
 def stripes_of(d: int) -> list[slice]:
     """The rows of the table of pairs that a task has: all, or `STRIPE_FEATURES` at a time."""
-    if d <= STRIPE_FEATURES:
-        return [slice(0, d)]
     return [slice(lo, min(lo + STRIPE_FEATURES, d)) for lo in range(0, d, STRIPE_FEATURES)]
 
 

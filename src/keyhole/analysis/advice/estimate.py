@@ -186,9 +186,7 @@ def _sums(stream: BlockStream, split: BlockedKFold) -> list[_Fold]:
             folds += [_Fold(folds[0].gram.beside()) for _ in range(split.folds - 1)]
         else:
             folds[stretch % split.folds].add(X, y)
-    rows = sum(fold.gram.n for fold in folds)
-    if rows < FEWEST_ROWS:
-        raise DataError(f"a curve needs at least {FEWEST_ROWS} rows, there are {rows}")
+    _refuse_few(sum(fold.gram.n for fold in folds), None)
     return folds
 
 
