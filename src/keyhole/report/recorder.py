@@ -513,11 +513,7 @@ def _supports(models: Sequence[Hindsight]) -> list[Indices]:
 def _regret(trace: Trace, ends: Sequence[int], best: Sequence[Interval]) -> RegretCurve:
     lost = trace.loss[np.searchsorted(trace.ends, ends)]
     gaps = [float(loss) - other for loss, other in zip(lost, best, strict=True)]
-    return RegretCurve(
-        rounds=np.array(ends, dtype=np.int64),
-        low=np.array([gap.low for gap in gaps]),
-        high=np.array([gap.high for gap in gaps]),
-    )
+    return RegretCurve.of(ends, gaps)
 
 
 def _narrower(one: Hindsight, other: Hindsight) -> Hindsight:
