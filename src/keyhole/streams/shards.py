@@ -28,12 +28,7 @@ from keyhole.streams.open_table import (
     source_files,
 )
 from keyhole.streams.read_options import ReadArguments
-from keyhole.streams.schema import (
-    ColumnScans,
-    TableSchema,
-    restored_scans,
-    scan_columns,
-)
+from keyhole.streams.schema import ColumnScans, TableSchema, restored_scans, scan_columns
 from keyhole.streams.source_file import SourceFile
 
 SHARD_CELLS = 1 << 26  # of a shard: rows times columns; a second or more of work

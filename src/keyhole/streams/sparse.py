@@ -46,11 +46,7 @@ class SparseRow:
     __slots__ = ("_fill", "_indices", "_values", "shape")
 
     def __init__(
-        self,
-        indices: NDArray[np.integer],
-        values: NDArray[np.floating],
-        d: int,
-        fill: float = 0.0,
+        self, indices: NDArray[np.integer], values: NDArray[np.floating], d: int, fill: float = 0.0
     ) -> None:
         self._indices, self._values, self._fill = indices, values, fill
         self.shape = (d,)
@@ -214,12 +210,7 @@ class SparseStream(SparseStreamBase):
     """
 
     def __init__(
-        self,
-        X: Any,
-        y: ArrayLike,
-        names: Sequence[str] | None = None,
-        *,
-        absent: str = "zero",
+        self, X: Any, y: ArrayLike, names: Sequence[str] | None = None, *, absent: str = "zero"
     ) -> None:
         self._rows = _from_scipy(X, fill_value(absent))
         self.absent = absent

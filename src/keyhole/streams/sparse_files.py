@@ -483,10 +483,7 @@ def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 def sparse_stream(table: Table, pairs: PairColumns, request: ReadArguments) -> SparseFileStream:
     """The stream of a table of pairs; a ProblemError for what cannot be asked of one."""
-    said: Mapping[str, object] = {
-        "categorical": request.categorical,
-        "dates": request.dates,
-    }
+    said: Mapping[str, object] = {"categorical": request.categorical, "dates": request.dates}
     for option, value in said.items():
         if value:
             raise DataError(

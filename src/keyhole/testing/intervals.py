@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 
 from keyhole.game import sell
-from keyhole.problem import (
-    Floats,
-    KeyholeError,
-    Observation,
-    ProblemError,
-    Ticket,
-    plays_blocks,
-)
+from keyhole.problem import Floats, KeyholeError, Observation, ProblemError, Ticket, plays_blocks
 from keyhole.problem.labels import PredictionInterval
 from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes

@@ -11,14 +11,7 @@ import numpy as np
 
 from keyhole.game import play, rounds, sell
 from keyhole.game.audit import poisoned
-from keyhole.problem import (
-    DataError,
-    Floats,
-    Learner,
-    Observation,
-    Ticket,
-    TicketError,
-)
+from keyhole.problem import DataError, Floats, Learner, Observation, Ticket, TicketError
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
