@@ -225,25 +225,13 @@ def hindsight(
         kept = usually_kept(stream.d, most)
     if isinstance(stream, DataSums) or kept >= stream.d:
         return summed(stream, intercept, past).best(most, seconds)
-    return _screened(stream, most, max(kept, most), intercept, seconds, progress)
-
-
-def _screened(
-    stream: BlockStream,
-    k: int,
-    kept: int,
-    intercept: bool,
-    seconds: float,
-    said: StatusCallback | None,
-) -> Hindsight:
-    found = search_screened(
-        stream, k, kept, centred=intercept, seconds=max(seconds, 0.0), said=said
-    )
+    seconds, kept = max(seconds, 0.0), max(kept, most)
+    found = search_screened(stream, most, kept, centred=intercept, seconds=seconds, said=progress)
     columns, weights = found.columns, np.zeros(stream.d)
     weights[found.support] = found.weights
     constant = columns.mean_y - float(columns.mean_x @ weights) if intercept else 0.0
     return Hindsight(
-        columns.n, k, found.loss, weights, constant, columns.yy, screening=found.screening
+        columns.n, most, found.loss, weights, constant, columns.yy, screening=found.screening
     )
 
 

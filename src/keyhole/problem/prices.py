@@ -85,6 +85,13 @@ class Prices:
         ):
             raise ProblemError("prices: the items, what they cost and who needs them do not fit")
 
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Prices:
+        """The prices that `asdict` took apart, whose tuples may have become lists."""
+        needs = tuple(map(tuple, parts["needs"]))
+        items, units = tuple(parts["items"]), tuple(parts["units"])
+        return cls(**{**parts, "items": items, "units": units, "needs": needs})
+
     @property
     def counts(self) -> bool:
         """Whether every item costs 1, so that money is a number of items."""

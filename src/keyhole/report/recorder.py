@@ -39,7 +39,7 @@ from keyhole.problem.memory import fits
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
-from keyhole.report.spending import RunSpending, WithinBudget, spending, within_budget
+from keyhole.report.spending import WithinBudget, spending, within_budget
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace, bin_ends
 
 if TYPE_CHECKING:
@@ -235,16 +235,51 @@ class Recorder:
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
         models, curve, with_past, whole = self._best_models(say)
-        money = None
-        if self._learner.problem.prices is not None:
+        money, problem, names = None, self._learner.problem, self._stream.names
+        if problem.prices is not None:
             say("the least loss at every cost")
-            names = self._stream.names
             money = spending(self._learner, self._trace.spent, whole, names, self._scope.seconds)
         diagnosis = None
         if not isinstance(self._sums, ColumnSpread):
             say("diagnosis")
             diagnosis = self._diagnose(self._sums, ledger)
-        return self._run(ledger, models[-1], curve, with_past, money, diagnosis)
+        about, trace = self._about, self._trace
+        return Run(
+            problem=problem if problem.names is not None else problem.replace(names=names),
+            title=about.title,
+            target=about.target,
+            learner=self._name,
+            settings=dict(about.settings),
+            seed=about.seed,
+            rounds_per_second=ledger.rounds / ledger.seconds,
+            ledger=ledger,
+            ends=trace.ends,
+            loss=trace.loss,
+            reads=trace.reads,
+            models=trace.models,
+            intercept=float(self._learner.intercept),
+            spread=self._sums.columns.facts().sd,
+            best=models[-1],
+            best_with_past=with_past,
+            centred=self._scope.centred,
+            regret=_regret(trace, _some(trace.ends, self._stream.d), curve),
+            baselines=self._baselines(),
+            diagnosis=diagnosis,
+            sparse=sparse_model(self._learner),
+            recent=self._recent.last_tenth,
+            predictions=self.predictions,
+            command=about.command,
+            notes=self._notes(ledger.rounds),
+            curve=about.curve,
+            history=about.history,
+            advice=_advice(self._learner),
+            errors=_per_feature(self._learner, "weight_errors"),
+            shares=_per_feature(self._learner, "model_shares"),
+            spending=money,
+            probabilities=self._answers,
+            intervals=self._intervals,
+            columns=about.columns,
+        )
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
@@ -339,53 +374,6 @@ class Recorder:
         from keyhole.analysis.diagnosis import diagnose_sums
 
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
-
-    def _run(
-        self,
-        ledger: Ledger,
-        best: Hindsight,
-        curve: list[Interval],
-        with_past: Hindsight | None,
-        money: RunSpending | None,
-        diagnosis: Diagnosis | None,
-    ) -> Run:
-        about, trace = self._about, self._trace
-        return Run(
-            problem=_named(self._learner.problem, self._stream),
-            title=about.title,
-            target=about.target,
-            learner=self._name,
-            settings=dict(about.settings),
-            seed=about.seed,
-            rounds_per_second=ledger.rounds / ledger.seconds,
-            ledger=ledger,
-            ends=trace.ends,
-            loss=trace.loss,
-            reads=trace.reads,
-            models=trace.models,
-            intercept=float(self._learner.intercept),
-            spread=self._sums.columns.facts().sd,
-            best=best,
-            best_with_past=with_past,
-            centred=self._scope.centred,
-            regret=_regret(trace, _some(trace.ends, self._stream.d), curve),
-            baselines=self._baselines(),
-            diagnosis=diagnosis,
-            sparse=sparse_model(self._learner),
-            recent=self._recent.last_tenth,
-            predictions=self.predictions,
-            command=about.command,
-            notes=self._notes(ledger.rounds),
-            curve=about.curve,
-            history=about.history,
-            advice=_advice(self._learner),
-            errors=_per_feature(self._learner, "weight_errors"),
-            shares=_per_feature(self._learner, "model_shares"),
-            spending=money,
-            probabilities=self._answers,
-            intervals=self._intervals,
-            columns=about.columns,
-        )
 
     def _baselines(self) -> tuple[Baseline, ...]:
         played = {MEAN: self.mean, LAST: self.last}
@@ -521,9 +509,3 @@ def _narrower(one: Hindsight, other: Hindsight) -> Hindsight:
     if abs(one.loss.high - other.loss.high) > 1e-9 * one.empty_loss:
         return one if one.loss.high < other.loss.high else other
     return one if one.loss.width < 0.999 * other.loss.width else other
-
-
-def _named(problem: Problem, stream: BlockStream) -> Problem:
-    if problem.names is not None or stream.names is None:
-        return problem
-    return problem.replace(names=stream.names)

@@ -139,11 +139,7 @@ def read_archive(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryvi
 
 def _problem(prices: dict[str, Any] | None = None, **sizes: Any) -> Problem:
     """The problem of a header; its prices are not made from a list, they are what was saved."""
-    if prices is None:
-        return Problem(**sizes)
-    needs = tuple(map(tuple, prices.pop("needs")))
-    items, units = tuple(prices.pop("items")), tuple(prices.pop("units"))
-    return Problem(**sizes, prices=Prices(items=items, units=units, needs=needs, **prices))
+    return Problem(**sizes, prices=None if prices is None else Prices.from_dict(prices))
 
 
 def _refuse_format(header: dict[str, Any], newest: int) -> None:

@@ -31,7 +31,7 @@ from keyhole.streams.csv_dialect import (
     number_pattern,
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
-from keyhole.streams.source_file import Readable, SourceFile, readable
+from keyhole.streams.source_file import Readable, SourceFile, read_fully, readable
 from keyhole.streams.tables import MIN_THREADED_BYTES, BatchQuery, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
@@ -198,12 +198,8 @@ class CsvTable:
 
     def _read(self, handle: Readable, size: int | None = None) -> bytes:
         """As many bytes as that; fewer only at the end."""
-        wanted, parts = self.block_bytes if size is None else size, []
         with readable(self.title, self._origin.packing):
-            while wanted > 0 and (data := handle.read(wanted)):
-                parts.append(data)
-                wanted -= len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            return read_fully(handle, self.block_bytes if size is None else size)
 
     def _parse(
         self, data: bytes, line: int, columns: Sequence[str], types: Mapping[str, Any]

@@ -35,33 +35,16 @@ FLOAT32_TYPES = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool
 class ReadStream(BlockStream, Protocol):
     """What `read` returns: a `FileStream`, or a `SparseFileStream` of sparse rows."""
 
-    @property
-    def target(self) -> str | None:
-        """The name of the target."""
-
-    @property
-    def left_out(self) -> int:
-        """How many rows have no target."""
-
-    @property
-    def assumed(self) -> tuple[Assumption, ...]:
-        """What nobody said and the file shows."""
-
-    @property
-    def answers(self) -> Answers | None:
-        """What the two values of the target mean."""
+    target: str | None  # its name
+    left_out: int  # how many rows have no target
+    assumed: tuple[Assumption, ...]  # what nobody said and the file shows
+    answers: Answers | None  # what the two values of the target mean
+    codes: dict[str, dict[float, int]]  # by feature, the numbers that stand for no value
+    unknown: dict[str, int]  # by column, how many cells of the last pass held an unknown level
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """By column, the features that it becomes."""
-
-    @property
-    def codes(self) -> dict[str, dict[float, int]]:
-        """By feature, the numbers that stand for no value."""
-
-    @property
-    def unknown(self) -> dict[str, int]:
-        """By column, how many cells of the last pass held an unknown level."""
 
 
 class FileStream(StreamBase):

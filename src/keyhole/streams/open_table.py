@@ -27,6 +27,7 @@ from keyhole.streams.source_file import (
     addresses_of,
     is_address,
     name_of,
+    read_fully,
     readable,
 )
 from keyhole.streams.sparse_files import SVMLIGHT_SUFFIXES, SvmlightTable, is_svmlight
@@ -428,22 +429,14 @@ def _open_file(path: str, request: ReadArguments) -> OpenedTable:
             f"{origin.title} is no spreadsheet: it has no sheet {request.sheet!r}; leave out "
             f"{request.syntax.name('sheet')}"
         )
-    head = _head(origin)
+    with origin.open() as handle, readable(origin.title, origin.packing):
+        head = read_fully(handle, SNIFFED_BYTES)
     if not assumed and is_svmlight(origin, head):
         return OpenedTable(SvmlightTable(origin, request.syntax, request.rounds), (), ())
     plain = "\t" if ".tsv" in origin.path.suffixes[-2:] else ","
     found = sniff(head, request, plain)
     text = CsvTable(origin, found.dialect, request.syntax)
     return OpenedTable(text, (text,), [*assumed, *found.assumed])
-
-
-def _head(origin: SourceFile) -> bytes:
-    parts, size = [], 0
-    with origin.open() as handle, readable(origin.title, origin.packing):
-        while size < SNIFFED_BYTES and (data := handle.read(SNIFFED_BYTES - size)):
-            parts.append(data)
-            size += len(data)
-    return b"".join(parts)
 
 
 def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ...]]:
