@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,7 @@ def unit_of(cell: str) -> tuple[str, str]:
     if PLAIN_NUMBER.fullmatch(cell) or len(cell) > MAX_NUMBER_LENGTH:
         return "", cell
     found = re.fullmatch(rf"\s*([+-]?)(\D*?)([{SPACES}]?)([+-]?[0-9][0-9.,' {SPACES}]*)", cell)
-    if (
-        found
-        and found[2]
-        and found[2].strip() in UNITS_BEFORE
-        and not (found[1] and found[4][0] in "+-")
-    ):
+    if found and found[2].strip() in UNITS_BEFORE and not (found[1] and found[4][0] in "+-"):
         return found[2].strip(), found[1] + found[4].strip()
     found = re.fullmatch(
         rf"\s*([+-]?[0-9.,][0-9.,' {SPACES}]*?)([{SPACES}]*)([^0-9.,'\s].*?)\s*", cell
@@ -285,10 +280,8 @@ class DatedTable:
         self.types = {n: t for n, t in table.types.items() if n not in parts}
         if table.types:
             self.types.update({n: self._type(arrow, n) for n in self.parents})
-        self._formats: dict[str, str] = {}
-        if not table.types:
-            for name, cells in _first_cells(table, list(parts)).items():
-                self._formats[name] = self._format(name, cells)
+        first = {} if table.types else _first_cells(table, list(parts))
+        self._formats = {name: self._format(name, cells) for name, cells in first.items()}
         self.assumed = [
             Assumption(f"the {first} first in {name!r}", "ignore")
             for name, kind in self._formats.items()
@@ -338,8 +331,8 @@ class DatedTable:
         arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
         cells = batch.rows.column(name)
         if not arrow.types.is_string(cells.type):
-            if arrow.types.is_timestamp(cells.type):
-                return _without_zone(cells).cast(arrow.timestamp("us"), safe=False)
+            if arrow.types.is_timestamp(cells.type) and cells.type.tz is not None:
+                cells = compute.local_timestamp(cells)  # what the clock showed there
             return cells.cast(arrow.timestamp("us"), safe=False)
         kind = self._formats.get(name, ISO_DATE)
         text = compute.utf8_trim_whitespace(as_text(cells))
@@ -425,13 +418,6 @@ def _parsed_dates(text: Any, kind: str) -> Any:
     return text.cast(arrow.timestamp("us"))
 
 
-def _without_zone(cells: Any) -> Any:
-    """What the clock showed there."""
-    if cells.type.tz is None:
-        return cells
-    return extra("pyarrow.compute", "files").local_timestamp(cells)
-
-
 def _date_part(times: Any, part: str) -> Any:
     """Part of every date, as numbers."""
     arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
@@ -440,5 +426,4 @@ def _date_part(times: Any, part: str) -> Any:
         return compute.divide(micros, 86_400e6)
     if part == "weekday":
         return compute.day_of_week(times, count_from_zero=False)
-    parts: dict[str, Callable[[Any], Any]] = {"month": compute.month, "hour": compute.hour}
-    return parts[part](times)
+    return compute.month(times) if part == "month" else compute.hour(times)

@@ -25,7 +25,7 @@ from keyhole.streams.open_table import OpenedTable, open_table
 from keyhole.streams.read_options import Assumption, ReadArguments, assumptions_line
 from keyhole.streams.schema import ColumnRole, TableSchema, TextInNumbersError, scan_columns
 from keyhole.streams.source_file import SourceFile
-from keyhole.streams.sparse_files import pair_columns, sparse_stream
+from keyhole.streams.sparse_files import SparseFileStream, pair_columns
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 # Exact in float32.
@@ -380,7 +380,7 @@ def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStre
     _check_names(table, request.named)
     pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
-        return sparse_stream(table, pairs, request)
+        return SparseFileStream(table, pairs, request)
     roles, spread = roles_of(table, request)
     found, codes = _scanned_schema(opened, roles, limit if features is None else None, request)
     if spread is None:

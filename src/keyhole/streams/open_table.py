@@ -380,16 +380,13 @@ def first_value(place: PartitionFile, request: ReadArguments) -> tuple[Any, ...]
             f"{table.title} has no column {name!r} to sort files by "
             f"({request.syntax.name('order_by')})"
         )
-    value = None
-    for batch in table.batches(BatchQuery([name], {}, 1)):
-        value = batch.rows.column(name)[0].as_py()
-        break
-    if isinstance(value, str):
-        return 1, 0.0, value, place.path
+    batch = next(table.batches(BatchQuery([name], {}, 1)), None)
+    value = None if batch is None else batch.rows.column(name)[0].as_py()
     if value is None:
         return 2, 0.0, "", place.path
-    number = value if isinstance(value, int | float) else None
-    return (0, number, "", place.path) if number is not None else (1, 0.0, str(value), place.path)
+    if isinstance(value, int | float):
+        return 0, value, "", place.path
+    return 1, 0.0, str(value), place.path
 
 
 def open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable:

@@ -278,6 +278,12 @@ class SparseFileStream(SparseStreamBase):
     names: tuple[str, ...] | None = None
 
     def __init__(self, table: Table, pairs: PairColumns, request: ReadArguments) -> None:
+        for option in ("categorical", "dates"):
+            if getattr(request, option):
+                raise DataError(
+                    f"{table.title} has sparse rows, whose features are numbers: leave out "
+                    f"{request.syntax.name(option)}"
+                )
         self.target, self.absent = request.target, request.absent
         self._fill = fill_value(request.absent)
         self._table, self._pairs, self._most = table, pairs, request.rounds
@@ -479,15 +485,3 @@ def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(places) > 1) + 1
     for run in np.split(places, cuts):
         yield int(run[0]), int(run[-1]) + 1
-
-
-def sparse_stream(table: Table, pairs: PairColumns, request: ReadArguments) -> SparseFileStream:
-    """The stream of a table of pairs; a ProblemError for what cannot be asked of one."""
-    said: Mapping[str, object] = {"categorical": request.categorical, "dates": request.dates}
-    for option, value in said.items():
-        if value:
-            raise DataError(
-                f"{table.title} has sparse rows, whose features are numbers: leave out "
-                f"{request.syntax.name(option)}"
-            )
-    return SparseFileStream(table, pairs, request)
