@@ -306,11 +306,8 @@ class Recorder:
         """Whether all rounds can be searched by screening, where features have too many pairs."""
         d = self._stream.d
         whole = self._learner.problem.prices is None and rounds == self._stream.rounds
-        return (
-            whole
-            and d > MAX_FEATURES_UNSCREENED
-            and fits(screening_bytes(d, usually_kept(d, self._k)))
-        )
+        kept = usually_kept(d, self._k)
+        return whole and d > MAX_FEATURES_UNSCREENED and fits(screening_bytes(d, kept))
 
     def _best_models(
         self, say: Stage
@@ -328,32 +325,24 @@ class Recorder:
             # The game was not as long as the stream said: look at what was played once more.
             watched = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
-        seconds = self._scope.seconds
+        seconds, centred = self._scope.seconds, self._scope.centred
         if isinstance(watched, LabelObserver):
             models = best_of_prefixes(watched.prefixes, len(ends), self._k, seconds)
             losses = [model.loss for model in models]
             self._screened = self._can_screen(ends[-1])
             if self._screened:
                 models[-1] = hindsight(
-                    self._stream,
-                    self._k,
-                    intercept=self._scope.centred,
-                    seconds=seconds,
-                    progress=say,
+                    self._stream, self._k, intercept=centred, seconds=seconds, progress=say
                 )
                 losses[-1] = models[-1].loss
             return models, losses, None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         count, limit = len(prefixes), f"about {seconds:g} s"
-        models = best_of_prefixes(
-            prefixes,
-            count,
-            self._k,
-            seconds,
-            lambda i: say(
-                f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"
-            ),
-        )
+
+        def told(i: int) -> None:
+            say(f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all")
+
+        models = best_of_prefixes(prefixes, count, self._k, seconds, told)
         losses = [model.loss for model in models]
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
             say(f"{what}, once more for longer: {limit}")

@@ -197,12 +197,10 @@ def money_facts(run: Run) -> list[Fact]:
     prices, ledger, money = run.problem.prices, run.ledger, run.spending
     if prices is None:
         return []
-    if run.columns:
-        bought = (
-            f"{number(ledger.spent / ledger.rounds)} of {len(prices.items):,} bought per example"
-        )
-        return [Fact("columns saved", f"{ledger.saved:.0%}", bought)]
     each, whole = ledger.spent / ledger.rounds, ledger.full_cost / ledger.rounds
+    if run.columns:
+        bought = f"{number(each)} of {len(prices.items):,} bought per example"
+        return [Fact("columns saved", f"{ledger.saved:.0%}", bought)]
     in_all, all_of_it = amount(ledger.spent, prices), amount(ledger.full_cost, prices)
     facts = [
         Fact("spent per example", mean_amount(each, prices), f"{in_all} in all"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from keyhole.learners.blocks.auto.engine import ASIDE
 from keyhole.learners.blocks.auto.parts import USUAL
 from keyhole.problem import Floats, Indices, Problem
-from keyhole.problem.display import money_text
+from keyhole.problem.display import aligned, money_text
 from keyhole.problem.prices import Prices
 
 CLOSE_TO_BEST = 0.03  # of what the best explains: less than this is not worth more features
@@ -281,17 +281,6 @@ class BudgetCurve:
         chosen = [self.names[j] for j in self.features[k]]
         more = f" and {len(chosen) - NAMES_PER_LINE} more" if len(chosen) > NAMES_PER_LINE else ""
         return ", ".join(chosen[:NAMES_PER_LINE]) + more
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: all columns but the last aligned to the right.
-
-    >>> aligned([["a", " what"], ["100", " this"]])
-    ['  a what', '100 this']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    lines = ["  ".join(map(str.rjust, row, widths)) + row[-1] for row in rows]
-    return [line.rstrip() for line in lines]
 
 
 def shown(most: int, marked: Iterable[int]) -> list[int]:
