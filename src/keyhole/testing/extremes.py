@@ -22,9 +22,8 @@ EXTREME_ROUNDS = 30
 def _plain() -> tuple[Floats, Floats]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (EXTREME_ROUNDS, EXTREME_SHAPE[0]))
-    return X, np.clip(
-        X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(EXTREME_ROUNDS), -1.0, 1.0
-    )
+    y = X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(EXTREME_ROUNDS)
+    return X, np.clip(y, -1.0, 1.0)
 
 
 def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
