@@ -186,16 +186,6 @@ def _is_far(code: float, low: float, high: float) -> bool:
     return apart >= MIN_GAP * (high - low) and apart > 10.0
 
 
-def find_codes(
-    blocks: Iterable[tuple[NDArray[np.floating], object]], d: int
-) -> dict[int, dict[float, int]]:
-    """The codes of all columns, from one pass over blocks of rows."""
-    counter = CodeCounter(d)
-    for X, _ in blocks:
-        counter.add(X)
-    return counter.codes()
-
-
 DATE_PARTS = ("ordinal", "month", "weekday", "hour")
 ISO_DATE, DOTTED_DATE, MONTH_FIRST = "%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y"
 DAY_FIRST = "%d/%m/%Y"

@@ -10,10 +10,10 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from keyhole.errors import shortened
 from keyhole.problem import DataError
@@ -39,8 +39,20 @@ TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 BOM = b"\xef\xbb\xbf"
 
 
+T = TypeVar("T")
+
+
 class WrongNumberFormat(Exception):
     """Columns are not what their first cells made us assume: go through the table once more."""
+
+
+def until_formats_hold(call: Callable[[], T]) -> T:
+    """What a call returns, made again where a column is not what its first cells look like."""
+    while True:
+        try:
+            return call()
+        except WrongNumberFormat:
+            continue
 
 
 class CsvTable:

@@ -10,7 +10,7 @@ import numpy as np
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
 from keyhole.streams.arrays import LabelledRows, StreamBase, block_rows
-from keyhole.streams.cell_formats import MISSING_WORDS, find_codes
+from keyhole.streams.cell_formats import MISSING_WORDS, CodeCounter
 from keyhole.streams.columns import (
     Answers,
     Column,
@@ -158,7 +158,14 @@ class FileStream(StreamBase):
         A row whose target is such a number is left out, as one without a target is. Yes and no are
         no codes.
         """
-        found = find_codes(self._with_labels(progress), self.d + 1)
+        counter, rows = CodeCounter(self.d + 1), 0
+        numeric = self.target is not None and self.answers is None  # else labels cannot be codes
+        for X, y in self.blocks():
+            counter.add(np.column_stack([X, y if numeric else np.full(len(y), np.nan)]))
+            rows += len(y)
+            if progress is not None:
+                progress(rows)
+        found = counter.codes()
         label = found.pop(self.d, {})
         self.codes = {self.names[j]: codes for j, codes in found.items()}
         self._coded = [(j, np.array(sorted(codes))) for j, codes in found.items()]
@@ -171,15 +178,6 @@ class FileStream(StreamBase):
             for name, codes in self.codes.items()
         )
         return self
-
-    def _with_labels(self, progress: Callable[[int], None] | None) -> Iterator[LabelledRows]:
-        """The rows with the label as a further column, NaN where it cannot be a code."""
-        rows, numeric = 0, self.target is not None and self.answers is None
-        for X, y in self.blocks():
-            yield np.column_stack([X, y if numeric else np.full(len(y), np.nan)]), y
-            rows += len(y)
-            if progress is not None:
-                progress(rows)
 
     def _encode(self, batch: TableBatch, start: int, size: int) -> LabelledRows:
         part = batch.rows.slice(start, size)
@@ -424,7 +422,23 @@ def columns_of(
     names = request.features
     if names is None:
         names = [name for item in spread.items() for name in _feature_names(*item)]
-    return _checked_columns(table, spread, names, request.known), names
+    place = {name: i for i, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for i, name in enumerate(names) if place[name] != i)
+        raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
+    columns = [
+        Column(
+            name,
+            levels,
+            np.array([place[n] for n in _feature_names(name, levels)], dtype=np.int64),
+            frozenset(n[len(name) + 1 :] for n in request.known if n.startswith(f"{name}=")),
+        )
+        for name, levels in spread.items()
+    ]
+    written = sorted(int(j) for column in columns for j in column.places)
+    if written != list(range(len(names))):  # memory that nobody writes is never handed out
+        raise DataError(f"{table.title}: not every feature comes from exactly one column")
+    return columns, names
 
 
 def _scanned_schema(
@@ -443,16 +457,17 @@ def _scanned_schema(
             continue
         except TextInNumbersError as odd:
             text = odd.text.strip()
-            again = any(code.what == _no_value(text) for code in codes)
-            if again or not request.codes or text not in MISSING_WORDS or not opened.texts:
+            assumed = Assumption(f"{text!r} means no value", "missing")
+            if (
+                assumed in codes
+                or not request.codes
+                or text not in MISSING_WORDS
+                or not opened.texts
+            ):
                 raise DataError(str(odd)) from None
-            codes.append(Assumption(_no_value(text), "missing"))
+            codes.append(assumed)
             for table in opened.texts:
                 table.also_missing(odd.text)
-
-
-def _no_value(text: str) -> str:
-    return f"{text!r} means no value"
 
 
 def _check_features(features: Sequence[str] | None) -> None:
@@ -506,28 +521,6 @@ def _hint(name: str, names: Sequence[str]) -> str:
 def _feature_names(name: str, levels: Sequence[str] | None) -> list[str]:
     """What the features of a column are called."""
     return [name] if levels is None else [f"{name}={level}" for level in levels]
-
-
-def _checked_columns(
-    table: Table, spread: LevelsByColumn, features: Sequence[str], known: Sequence[str] = ()
-) -> list[Column]:
-    place = {name: i for i, name in enumerate(features)}
-    if len(place) < len(features):
-        twice = next(name for i, name in enumerate(features) if place[name] != i)
-        raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
-    columns = [
-        Column(
-            name,
-            levels,
-            np.array([place[n] for n in _feature_names(name, levels)], dtype=np.int64),
-            frozenset(n[len(name) + 1 :] for n in known if n.startswith(f"{name}=")),
-        )
-        for name, levels in spread.items()
-    ]
-    written = sorted(int(j) for column in columns for j in column.places)
-    if written != list(range(len(features))):  # memory that nobody writes is never handed out
-        raise DataError(f"{table.title}: not every feature comes from exactly one column")
-    return columns
 
 
 def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> LevelsByColumn:

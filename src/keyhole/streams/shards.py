@@ -17,7 +17,7 @@ from keyhole.problem import DataError, StateError
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.cell_formats import NumberFormat
 from keyhole.streams.columns import Answers, Column
-from keyhole.streams.csv_table import WrongNumberFormat
+from keyhole.streams.csv_table import until_formats_hold
 from keyhole.streams.files import FileStream, columns_of, roles_of
 from keyhole.streams.open_table import (
     OpenedTable,
@@ -72,12 +72,7 @@ def scan_file(place: PartitionFile, request: ReadArguments) -> FileScan:
     table = opened.table
     roles, _ = roles_of(table, request)
     most = request.most_levels if request.features is None else None
-    while True:
-        try:
-            scans = scan_columns(table, roles, most)
-            break
-        except WrongNumberFormat:  # a column is not what its first cells look like: once more
-            continue
+    scans = until_formats_hold(lambda: scan_columns(table, roles, most))
     parquet = opened.parquet
     return FileScan(
         place,
@@ -124,18 +119,14 @@ class ShardPlan:
 
     def key(self, shard: Shard, **settings: Any) -> str:
         """A name for what is computed from a shard: the same only if it is bound to be the same."""
-        request = self.request
-        how = {
-            name: getattr(request, name)
-            for name in request.__dataclass_fields__
-            if name not in ("syntax", "positive", "yes_no", "known", "order_by", "most_levels")
-        }
+        other = ("syntax", "positive", "yes_no", "known", "order_by", "most_levels")
+        options = [name for name in self.request.__dataclass_fields__ if name not in other]
         said = {
             "address": shard.place.address,
             "values": shard.place.values,
             "version": shard.version,
             "groups": shard.groups,
-            "request": {name: _plain(value) for name, value in how.items()},
+            "request": {name: _plain(getattr(self.request, name)) for name in options},
             "spread": self.spread,
             "types": self.text_types,
             "answers": None if self.answers is None else str(self.answers),

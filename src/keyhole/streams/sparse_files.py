@@ -376,7 +376,8 @@ class SparseFileStream(SparseStreamBase):
                     f"out {request.syntax.write('zero_based', False)}"
                 )
             return asked, ()
-        if lowest == 0 or not _is_svmlight(self._table):
+        parts = getattr(self._table, "tables", [self._table])  # of several files
+        if lowest == 0 or not all(isinstance(part, SvmlightTable) for part in parts):
             return True, ()
         return False, (Assumption("indices that begin with 1", "zero_based"),)
 
@@ -422,11 +423,6 @@ class SparseFileStream(SparseStreamBase):
 
     def _refuse(self, batch: TableBatch, row: int, what: str) -> None:
         raise DataError(f"{self._table.title}, {batch.place(row)}: {what}")
-
-
-def _is_svmlight(table: Table) -> bool:
-    parts = getattr(table, "tables", [table])  # of several files
-    return all(isinstance(part, SvmlightTable) for part in parts)
 
 
 def _flat(cells: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -92,27 +92,6 @@ def kept(budget: int, d: int) -> int:
     return USUAL.sizes(Problem(d, 1, budget)).pool
 
 
-def recommendation_text(explained: Floats, error: Floats, k: int, d: int) -> str:
-    """The recommendation as a sentence or two."""
-    most, best, bend = len(explained) - 1, int(explained.argmax()), knee(explained, k)
-    if k == 0:
-        return (
-            f"No number of features up to {most} is seen to explain anything of the label, within "
-            "the error: buy nothing, look at more rows, or ask whether the relation is linear."
-        )
-    told = f"{features(k)} {'explains' if k == 1 else 'explain'} {percent(explained[k], error[k])}"
-    if best != k:
-        told += f"; {best} would explain {percent(explained[best], error[best])}"
-    if best == most < d:
-        told += f", and more than {most} were not tried"
-    elif best == k < most:
-        told += "; more would not explain more"
-    if 1 < bend <= k:
-        less = percent(explained[bend - 1], error[bend - 1])
-        told += f"; below {bend} it falls quickly ({bend - 1}: {less})"
-    return f"{told}."
-
-
 def features(k: float) -> str:
     """So many features.
 
@@ -220,7 +199,23 @@ class BudgetCurve:
     @property
     def recommendation(self) -> str:
         """What to do, in words."""
-        return recommendation_text(self.explained, self.error, self.sparsity, len(self.names))
+        most, best, k, bend = len(self.k) - 1, self.best, self.sparsity, self.knee
+        if k == 0:
+            return (
+                f"No number of features up to {most} is seen to explain anything of the label, "
+                "within the error: buy nothing, look at more rows, or ask whether the relation is "
+                "linear."
+            )
+        told = f"{features(k)} {'explains' if k == 1 else 'explain'} {self._share(k)}"
+        if best != k:
+            told += f"; {best} would explain {self._share(best)}"
+        if best == most < len(self.names):
+            told += f", and more than {most} were not tried"
+        elif best == k < most:
+            told += "; more would not explain more"
+        if 1 < bend <= k:
+            told += f"; below {bend} it falls quickly ({bend - 1}: {self._share(bend - 1)})"
+        return f"{told}."
 
     def as_json(self) -> dict[str, object]:
         """Everything as plain words, numbers and lists: what JSON can hold."""
