@@ -246,18 +246,13 @@ class FrontierSearch:
         models = steps
         if limits is not None:  # of each limit the last, and best, of those that it buys
             models = [[m for m in steps if self._units(m) <= limit][-1] for limit in limits]
-        return Frontier(
-            tuple(self._point(model, known) for model in models),
-            self.whole.rounds,
-            self.whole.squares.yy,
-            complete,
-            names,
-            tuple(
-                (self.prices.money(limit) if limit < self.all else math.inf, low)
-                for limit, low in reversed(known)
-            ),
-            self.prices,
+        points = tuple(self._point(model, known) for model in models)
+        searched = tuple(
+            (self.prices.money(limit) if limit < self.all else math.inf, low)
+            for limit, low in reversed(known)
         )
+        rounds, yy = self.whole.rounds, self.whole.squares.yy
+        return Frontier(points, rounds, yy, complete, names, searched, self.prices)
 
     def _point(self, model: Hindsight, known: list[tuple[int, float]]) -> FrontierPoint:
         units, high = self._units(model), model.loss.high

@@ -339,17 +339,11 @@ class Prefix:
         self, cost_limit: CostLimit, seconds: float, start: Indices | None = None
     ) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
-        squares = self._left
-        found = best_for_money(
-            squares.G,
-            squares.c,
-            squares.yy,
-            cost_limit.terms(self.rounds),
-            seconds=max(seconds, 0.0),
-            start=() if start is None else start,
-        )
+        squares, terms = self._left, cost_limit.terms(self.rounds)
+        G, c, yy, first = squares.G, squares.c, squares.yy, () if start is None else start
+        found = best_for_money(G, c, yy, terms, seconds=max(seconds, 0.0), start=first)
         low = found.rss if cost_limit.worth is not None else found.lower
-        k = len(squares.c) if cost_limit.k is None else cost_limit.k
+        k = len(c) if cost_limit.k is None else cost_limit.k
         loss = Interval(low, found.rss, found.how)
         model = self._model(k, loss, found.support, found.weights)
         cost, total = cost_limit.prices.money(found.units), None

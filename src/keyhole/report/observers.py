@@ -161,14 +161,8 @@ class _Unsearched:
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The empty model; how much better the best one is, nobody has looked."""
         how = f"not searched: pairs of {self.d:,} features are too many"
-        return Hindsight(
-            self.rounds,
-            k,
-            Interval(0.0, self.empty_loss, how),
-            np.zeros(self.d),
-            self.intercept,
-            self.empty_loss,
-        )
+        loss, none = Interval(0.0, self.empty_loss, how), np.zeros(self.d)
+        return Hindsight(self.rounds, k, loss, none, self.intercept, self.empty_loss)
 
 
 class LabelObserver(_EndsObserver):

@@ -184,17 +184,9 @@ def sniff(head: bytes, request: ReadArguments, separator: str) -> Sniffed:
     units = _units(cells, thousands, decimal)
     for name, unit in units.items():
         assumed.append(Assumption(f"{unit!r} a unit in {name!r}", "categorical"))
+    missing, grouped = request.missing_words, _grouped(cells, thousands, decimal)
     dialect = CsvDialect(
-        cut,
-        decimal,
-        thousands,
-        quote,
-        comment,
-        encoding,
-        header,
-        request.missing_words,
-        units,
-        _grouped(cells, thousands, decimal),
+        cut, decimal, thousands, quote, comment, encoding, header, missing, units, grouped
     )
     return Sniffed(dialect, assumed)
 

@@ -73,15 +73,9 @@ def scan_file(place: PartitionFile, request: ReadArguments) -> FileScan:
     roles, _ = roles_of(table, request)
     most = request.most_levels if request.features is None else None
     scans = until_formats_hold(lambda: scan_columns(table, roles, most))
-    parquet = opened.parquet
-    return FileScan(
-        place,
-        version_of(place),
-        table.names,
-        scans,
-        () if parquet is None else tuple(parquet.group_rows),
-        {name: one for text in opened.texts for name, one in text.number_formats.items()},
-    )
+    groups = () if opened.parquet is None else tuple(opened.parquet.group_rows)
+    formats = {name: one for text in opened.texts for name, one in text.number_formats.items()}
+    return FileScan(place, version_of(place), table.names, scans, groups, formats)
 
 
 @dataclass(frozen=True)
@@ -180,20 +174,13 @@ def plan_shards(scans: Sequence[FileScan], request: ReadArguments) -> ShardPlan:
     levels = dict(found.levels if spread is None else spread)
     _, names = columns_of(opened.table, levels, request)
     text_types = {} if opened.table.types else {n: str(t) for n, t in found.types.items()}
-    shards = [
+    shards = tuple(
         shard
         for one, n in zip(scans, rows, strict=True)
         for shard in cut_shards(one, n, len(first.names))
-    ]
-    return ShardPlan(
-        request,
-        tuple(names),
-        levels,
-        text_types,
-        found.answers,
-        found.without_target,
-        tuple(shards),
     )
+    answers, left_out = found.answers, found.without_target
+    return ShardPlan(request, tuple(names), levels, text_types, answers, left_out, shards)
 
 
 def cut_shards(found: FileScan, rows: int, columns: int) -> list[Shard]:

@@ -366,17 +366,9 @@ def diagnose_moments(
     if moments.n == 0:
         raise DataError("the moments are of no rows: there is nothing to diagnose")
     estimate = available_case(moments, centred=True)
-    facts = StreamFacts(
-        problem,
-        moments.n,
-        second_moments(moments, centred=True),
-        estimate.b,
-        max(estimate.c, 0.0),
-        estimate.y_mean,
-        None,
-        None,
-        estimate.x_mean,
-    )
+    label = estimate.b, max(estimate.c, 0.0), estimate.y_mean, None
+    centred = second_moments(moments, centred=True)
+    facts = StreamFacts(problem, moments.n, centred, *label, None, estimate.x_mean)
     return _judge(facts, seconds)
 
 
