@@ -291,8 +291,8 @@ class _ColumnScan:
         """What the values of the target mean; None if they are numbers. DataError if neither."""
         given = request.positive
         known, positive = (given, None) if isinstance(given, Answers) else (None, given)
+        what = f"{self.title}: {self._what}"
         if ColumnKind.TEXT in self._kinds and self._levels:
-            what = f"{self.title}: {self._what}"
             if known is not None:
                 return self._as_before(known, self._levels)
             found = answers_of_text(what, self._levels, re.compile(self._number), positive)
@@ -301,13 +301,8 @@ class _ColumnScan:
             return found
         if known is not None:
             return self._as_before(known, ())
-        return answers_of_numbers(
-            f"{self.title}: {self._what}",
-            self._values,
-            flags=ColumnKind.FLAG in self._kinds,
-            positive=positive,
-            yes_no=request.yes_no,
-        )
+        flags, yes_no = ColumnKind.FLAG in self._kinds, request.yes_no
+        return answers_of_numbers(what, self._values, flags=flags, positive=positive, yes_no=yes_no)
 
     def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
         """The answers of an earlier stream, if this column can have them."""

@@ -399,15 +399,12 @@ class SparseFileStream(SparseStreamBase):
         """The pairs of a batch, ascending in every row, or a DataError."""
         bounds, indices = _flat(batch.rows.column(self._pairs.indices))
         others, values = _flat(batch.rows.column(self._pairs.values))
-        for row in np.flatnonzero(np.diff(bounds) != np.diff(others))[:1].tolist():
-            self._refuse(
-                batch,
-                row,
-                f"{bounds[row + 1] - bounds[row]} {self._pairs.indices} and "
-                f"{others[row + 1] - others[row]} {self._pairs.values}",
-            )
+        lengths, its = np.diff(bounds), np.diff(others)
+        for row in np.flatnonzero(lengths != its)[:1].tolist():
+            what = f"{lengths[row]} {self._pairs.indices} and {its[row]} {self._pairs.values}"
+            self._refuse(batch, row, what)
         values = values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
-        owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        owner = np.repeat(np.arange(len(lengths)), lengths)
         largest = np.float32(np.finfo(np.float32).max) if values.dtype == np.float32 else LARGEST
         for at in np.flatnonzero(np.abs(values) > largest)[:1].tolist():
             what = f"the value of feature {int(indices[at])} is {values[at]:g}, too large"

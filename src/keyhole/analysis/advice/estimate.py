@@ -234,12 +234,9 @@ class Scout(GeneratedStream):
         def chunks() -> Iterator[tuple[NDArray[np.floating], Floats]]:
             t = 0
             for X, y in stream.blocks():
-                picked = np.array(
-                    [
-                        uniforms(seed, t + i, 1, purpose=SCOUT_PURPOSE)[0] < share
-                        for i in range(1, len(y) + 1)
-                    ]
-                )
+                rounds = range(t + 1, t + len(y) + 1)
+                draws = [uniforms(seed, i, 1, purpose=SCOUT_PURPOSE)[0] for i in rounds]
+                picked = np.array(draws) < share
                 t += len(y)
                 if picked.any():
                     yield X[picked], y[picked]
