@@ -173,12 +173,7 @@ def weak_supermodularity(
 
 
 def bbrcnp(
-    stream: BlockStream,
-    k: int,
-    t0: int,
-    *,
-    standardised: bool = True,
-    seconds: float = 3.0,
+    stream: BlockStream, k: int, t0: int, *, standardised: bool = True, seconds: float = 3.0
 ) -> Interval:
     """The kappa of the block bounded restricted condition number property, for windows >= t0.
 

@@ -15,6 +15,7 @@ from keyhole.analysis.price_limits import CostLimit, prices_of, units_of, units_
 from keyhole.errors import sparsity, true_or_false
 from keyhole.learners.blocks.sums.data_sums import DataSums, refuse_unless_stream_or_sums
 from keyhole.problem import BlockStream, Interval, Problem, ProblemError
+from keyhole.problem.display import aligned
 from keyhole.problem.prices import Money, Prices
 
 MAX_FRONTIER_POINTS = 40  # of a frontier for which no costs are given
@@ -84,24 +85,13 @@ class Frontier:
         return FrontierPoint(best.cost, loss, best.features, best.r2)
 
     def __str__(self) -> str:
-        rows = [
-            (
-                f"{point.cost:,.{self.prices.decimals}f}",
-                str(point.loss),
-                f"{point.r2:.4f}",
-                self._listed(point),
-            )
-            for point in self.points
-        ]
-        head = ("cost", "least loss", "R2", "features")
-        wide = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
-        lines = [
-            "  ".join([*(cell.rjust(w) for cell, w in zip(row, wide, strict=False)), row[3]])
-            for row in (head, *rows)
-        ]
+        told = [["cost", "least loss", "R2", "  features"]]
+        for point in self.points:
+            cost, r2 = f"{point.cost:,.{self.prices.decimals}f}", f"{point.r2:.4f}"
+            told.append([cost, str(point.loss), r2, f"  {self._listed(point)}"])
         rest = "" if self.complete else "; it may change between these points too"
         about = f"least loss in hindsight by cost per example, {self.rounds:,} rounds{rest}"
-        return "\n".join([about, *(line.rstrip() for line in lines)])
+        return "\n".join([about, *aligned(told)])
 
     def _listed(self, point: FrontierPoint, width: int = 60) -> str:
         """How many features, and as many of their names as a line holds."""
@@ -208,15 +198,16 @@ class FrontierSearch:
         """
         for limit in {0, self.all}:
             self.search(limit, TIME_SHARE)
-        while len(self.models) < MAX_SEARCHES and len(self._steps()) < MAX_FRONTIER_POINTS:
-            gaps = self._gaps()
-            if not gaps:
-                return all(model.loss.width == 0.0 for model in self.models.values())
+        while (
+            (gaps := self._gaps())
+            and len(self.models) < MAX_SEARCHES
+            and len(self._steps()) < MAX_FRONTIER_POINTS
+        ):
             if time.monotonic() > self._ends:
                 return False
             _, low, high = max(gaps)
             self.search((low + high) // 2, TIME_SHARE)
-        return not self._gaps() and all(m.loss.width == 0.0 for m in self.models.values())
+        return not gaps and all(model.loss.width == 0.0 for model in self.models.values())
 
     def _gaps(self) -> list[tuple[float, int, int]]:
         """Where the loss may still change: (how much that matters, limit known, the next)."""
@@ -252,22 +243,16 @@ class FrontierSearch:
             low = max(low, self.models[limit].loss.low)
             known.append((limit, low))
         steps = self._steps()
-        models = steps if limits is None else [self._best(steps, limit) for limit in limits]
-        return Frontier(
-            tuple(self._point(model, known) for model in models),
-            self.whole.rounds,
-            self.whole.squares.yy,
-            complete,
-            names,
-            tuple(
-                (self.prices.money(limit) if limit < self.all else math.inf, low)
-                for limit, low in reversed(known)
-            ),
-            self.prices,
+        models = steps
+        if limits is not None:  # of each limit the last, and best, of those that it buys
+            models = [[m for m in steps if self._units(m) <= limit][-1] for limit in limits]
+        points = tuple(self._point(model, known) for model in models)
+        searched = tuple(
+            (self.prices.money(limit) if limit < self.all else math.inf, low)
+            for limit, low in reversed(known)
         )
-
-    def _best(self, steps: list[Hindsight], limit: int) -> Hindsight:
-        return [model for model in steps if self._units(model) <= limit][-1]
+        rounds, yy = self.whole.rounds, self.whole.squares.yy
+        return Frontier(points, rounds, yy, complete, names, searched, self.prices)
 
     def _point(self, model: Hindsight, known: list[tuple[int, float]]) -> FrontierPoint:
         units, high = self._units(model), model.loss.high

@@ -225,25 +225,13 @@ def hindsight(
         kept = usually_kept(stream.d, most)
     if isinstance(stream, DataSums) or kept >= stream.d:
         return summed(stream, intercept, past).best(most, seconds)
-    return _screened(stream, most, max(kept, most), intercept, seconds, progress)
-
-
-def _screened(
-    stream: BlockStream,
-    k: int,
-    kept: int,
-    intercept: bool,
-    seconds: float,
-    said: StatusCallback | None,
-) -> Hindsight:
-    found = search_screened(
-        stream, k, kept, centred=intercept, seconds=max(seconds, 0.0), said=said
-    )
+    seconds, kept = max(seconds, 0.0), max(kept, most)
+    found = search_screened(stream, most, kept, centred=intercept, seconds=seconds, said=progress)
     columns, weights = found.columns, np.zeros(stream.d)
     weights[found.support] = found.weights
     constant = columns.mean_y - float(columns.mean_x @ weights) if intercept else 0.0
     return Hindsight(
-        columns.n, k, found.loss, weights, constant, columns.yy, screening=found.screening
+        columns.n, most, found.loss, weights, constant, columns.yy, screening=found.screening
     )
 
 
@@ -351,17 +339,11 @@ class Prefix:
         self, cost_limit: CostLimit, seconds: float, start: Indices | None = None
     ) -> Hindsight:
         """The best model for the money; the search begins with the features `start`."""
-        squares = self._left
-        found = best_for_money(
-            squares.G,
-            squares.c,
-            squares.yy,
-            cost_limit.terms(self.rounds),
-            seconds=max(seconds, 0.0),
-            start=() if start is None else start,
-        )
+        squares, terms = self._left, cost_limit.terms(self.rounds)
+        G, c, yy, first = squares.G, squares.c, squares.yy, () if start is None else start
+        found = best_for_money(G, c, yy, terms, seconds=max(seconds, 0.0), start=first)
         low = found.rss if cost_limit.worth is not None else found.lower
-        k = len(squares.c) if cost_limit.k is None else cost_limit.k
+        k = len(c) if cost_limit.k is None else cost_limit.k
         loss = Interval(low, found.rss, found.how)
         model = self._model(k, loss, found.support, found.weights)
         cost, total = cost_limit.prices.money(found.units), None

@@ -58,12 +58,8 @@ def cost_limit_of(
     most = None if k is None else sparsity(k, stream.d)
     if cost is None and worth is None and k is None:
         raise ProblemError("prices alone limit nothing: give cost, worth or k with them")
-    return CostLimit(
-        found,
-        most,
-        None if cost is None else units_of("cost", cost, found),
-        None if worth is None else exchange_rate("worth", worth),
-    )
+    limit = None if cost is None else units_of("cost", cost, found)
+    return CostLimit(found, most, limit, None if worth is None else exchange_rate("worth", worth))
 
 
 def prices_of(stream: Described, prices: Problem | Prices) -> Prices:

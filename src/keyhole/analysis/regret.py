@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,12 @@ class RegretCurve:
     low: Floats
     high: Floats
 
+    @classmethod
+    def of(cls, rounds: Sequence[int], gaps: Sequence[Interval]) -> RegretCurve:
+        """The curve through these gaps, one for each of the rounds."""
+        low, high = np.array([gap.low for gap in gaps]), np.array([gap.high for gap in gaps])
+        return cls(np.array(rounds, dtype=np.int64), low, high)
+
 
 def regret_curve(
     ledger: Ledger,
@@ -73,11 +80,7 @@ def regret_curve(
     rounds = [c.round for c in marks]
     models = hindsight_curve(stream, k, rounds, intercept=intercept, past=past, seconds=seconds)
     gaps = [c.loss - best.loss for c, best in zip(marks, models, strict=True)]
-    return RegretCurve(
-        rounds=np.array(rounds, dtype=np.int64),
-        low=np.array([gap.low for gap in gaps]),
-        high=np.array([gap.high for gap in gaps]),
-    )
+    return RegretCurve.of(rounds, gaps)
 
 
 def oracle(

@@ -296,13 +296,9 @@ def threshold(
     >>> round(threshold(1000, 20, 5, noise_sd=0.1).value, 3)
     0.931
     """
+    delta = failure_probability
     value = printed_threshold(
-        rounds,
-        d,
-        exploration,
-        noise_sd=noise_sd,
-        failure_probability=failure_probability,
-        scale=constant,
+        rounds, d, exploration, noise_sd=noise_sd, failure_probability=delta, scale=constant
     )
     formula = "C sqrt(d log(t d/delta) / (t k0)) (sigma + d/k0)"
     return Bound(value, "equation:conv.prog", formula, (("C", constant),))

@@ -29,9 +29,7 @@ F = TypeVar("F", bound=np.floating)
 
 
 def poisoned(
-    X: NDArray[F],
-    bought: NDArray[np.int32],
-    random: np.random.Generator | None = None,
+    X: NDArray[F], bought: NDArray[np.int32], random: np.random.Generator | None = None
 ) -> NDArray[F]:
     """The rows with everything but what was bought replaced.
 

@@ -156,9 +156,7 @@ class Ledger:
     @property
     def orders(self) -> dict[str, int]:
         """How often each item was ordered; without prices, how often each feature was read."""
-        prices, counts = self.problem.prices, self.reads
-        if prices is not None:
-            counts = self._orders
+        counts = self.reads if self.problem.prices is None else self._orders
         return {self.problem.item(i): many for i, many in enumerate(counts.tolist())}
 
     def total(self, worth: float) -> float:

@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 
 from keyhole.game.audit import Audit
 from keyhole.game.ledger import Ledger, next_checkpoint
-from keyhole.game.observer import (
-    Observer,
-    PlayedBlock,
-    Progress,
-    ten_times_a_second,
-)
+from keyhole.game.observer import Observer, PlayedBlock, Progress, ten_times_a_second
 from keyhole.game.referee import (
     MIN_BLOCK_ROWS,
     RowBuffer,

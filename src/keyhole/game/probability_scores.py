@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -165,16 +165,7 @@ class ProbabilityScores(Observer):
             "brier": self.brier if self.rounds else None,
             "base_brier": self.base_brier if self.rounds else None,
             "auc": [self.auc.low, self.auc.high] if known else None,
-            "reliability": [
-                {
-                    "rounds": g.rounds,
-                    "predicted": g.predicted,
-                    "yes": g.yes,
-                    "low": g.low,
-                    "high": g.high,
-                }
-                for g in self.reliability()
-            ],
+            "reliability": [asdict(group) for group in self.reliability()],
         }
 
     def __str__(self) -> str:

@@ -237,9 +237,8 @@ def _unpack_group(tree: Any, where: str) -> Iterator[UnpackedTicket]:
     if not isinstance(tree["memo"], Mapping):
         raise StateError(f"{where}.memo is not a memo")
     for key, entry in tree["memo"].items():
-        for memo, array in zip(
-            memos, _unpack_memo_entry(entry, len(rounds), f"{where}.{key}"), strict=True
-        ):
+        arrays = _unpack_memo_entry(entry, len(rounds), f"{where}.{key}")
+        for memo, array in zip(memos, arrays, strict=True):
             memo[key] = array
     yield from zip(rounds.tolist(), features, memos, strict=True)
 

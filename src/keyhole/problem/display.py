@@ -46,6 +46,17 @@ def money_text(value: float) -> str:
     return f"{Decimal(str(value)).normalize():,f}"
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: all columns but the last aligned to the right.
+
+    >>> aligned([["a", " what"], ["100", " this"]])
+    ['  a what', '100 this']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    lines = ["  ".join(map(str.rjust, row, widths)) + row[-1] for row in rows]
+    return [line.rstrip() for line in lines]
+
+
 def html_table(title: str, rows: Iterable[Sequence[HtmlCell]], head: Sequence[str] = ()) -> str:
     """A table for notebooks; everything in it is text, never markup. Long ones are cut off.
 

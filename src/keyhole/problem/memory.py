@@ -10,10 +10,7 @@ from keyhole.errors import ProblemError
 ALWAYS_ALLOWED_BYTES = 1 << 26  # bytes that nobody is asked about
 _CGROUP_FILES = (  # of a container: what it may use, and what it uses
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-    ),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
 
 

@@ -6,6 +6,7 @@ An item is paid once, whichever features need it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,6 +85,13 @@ class Prices:
             or any(need[-1] >= len(self.units) for need in self.needs if need)
         ):
             raise ProblemError("prices: the items, what they cost and who needs them do not fit")
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Prices:
+        """The prices that `asdict` took apart, whose tuples may have become lists."""
+        needs = tuple(map(tuple, parts["needs"]))
+        items, units = tuple(parts["items"]), tuple(parts["units"])
+        return cls(**{**parts, "items": items, "units": units, "needs": needs})
 
     @property
     def counts(self) -> bool:
@@ -171,12 +179,7 @@ class Prices:
 
 
 def _affordable_count(costs: list[int], limit: int) -> int:
-    total = 0
-    for many, cost in enumerate(costs):
-        total += cost
-        if total > limit:
-            return many
-    return len(costs)
+    return sum(total <= limit for total in itertools.accumulate(costs))
 
 
 def money(what: str, value: Money) -> Decimal:
@@ -271,8 +274,7 @@ def price_list(
     for _ in sources:  # as often as a chain of them can be long
         for j, of in sources.items():
             needs[j] = needs[j].union(*(needs[m] for m in of))
-    decimals = max((-int(a.as_tuple().exponent) for a in amounts), default=0)
-    decimals = max(decimals, 0)
+    decimals = max([0, *(-int(a.as_tuple().exponent) for a in amounts)])
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
     if sum(units) > MAX_AMOUNT:
         raise ProblemError(

@@ -446,12 +446,7 @@ def problem_from_dict(parts: Mapping[str, Any]) -> Problem:
     """
     try:
         sizes = {name: parts[name] for name in ("d", "k", "budget", "names")}
-        if parts["prices"] is None:
-            return Problem(**sizes)
-        listed = dict(parts["prices"])
-        for name in ("items", "units"):
-            listed[name] = tuple(listed[name])
-        listed["needs"] = tuple(map(tuple, listed["needs"]))
-        return Problem(**sizes, prices=Prices(**listed))
+        prices = None if parts["prices"] is None else Prices.from_dict(parts["prices"])
+        return Problem(**sizes, prices=prices)
     except (KeyholeError, TypeError, ValueError, KeyError) as error:
         raise DataError(f"not a problem: {shortened(str(error))}") from None

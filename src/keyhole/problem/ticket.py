@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -135,12 +135,7 @@ class Ticket:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ticket):
             return NotImplemented
-        return (
-            self.round == other.round
-            and np.array_equal(self.features, other.features)
-            and self.memo.keys() == other.memo.keys()
-            and all(np.array_equal(v, other.memo[key]) for key, v in self.memo.items())
-        )
+        return self._agrees(other, np.array_equal)
 
     def again(self, round: int, memo: Mapping[str, NDArray[Any]]) -> Ticket:
         """The order of the same features, at the same cost, for another example."""
@@ -154,11 +149,14 @@ class Ticket:
 
     def says_the_same(self, other: Ticket) -> bool:
         """Whether two tickets are copies of each other, to the last bit; names aside."""
-        return self is other or (
+        return self is other or self._agrees(other, _same_bits)
+
+    def _agrees(self, other: Ticket, same: Callable[[Any, Any], bool]) -> bool:
+        return (
             self.round == other.round
-            and _same_bits(self.features, other.features)
+            and same(self.features, other.features)
             and self.memo.keys() == other.memo.keys()
-            and all(_same_bits(array, other.memo[key]) for key, array in self.memo.items())
+            and all(same(array, other.memo[key]) for key, array in self.memo.items())
         )
 
     def __hash__(self) -> int:

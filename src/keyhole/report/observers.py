@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,7 +88,39 @@ class ColumnSpread(Observer):
         self.columns.add(played.X)
 
 
-class PrefixObserver(Observer):
+class _EndsObserver(Observer):
+    """Keeps what was seen after given rounds, and after all of them."""
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self._n, self._kept, self._waiting = 0, 0, sorted(ends, reverse=True)
+
+    @property
+    def room(self) -> int | None:
+        """Up to the next of the ends."""
+        return self._waiting[-1] - self._n if self._waiting else None
+
+    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
+        """Add the rounds, and keep a copy of the sums where one is wanted."""
+        self._add(played)
+        self._n += len(played.y)
+        if self.room == 0:
+            self._waiting.pop()
+            self.finish(learner)
+
+    def finish(self, learner: Learner) -> None:
+        """Keep the sums over everything so far."""
+        if self._kept < self._n:
+            self._kept = self._n
+            self._keep()
+
+    @abstractmethod
+    def _add(self, played: PlayedBlock) -> None: ...
+
+    @abstractmethod
+    def _keep(self) -> None: ...
+
+
+class PrefixObserver(_EndsObserver):
     """Second moments of everything that was played, and as they were after given rounds.
 
     Parameters
@@ -101,31 +134,16 @@ class PrefixObserver(Observer):
     """
 
     def __init__(self, d: int, ends: Sequence[int] = (), *, intercept: bool) -> None:
+        super().__init__(ends)
         self.prefixes: list[Prefix] = []
-        self._sums = PrefixSums(d, past=True)
-        self._waiting = sorted(ends, reverse=True)
-        self._intercept = intercept
-
-    @property
-    def room(self) -> int | None:
-        """Up to the next of the ends."""
-        return self._waiting[-1] - self._sums.n if self._waiting else None
-
-    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
-        """Add the rows, and keep a copy of the sums where one is wanted."""
-        self._sums.add(played.X, played.y)
-        if self._waiting and self._waiting[-1] == self._sums.n:
-            self._waiting.pop()
-            self._keep()
-
-    def finish(self, learner: Learner) -> None:
-        """Keep the sums over everything."""
-        if self._sums.n and (not self.prefixes or self.prefixes[-1].rounds < self._sums.n):
-            self._keep()
+        self._sums, self._intercept = PrefixSums(d, past=True), intercept
 
     def beside_past(self) -> Prefix:
         """All that was played, for models that may look at earlier labels."""
         return self._sums.prefix(self._intercept, past=True)
+
+    def _add(self, played: PlayedBlock) -> None:
+        self._sums.add(played.X, played.y)
 
     def _keep(self) -> None:
         self.prefixes.append(self._sums.prefix(self._intercept))
@@ -143,32 +161,20 @@ class _Unsearched:
     def best(self, k: int, seconds: float, start: Indices | None = None) -> Hindsight:
         """The empty model; how much better the best one is, nobody has looked."""
         how = f"not searched: pairs of {self.d:,} features are too many"
-        return Hindsight(
-            self.rounds,
-            k,
-            Interval(0.0, self.empty_loss, how),
-            np.zeros(self.d),
-            self.intercept,
-            self.empty_loss,
-        )
+        loss, none = Interval(0.0, self.empty_loss, how), np.zeros(self.d)
+        return Hindsight(self.rounds, k, loss, none, self.intercept, self.empty_loss)
 
 
-class LabelObserver(Observer):
+class LabelObserver(_EndsObserver):
     """In place of a `PrefixObserver` whose sums would not fit in memory: the labels alone."""
 
     def __init__(self, d: int, ends: Sequence[int] = (), *, intercept: bool) -> None:
+        super().__init__(ends)
         self.prefixes: list[_Unsearched] = []
         self._d, self._intercept = d, intercept
-        self._waiting = sorted(ends, reverse=True)
-        self._n, self._mean, self._about = 0, 0.0, 0.0  # of the labels, and of squares about it
+        self._mean, self._about = 0.0, 0.0  # of the labels, and of squares about it
 
-    @property
-    def room(self) -> int | None:
-        """Up to the next of the ends."""
-        return self._waiting[-1] - self._n if self._waiting else None
-
-    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
-        """Add the labels."""
+    def _add(self, played: PlayedBlock) -> None:
         m, y = len(played.y), played.y
         if not m:
             return
@@ -176,15 +182,6 @@ class LabelObserver(Observer):
         total, apart = self._n + m, mean - self._mean
         self._about += float(((y - mean) ** 2).sum()) + apart * apart * self._n * m / total
         self._mean += apart * m / total
-        self._n = total
-        if self._waiting and self._waiting[-1] == self._n:
-            self._waiting.pop()
-            self._keep()
-
-    def finish(self, learner: Learner) -> None:
-        """Keep the sums over everything."""
-        if self._n and (not self.prefixes or self.prefixes[-1].rounds < self._n):
-            self._keep()
 
     def _keep(self) -> None:
         squares = self._about + (0.0 if self._intercept else self._n * self._mean**2)

@@ -14,7 +14,7 @@ import numpy as np
 
 from keyhole.analysis.diagnosis.page import NO_PROMISE
 from keyhole.analysis.diagnosis.page import VERDICT_WORDS as VERDICTS
-from keyhole.problem import DataError, Floats
+from keyhole.problem import DataError
 from keyhole.problem.atomic_file import whole_file
 from keyhole.problem.display import counted
 from keyhole.problem.optional_imports import extra
@@ -166,17 +166,14 @@ def _facts(run: Run) -> list[Fact]:
     if gap.high < 0:
         better = f"below 0: less lost than by the {run.yardstick}"
     reads = f"{number(ledger.mean_reads)} of {run.problem.d:,} read per example"
+    seconds = ledger.rounds / run.rounds_per_second
     return [
         *(money_facts(run) or [Fact("reads saved", f"{run.saved:.0%}", reads)]),
         *_scored(run),
         Fact("regret", brief_span(gap), better),
         *_interval_facts(run),
         *_first_round(run),
-        Fact(
-            "rounds",
-            f"{ledger.rounds:,}",
-            f"played in {number(ledger.rounds / run.rounds_per_second)} s",
-        ),
+        Fact("rounds", f"{ledger.rounds:,}", f"played in {number(seconds)} s"),
     ]
 
 
@@ -188,13 +185,10 @@ def _scored(run: Run) -> list[Fact]:
     if math.isnan(mean):
         mean, recent = run.ledger.mean_loss, run.ledger.mean_loss
     error, lately = brief(math.sqrt(mean)), brief(math.sqrt(recent))
+    late = f"error, last {run.recent.rounds:,} rounds"
     return [
         Fact("typical error", error, f"mean squared loss {brief(mean)}"),
-        Fact(
-            f"error, last {run.recent.rounds:,} rounds",
-            lately,
-            f"mean squared loss {brief(recent)}",
-        ),
+        Fact(late, lately, f"mean squared loss {brief(recent)}"),
         Fact("R²", share(run.later_r2), f"{run.yardstick} {share(run.best.r2)}"),
     ]
 
@@ -366,17 +360,11 @@ def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:
 
 def _used(run: Run) -> list[int]:
     """The features with a weight, here or in hindsight, the largest effect first."""
-    models = np.abs([_sparse(run), run.weights, run.best.weights])
+    models = np.abs([plots.sparse_weights(run), run.weights, run.best.weights])
     used, effect = np.flatnonzero(models.any(axis=0)), models.max(axis=0) * run.spread
     # Those of the model that is handed out first.
     order: list[int] = used[np.lexsort((-effect[used], models[0][used] == 0))].tolist()
     return order
-
-
-def _sparse(run: Run) -> Floats:
-    weights = np.zeros(run.problem.d)
-    weights[run.sparse.features] = run.sparse.weights
-    return weights
 
 
 def _weight(run: Run, j: int) -> dict[str, str]:
@@ -404,9 +392,8 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     p, width = run.problem, int(run.ends[0])
     budget = [("budget, everything read for one example", str(p.budget))]
     if run.columns and p.prices is not None:
-        budget = [
-            ("budget, columns bought for one example", f"{p.budget:g} of {len(p.prices.items)}")
-        ]
+        bought = f"{p.budget:g} of {len(p.prices.items)}"
+        budget = [("budget, columns bought for one example", bought)]
     elif p.prices is not None:
         everything = amount(p.cost(range(p.d)), p.prices)
         budget = [

@@ -32,6 +32,7 @@ BASELINE_STYLES: dict[str, tuple[str, Any]] = {
     FULL: (PURPLE, "-."),
 }
 MAX_FEATURES_SHOWN = 30  # features in one picture
+BARS: dict[str, Any] = {"color": BLUE, "marker": "o", "lw": 1.8, "elinewidth": 1.2, "capsize": 2.5}
 STYLE = {
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -70,10 +71,8 @@ def cumulative_loss(run: Run) -> Figure:
         label = f"{shown(run.learner)}, reads {run.ledger.mean_reads:.3g}"
         lost = later(run.loss, run.ledger.first_loss)
         _curve(axes, run.ends, lost, color=BLUE, lw=2.2, label=label)
-        axes.set_ylabel("cumulative squared loss")
         axes.set_ylim(bottom=0)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, "cumulative squared loss", 2)
 
 
 def regret(run: Run) -> Figure:
@@ -88,9 +87,7 @@ def regret(run: Run) -> Figure:
         _curve(axes, rounds, low, color=BLUE, lw=2.2, label=f"regret of {shown(run.learner)}")
         _band(axes, rounds, low, high, BLUE)
         axes.axhline(0, color=INK, lw=0.8)
-        axes.set_ylabel("regret")
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, "regret", 2)
 
 
 def later(loss: Floats, first_loss: float) -> Floats:
@@ -154,16 +151,8 @@ def supports(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
                 )
             )
         chosen = np.flatnonzero(np.isin(rows, run.best.support))
-        axes.plot(
-            np.full(len(chosen), float(run.ends[-1])),
-            chosen,
-            color=GREEN,
-            marker="D",
-            ls="",
-            ms=5,
-            clip_on=False,
-            label=f"among the {run.yardstick}",
-        )
+        at, label = np.full(len(chosen), float(run.ends[-1])), f"among the {run.yardstick}"
+        axes.plot(*(at, chosen, "D"), color=GREEN, ms=5, clip_on=False, label=label)
         _features(axes, run, rows)
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
@@ -179,8 +168,7 @@ def weights(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
     best in hindsight. Weights in the units of the features cannot be compared with each other,
     these effects can.
     """
-    sparse = np.zeros(run.problem.d)
-    sparse[run.sparse.features] = run.sparse.weights
+    sparse = sparse_weights(run)
     effect, played, best = (w * run.spread for w in (sparse, run.weights, run.best.weights))
     used = np.flatnonzero((sparse != 0) | (run.weights != 0) | (run.best.weights != 0))
     size = np.max(np.abs([effect, played, best]), axis=0)
@@ -193,15 +181,8 @@ def weights(run: Run, most: int = MAX_FEATURES_SHOWN) -> Figure:
         if not run.plays_sparse:
             among = np.flatnonzero(run.weights[rows])
             label = f"played by {shown(run.learner)} at the end"
-            how: dict[str, Any] = {
-                "color": ORANGE,
-                "marker": "o",
-                "ls": "",
-                "ms": 5,
-                "mfc": "none",
-                "mew": 1.6,
-            }
-            axes.plot(played[rows[among]], among, label=label, **how)
+            points = (played[rows[among]], among, "o")
+            axes.plot(*points, color=ORANGE, ms=5, mfc="none", mew=1.6, label=label)
         among = np.flatnonzero(np.isin(rows, run.best.support))
         label = run.yardstick
         axes.plot(best[rows[among]], among, color=GREEN, marker="D", ls="", ms=6, label=label)
@@ -228,18 +209,8 @@ def budget_curve(curve: BudgetCurve, *, what: str = "money") -> Figure:
     with style():
         figure, axes = new_figure(3.4)
         axes.plot(x, 100.0 * curve.in_sample, color=ORANGE, ls=":", label="on the rows fitted to")
-        axes.errorbar(
-            x,
-            percent,
-            yerr=200.0 * curve.error,
-            color=BLUE,
-            marker="o",
-            ms=4,
-            lw=1.8,
-            elinewidth=1.2,
-            capsize=2.5,
-            label="on other rows, ± two standard errors",
-        )
+        label = "on other rows, ± two standard errors"
+        axes.errorbar(x, percent, yerr=200.0 * curve.error, ms=4, label=label, **BARS)
         bend = curve.knee
         if 0 < bend < chosen:
             _mark(axes, x[bend], percent[bend], PURPLE, "s", f"knee: {x[bend]:,.6g}")
@@ -248,16 +219,13 @@ def budget_curve(curve: BudgetCurve, *, what: str = "money") -> Figure:
             label = f"recommended: {x[chosen]:,.6g}, by {how} {curve.budget:,.6g}"
             _mark(axes, x[chosen], percent[chosen], GREEN, "D", label)
         axes.set_xlabel(f"{what} for one example" if money else "features of the model")
-        axes.set_ylabel("explained of the label's variance, %")
         # Errors of useless models may be huge: show where something is explained.
         low, high = percent - 200.0 * curve.error, percent + 200.0 * curve.error
         top = max(float(high.max()), float(100.0 * curve.in_sample.max()), 1.0)
         axes.set_ylim(max(float(low.min()), -0.25 * min(top, 100.0)), 1.04 * min(top, 100.0))
         ticker = extra("matplotlib.ticker", "report")
         axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=not money))
-        axes.grid(True)
-        figure.legend(loc="outside upper left", ncols=2)
-        return figure
+        return finished(figure, axes, "explained of the label's variance, %", 2)
 
 
 def frontier(
@@ -318,9 +286,8 @@ def spending(run: Run) -> Figure:
         axes.axhline(run.problem.budget, color=INK, ls=":", lw=1.4, label="the limit")
         axes.set_xlim(0, int(run.ends[-1]))
         axes.set_ylim(0, 1.06 * max(run.problem.budget, float(each.max())))
-        return finished(
-            figure, axes, "columns per example" if run.columns else "money per example", 2
-        )
+        unit = "columns" if run.columns else "money"
+        return finished(figure, axes, f"{unit} per example", 2)
 
 
 def purse(run: Run) -> Figure:
@@ -348,6 +315,13 @@ def svg(figure: Figure, name: str) -> str:
         unknown = {"Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(target, format="svg", transparent=True, metadata=unknown)
     return target.getvalue()
+
+
+def sparse_weights(run: Run) -> Floats:
+    """The model that is handed out, as a weight for every feature."""
+    weights = np.zeros(run.problem.d)
+    weights[run.sparse.features] = run.sparse.weights
+    return weights
 
 
 def bought_most(run: Run, most: int = MAX_FEATURES_SHOWN) -> Indices:

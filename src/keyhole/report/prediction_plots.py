@@ -11,6 +11,7 @@ from keyhole.problem import Floats, ProblemError
 from keyhole.problem.optional_imports import extra
 from keyhole.report.number_format import Fact, number
 from keyhole.report.plots import (
+    BARS,
     BASELINE_STYLES,
     BLUE,
     GREEN,
@@ -77,10 +78,8 @@ def residuals_over_time(run: Run) -> Figure:
     trace = run.predictions
     with style():
         figure, axes = new_figure(2.9)
-        rounds, residuals = (
-            trace.points[:, ROUND],
-            trace.points[:, ACTUAL] - trace.points[:, PREDICTED],
-        )
+        rounds = trace.points[:, ROUND]
+        residuals = trace.points[:, ACTUAL] - trace.points[:, PREDICTED]
         axes.plot(*(rounds, residuals, "o"), ms=2.5, color=BLUE, alpha=0.4, mew=0, label="a round")
         axes.axhline(0, color=INK, lw=0.8)
         label = "mean of a stretch"
@@ -102,9 +101,8 @@ def prediction_pictures(run: Run) -> list[tuple[str, str, Figure]]:
     points = run.predictions.points
     if not len(points):
         return []
-    some = f"{len(points):,} rounds" + (
-        "" if len(points) == run.ledger.rounds - 1 else ", evenly over the game"
-    )
+    evenly = "" if len(points) == run.ledger.rounds - 1 else ", evenly over the game"
+    some = f"{len(points):,} rounds{evenly}"
     outside = " Crosses: outside of their intervals, whose ends are the fine dots."
     scatter = f"{some}. On the line: exactly as predicted.{outside if run.ledger.bounded else ''}"
     recent = (
@@ -210,18 +208,8 @@ def reliability(scores: ProbabilityScores) -> Figure:
         came = np.array([g.yes for g in groups])
         bars = np.array([[g.yes - g.low for g in groups], [g.high - g.yes for g in groups]])
         axes.plot([0, 1], [0, 1], color=INK, ls="--", lw=1.2, label="as predicted")
-        axes.errorbar(
-            predicted,
-            came,
-            yerr=np.maximum(bars, 0.0),
-            color=BLUE,
-            marker="o",
-            ms=5,
-            lw=1.8,
-            elinewidth=1.2,
-            capsize=2.5,
-            label="what came",
-        )
+        yerr = np.maximum(bars, 0.0)
+        axes.errorbar(predicted, came, yerr=yerr, ms=5, label="what came", **BARS)
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlabel("predicted probability of yes")

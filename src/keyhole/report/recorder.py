@@ -39,7 +39,7 @@ from keyhole.problem.memory import fits
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
-from keyhole.report.spending import RunSpending, WithinBudget, spending, within_budget
+from keyhole.report.spending import WithinBudget, spending, within_budget
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace, bin_ends
 
 if TYPE_CHECKING:
@@ -235,16 +235,51 @@ class Recorder:
         say(f"{self._name} plays")
         ledger = self._play(progress, observers)
         models, curve, with_past, whole = self._best_models(say)
-        money = None
-        if self._learner.problem.prices is not None:
+        money, problem, names = None, self._learner.problem, self._stream.names
+        if problem.prices is not None:
             say("the least loss at every cost")
-            names = self._stream.names
             money = spending(self._learner, self._trace.spent, whole, names, self._scope.seconds)
         diagnosis = None
         if not isinstance(self._sums, ColumnSpread):
             say("diagnosis")
             diagnosis = self._diagnose(self._sums, ledger)
-        return self._run(ledger, models[-1], curve, with_past, money, diagnosis)
+        about, trace = self._about, self._trace
+        return Run(
+            problem=problem if problem.names is not None else problem.replace(names=names),
+            title=about.title,
+            target=about.target,
+            learner=self._name,
+            settings=dict(about.settings),
+            seed=about.seed,
+            rounds_per_second=ledger.rounds / ledger.seconds,
+            ledger=ledger,
+            ends=trace.ends,
+            loss=trace.loss,
+            reads=trace.reads,
+            models=trace.models,
+            intercept=float(self._learner.intercept),
+            spread=self._sums.columns.facts().sd,
+            best=models[-1],
+            best_with_past=with_past,
+            centred=self._scope.centred,
+            regret=_regret(trace, _some(trace.ends, self._stream.d), curve),
+            baselines=self._baselines(),
+            diagnosis=diagnosis,
+            sparse=sparse_model(self._learner),
+            recent=self._recent.last_tenth,
+            predictions=self.predictions,
+            command=about.command,
+            notes=self._notes(ledger.rounds),
+            curve=about.curve,
+            history=about.history,
+            advice=_advice(self._learner),
+            errors=_per_feature(self._learner, "weight_errors"),
+            shares=_per_feature(self._learner, "model_shares"),
+            spending=money,
+            probabilities=self._answers,
+            intervals=self._intervals,
+            columns=about.columns,
+        )
 
     def _play(self, progress: Progress | None, observers: Sequence[Observer]) -> Ledger:
         rivals = [self.mean, self.last] + ([] if self._full is None else [self._full])
@@ -271,11 +306,8 @@ class Recorder:
         """Whether all rounds can be searched by screening, where features have too many pairs."""
         d = self._stream.d
         whole = self._learner.problem.prices is None and rounds == self._stream.rounds
-        return (
-            whole
-            and d > MAX_FEATURES_UNSCREENED
-            and fits(screening_bytes(d, usually_kept(d, self._k)))
-        )
+        kept = usually_kept(d, self._k)
+        return whole and d > MAX_FEATURES_UNSCREENED and fits(screening_bytes(d, kept))
 
     def _best_models(
         self, say: Stage
@@ -293,32 +325,24 @@ class Recorder:
             # The game was not as long as the stream said: look at what was played once more.
             watched = prefix_observer(self._stream.d, ends, intercept=self._scope.centred)
             play(Zero(self._learner.problem), self._stream, rounds=ends[-1], observers=[watched])
-        seconds = self._scope.seconds
+        seconds, centred = self._scope.seconds, self._scope.centred
         if isinstance(watched, LabelObserver):
             models = best_of_prefixes(watched.prefixes, len(ends), self._k, seconds)
             losses = [model.loss for model in models]
             self._screened = self._can_screen(ends[-1])
             if self._screened:
                 models[-1] = hindsight(
-                    self._stream,
-                    self._k,
-                    intercept=self._scope.centred,
-                    seconds=seconds,
-                    progress=say,
+                    self._stream, self._k, intercept=centred, seconds=seconds, progress=say
                 )
                 losses[-1] = models[-1].loss
             return models, losses, None, None
         prefixes = [within_budget(prefix, self._learner) for prefix in watched.prefixes]
         count, limit = len(prefixes), f"about {seconds:g} s"
-        models = best_of_prefixes(
-            prefixes,
-            count,
-            self._k,
-            seconds,
-            lambda i: say(
-                f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all"
-            ),
-        )
+
+        def told(i: int) -> None:
+            say(f"{what}, of the rounds up to {ends[i - 1]:,}: {i} of {count}, {limit} in all")
+
+        models = best_of_prefixes(prefixes, count, self._k, seconds, told)
         losses = [model.loss for model in models]
         if models[-1].loss.width:  # it had a share of the time only: search once more, for longer
             say(f"{what}, once more for longer: {limit}")
@@ -340,53 +364,6 @@ class Recorder:
 
         return diagnose_sums(sums, problem, seconds=0.6 * self._scope.seconds)
 
-    def _run(
-        self,
-        ledger: Ledger,
-        best: Hindsight,
-        curve: list[Interval],
-        with_past: Hindsight | None,
-        money: RunSpending | None,
-        diagnosis: Diagnosis | None,
-    ) -> Run:
-        about, trace = self._about, self._trace
-        return Run(
-            problem=_named(self._learner.problem, self._stream),
-            title=about.title,
-            target=about.target,
-            learner=self._name,
-            settings=dict(about.settings),
-            seed=about.seed,
-            rounds_per_second=ledger.rounds / ledger.seconds,
-            ledger=ledger,
-            ends=trace.ends,
-            loss=trace.loss,
-            reads=trace.reads,
-            models=trace.models,
-            intercept=float(self._learner.intercept),
-            spread=self._sums.columns.facts().sd,
-            best=best,
-            best_with_past=with_past,
-            centred=self._scope.centred,
-            regret=_regret(trace, _some(trace.ends, self._stream.d), curve),
-            baselines=self._baselines(),
-            diagnosis=diagnosis,
-            sparse=sparse_model(self._learner),
-            recent=self._recent.last_tenth,
-            predictions=self.predictions,
-            command=about.command,
-            notes=self._notes(ledger.rounds),
-            curve=about.curve,
-            history=about.history,
-            advice=_advice(self._learner),
-            errors=_per_feature(self._learner, "weight_errors"),
-            shares=_per_feature(self._learner, "model_shares"),
-            spending=money,
-            probabilities=self._answers,
-            intervals=self._intervals,
-            columns=about.columns,
-        )
-
     def _baselines(self) -> tuple[Baseline, ...]:
         played = {MEAN: self.mean, LAST: self.last}
         if self._full is not None and not self._full.gave_up:
@@ -396,7 +373,7 @@ class Recorder:
                 name,
                 rival.ledger.mean_reads,
                 rival.trace.loss,
-                _mean_cost(rival.ledger),
+                rival.ledger.spent / rival.ledger.rounds,
                 rival.ledger.first_loss,
                 rival.recent.last_tenth.mean_loss,
             )
@@ -465,10 +442,6 @@ def _probability_scores() -> ProbabilityScores:
     return ProbabilityScores()
 
 
-def _mean_cost(ledger: Ledger) -> float:
-    return ledger.spent / ledger.rounds if ledger.rounds else 0.0
-
-
 def _advice(learner: Learner) -> Advice | None:
     """What a learner advises, where it does."""
     advise = getattr(learner, "advice", None)
@@ -517,11 +490,7 @@ def _supports(models: Sequence[Hindsight]) -> list[Indices]:
 def _regret(trace: Trace, ends: Sequence[int], best: Sequence[Interval]) -> RegretCurve:
     lost = trace.loss[np.searchsorted(trace.ends, ends)]
     gaps = [float(loss) - other for loss, other in zip(lost, best, strict=True)]
-    return RegretCurve(
-        rounds=np.array(ends, dtype=np.int64),
-        low=np.array([gap.low for gap in gaps]),
-        high=np.array([gap.high for gap in gaps]),
-    )
+    return RegretCurve.of(ends, gaps)
 
 
 def _narrower(one: Hindsight, other: Hindsight) -> Hindsight:
@@ -529,9 +498,3 @@ def _narrower(one: Hindsight, other: Hindsight) -> Hindsight:
     if abs(one.loss.high - other.loss.high) > 1e-9 * one.empty_loss:
         return one if one.loss.high < other.loss.high else other
     return one if one.loss.width < 0.999 * other.loss.width else other
-
-
-def _named(problem: Problem, stream: BlockStream) -> Problem:
-    if problem.names is not None or stream.names is None:
-        return problem
-    return problem.replace(names=stream.names)

@@ -90,11 +90,6 @@ class WithinBudget:
     prices: Prices
     limit: int
 
-    @property
-    def rounds(self) -> int:
-        """How many there are."""
-        return self.prefix.rounds
-
     def loss_of(self, support: Indices) -> float:
         """What the best model of exactly these features loses, whatever they cost."""
         return self.prefix.loss_of(support)

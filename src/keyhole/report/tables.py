@@ -197,25 +197,17 @@ def money_facts(run: Run) -> list[Fact]:
     prices, ledger, money = run.problem.prices, run.ledger, run.spending
     if prices is None:
         return []
-    if run.columns:
-        bought = (
-            f"{number(ledger.spent / ledger.rounds)} of {len(prices.items):,} bought per example"
-        )
-        return [Fact("columns saved", f"{ledger.saved:.0%}", bought)]
     each, whole = ledger.spent / ledger.rounds, ledger.full_cost / ledger.rounds
+    if run.columns:
+        bought = f"{number(each)} of {len(prices.items):,} bought per example"
+        return [Fact("columns saved", f"{ledger.saved:.0%}", bought)]
     in_all, all_of_it = amount(ledger.spent, prices), amount(ledger.full_cost, prices)
+    everything = f"everything costs {amount(whole, prices)} per example, {all_of_it} in all"
+    dearest, limit = amount(ledger.most_spent, prices), amount(run.problem.budget, prices)
     facts = [
         Fact("spent per example", mean_amount(each, prices), f"{in_all} in all"),
-        Fact(
-            "money saved",
-            f"{ledger.saved:.0%}",
-            f"everything costs {amount(whole, prices)} per example, {all_of_it} in all",
-        ),
-        Fact(
-            "most expensive example",
-            amount(ledger.most_spent, prices),
-            f"the limit is {amount(run.problem.budget, prices)}",
-        ),
+        Fact("money saved", f"{ledger.saved:.0%}", everything),
+        Fact("most expensive example", dearest, f"the limit is {limit}"),
     ]
     if money is not None and money.worth is not None:
         total = ledger.total(money.worth) / ledger.rounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -310,9 +310,7 @@ class PredictionTrace(Observer):
     def _mean_of(self, kind: int) -> Floats:
         many = np.diff(self.ends, prepend=0)
         many[:1] -= 1  # the first round
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = self._sums.totals[kind] / many
-        return mean
+        return _means(self._sums.totals[kind], many)
 
 
 class IntervalTrace(Observer):
@@ -348,12 +346,12 @@ class IntervalTrace(Observer):
     @property
     def covered(self) -> Floats:
         """The share of labels within their intervals, by bin; NaN where none was finite."""
-        return self._mean(COVERED)
+        return _means(self._sums.totals[COVERED], self._sums.totals[BOUNDED])
 
     @property
     def width(self) -> Floats:
         """The mean width of the intervals, by bin; NaN where none was finite."""
-        return self._mean(WIDTH)
+        return _means(self._sums.totals[WIDTH], self._sums.totals[BOUNDED])
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Enter some rounds."""
@@ -364,11 +362,11 @@ class IntervalTrace(Observer):
         inside = bounded & (low <= played.y) & (played.y <= high)
         self._sums.add(np.stack([bounded, inside, np.where(bounded, high - low, 0.0)]))
 
-    def _mean(self, what: int) -> Floats:
-        sums = self._sums.totals
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = sums[what] / sums[BOUNDED]
-        return mean
+
+def _means(sums: Floats, many: NDArray[Any]) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means: Floats = sums / many
+    return means
 
 
 class Recent(NamedTuple):

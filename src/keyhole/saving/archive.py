@@ -13,7 +13,6 @@ import math
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import IO, Any, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.problem import Problem, StateError
 from keyhole.problem.prices import Prices
+from keyhole.problem.problem import problem_to_dict
 from keyhole.problem.state import LearnerState, Tree
 from keyhole.saving.checksum import (
     CHECKSUM_PLACEHOLDER,
@@ -49,18 +49,14 @@ def encode(state: LearnerState, version: str) -> bytes:
 def write_state(state: LearnerState, version: str, put: WritePiece) -> None:
     """The same, piece by piece: nothing is copied."""
     arrays: dict[str, NDArray[Any]] = {}
-    problem = state.problem
+    problem = problem_to_dict(state.problem)
+    if state.problem.prices is None:  # files without prices do not name them
+        del problem["prices"]
     header = {
         "format": LEARNER_FORMAT,
         "keyhole": version,
         "learner": state.learner,
-        "problem": {
-            "d": problem.d,
-            "k": problem.k,
-            "budget": problem.budget,
-            "names": None if problem.names is None else list(problem.names),
-            **({} if problem.prices is None else {"prices": asdict(problem.prices)}),
-        },
+        "problem": problem,
         "round": state.round,
         "settings": {k: _plain(v, f"settings.{k}", arrays) for k, v in state.settings.items()},
         "parts": {k: _plain(v, k, arrays) for k, v in state.parts.items()},
@@ -143,11 +139,7 @@ def read_archive(data: bytes, make: Callable[[dict[str, Any], dict[str, memoryvi
 
 def _problem(prices: dict[str, Any] | None = None, **sizes: Any) -> Problem:
     """The problem of a header; its prices are not made from a list, they are what was saved."""
-    if prices is None:
-        return Problem(**sizes)
-    needs = tuple(map(tuple, prices.pop("needs")))
-    items, units = tuple(prices.pop("items")), tuple(prices.pop("units"))
-    return Problem(**sizes, prices=Prices(items=items, units=units, needs=needs, **prices))
+    return Problem(**sizes, prices=None if prices is None else Prices.from_dict(prices))
 
 
 def _refuse_format(header: dict[str, Any], newest: int) -> None:

@@ -20,7 +20,7 @@ from keyhole.problem.atomic_file import whole_file
 from keyhole.saving.archive import arrays_from_bytes, arrays_to_bytes
 from keyhole.saving.parallel import Call, as_completed, one_thread
 from keyhole.streams.arrays import block_rows
-from keyhole.streams.csv_table import WrongNumberFormat
+from keyhole.streams.csv_table import until_formats_hold
 from keyhole.streams.open_table import PartitionFile
 from keyhole.streams.read_options import AUTO, ReadArguments
 from keyhole.streams.shards import (
@@ -37,9 +37,7 @@ from keyhole.streams.shards import (
 
 STRIPE_FEATURES = 1024  # of more features, a task has so many rows of the table of pairs
 READ_OPTIONS = tuple(
-    field.name
-    for field in dataclasses.fields(ReadArguments)
-    if field.name not in ("target", "rounds", "known", "words")
+    f.name for f in dataclasses.fields(ReadArguments) if f.name not in ("target", "rounds", "known")
 )
 SavedArrays = dict[str, NDArray[Any]]
 ShardProgress = Callable[[int, int], None]
@@ -294,27 +292,20 @@ class _ShardedSum:
         parts = [pieces[s] for s in range(len(self.stripes))]
         ends = {name: parts[0].pop(name) for name in ("low", "high", "ends")}
         arrays = parts[0] if len(parts) == 1 else assembled(parts).arrays()
-        name = self.plan.key(shard)
-        planned = self.plan
+        names, target = self.plan.names, self.plan.request.target
         return DataSums.from_arrays(
-            {**arrays, **ends}, planned.names, planned.request.target, parts=(name,)
+            {**arrays, **ends}, names, target, parts=(self.plan.key(shard),)
         )
 
 
 def stripes_of(d: int) -> list[slice]:
     """The rows of the table of pairs that a task has: all, or `STRIPE_FEATURES` at a time."""
-    if d <= STRIPE_FEATURES:
-        return [slice(0, d)]
     return [slice(lo, min(lo + STRIPE_FEATURES, d)) for lo in range(0, d, STRIPE_FEATURES)]
 
 
 def shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> SavedArrays:
     """The sums of one shard, of all features or of a stripe of the table of pairs."""
-    while True:
-        try:
-            return _shard_sums(planned, shard, stripe)
-        except WrongNumberFormat:  # a column is not what its first cells look like: once more
-            continue
+    return until_formats_hold(lambda: _shard_sums(planned, shard, stripe))
 
 
 def _shard_sums(planned: ShardPlan, shard: Shard, stripe: slice) -> SavedArrays:

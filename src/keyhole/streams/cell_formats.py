@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,7 @@ def unit_of(cell: str) -> tuple[str, str]:
     if PLAIN_NUMBER.fullmatch(cell) or len(cell) > MAX_NUMBER_LENGTH:
         return "", cell
     found = re.fullmatch(rf"\s*([+-]?)(\D*?)([{SPACES}]?)([+-]?[0-9][0-9.,' {SPACES}]*)", cell)
-    if (
-        found
-        and found[2]
-        and found[2].strip() in UNITS_BEFORE
-        and not (found[1] and found[4][0] in "+-")
-    ):
+    if found and found[2].strip() in UNITS_BEFORE and not (found[1] and found[4][0] in "+-"):
         return found[2].strip(), found[1] + found[4].strip()
     found = re.fullmatch(
         rf"\s*([+-]?[0-9.,][0-9.,' {SPACES}]*?)([{SPACES}]*)([^0-9.,'\s].*?)\s*", cell
@@ -108,34 +103,15 @@ class NumberFormat:
 
 # What people type where a number is not known.
 COMMON_CODES = sorted(
-    {-1.0}
-    | {
-        sign * float(str(digit) * many)
-        for sign in (1, -1)
-        for digit in (7, 8, 9)
-        for many in (2, 3, 4, 5, 6)
-    }
-    | {-9.0, -1000.0, -10000.0}
+    {sign * float(digit * many) for sign in (1, -1) for digit in "789" for many in range(2, 7)}
+    | {-1.0, -9.0, -1000.0, -10000.0}
 )
 MISSING_WORDS = (
     *("-", "--", "---", ".", "..", "...", "*", "n.a.", "N.A.", "n.a", "na", "n/k", "nd"),
     *("ND", "N.D.", "k.A.", "k. A.", "missing", "Missing", "MISSING", "unknown", "Unknown", "none"),
     *("UNKNOWN", "NONE", "nil", "not available", "not known", "#VALUE!", "#DIV/0!", "#REF!"),
-    *(
-        "(null)",
-        "#NULL!",
-        "#NUM!",
-        "#NAME?",
-        "<NA>",
-        "-nan",
-        "N/D",
-        "n/d",
-        "tbd",
-        "TBD",
-        "–",
-        "—",
-        "\\N",
-    ),
+    *("(null)", "#NULL!", "#NUM!", "#NAME?", "<NA>", "-nan", "N/D", "n/d", "tbd", "TBD", "–", "—"),
+    "\\N",
 )
 MIN_CODE_SIZE = 77.0  # in size, of the codes beside -1 and -9
 MIN_CODE_COUNT = 3  # times that a code occurs
@@ -208,16 +184,6 @@ def _is_far(code: float, low: float, high: float) -> bool:
     if code in (-1.0, -9.0):
         return low >= 0 and apart >= MIN_GAP_MINUS_ONE * (high - low) and apart > 1.0
     return apart >= MIN_GAP * (high - low) and apart > 10.0
-
-
-def find_codes(
-    blocks: Iterable[tuple[NDArray[np.floating], object]], d: int
-) -> dict[int, dict[float, int]]:
-    """The codes of all columns, from one pass over blocks of rows."""
-    counter = CodeCounter(d)
-    for X, _ in blocks:
-        counter.add(X)
-    return counter.codes()
 
 
 DATE_PARTS = ("ordinal", "month", "weekday", "hour")
@@ -304,10 +270,8 @@ class DatedTable:
         self.types = {n: t for n, t in table.types.items() if n not in parts}
         if table.types:
             self.types.update({n: self._type(arrow, n) for n in self.parents})
-        self._formats: dict[str, str] = {}
-        if not table.types:
-            for name, cells in _first_cells(table, list(parts)).items():
-                self._formats[name] = self._format(name, cells)
+        first = {} if table.types else _first_cells(table, list(parts))
+        self._formats = {name: self._format(name, cells) for name, cells in first.items()}
         self.assumed = [
             Assumption(f"the {first} first in {name!r}", "ignore")
             for name, kind in self._formats.items()
@@ -357,8 +321,8 @@ class DatedTable:
         arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
         cells = batch.rows.column(name)
         if not arrow.types.is_string(cells.type):
-            if arrow.types.is_timestamp(cells.type):
-                return _without_zone(cells).cast(arrow.timestamp("us"), safe=False)
+            if arrow.types.is_timestamp(cells.type) and cells.type.tz is not None:
+                cells = compute.local_timestamp(cells)  # what the clock showed there
             return cells.cast(arrow.timestamp("us"), safe=False)
         kind = self._formats.get(name, ISO_DATE)
         text = compute.utf8_trim_whitespace(as_text(cells))
@@ -444,13 +408,6 @@ def _parsed_dates(text: Any, kind: str) -> Any:
     return text.cast(arrow.timestamp("us"))
 
 
-def _without_zone(cells: Any) -> Any:
-    """What the clock showed there."""
-    if cells.type.tz is None:
-        return cells
-    return extra("pyarrow.compute", "files").local_timestamp(cells)
-
-
 def _date_part(times: Any, part: str) -> Any:
     """Part of every date, as numbers."""
     arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
@@ -459,5 +416,4 @@ def _date_part(times: Any, part: str) -> Any:
         return compute.divide(micros, 86_400e6)
     if part == "weekday":
         return compute.day_of_week(times, count_from_zero=False)
-    parts: dict[str, Callable[[Any], Any]] = {"month": compute.month, "hour": compute.hour}
-    return parts[part](times)
+    return compute.month(times) if part == "month" else compute.hour(times)

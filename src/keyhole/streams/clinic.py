@@ -53,12 +53,8 @@ PANELS = {
     "full_blood_count": (
         "4.60",
         (
-            "haemoglobin_g_dl",
-            "white_cells_g_l",
-            "neutrophils_percent",
-            "eosinophils_percent",
-            "mcv_fl",
-            "platelets_g_l",
+            *("haemoglobin_g_dl", "white_cells_g_l", "neutrophils_percent"),
+            *("eosinophils_percent", "mcv_fl", "platelets_g_l"),
         ),
     ),
     "electrolytes": ("2.40", ("sodium_mmol_l", "potassium_mmol_l")),

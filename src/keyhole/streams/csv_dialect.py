@@ -184,17 +184,9 @@ def sniff(head: bytes, request: ReadArguments, separator: str) -> Sniffed:
     units = _units(cells, thousands, decimal)
     for name, unit in units.items():
         assumed.append(Assumption(f"{unit!r} a unit in {name!r}", "categorical"))
+    missing, grouped = request.missing_words, _grouped(cells, thousands, decimal)
     dialect = CsvDialect(
-        cut,
-        decimal,
-        thousands,
-        quote,
-        comment,
-        encoding,
-        header,
-        request.missing_words,
-        units,
-        _grouped(cells, thousands, decimal),
+        cut, decimal, thousands, quote, comment, encoding, header, missing, units, grouped
     )
     return Sniffed(dialect, assumed)
 
@@ -248,7 +240,7 @@ def _quote(lines: Sequence[str], separator: str, request: ReadArguments) -> str 
         return None
     for cut in (separator, *SEPARATORS):
         plain = lines[0].strip().split(cut)
-        if _asked(request) & {*plain}:
+        if {*request.named} & {*plain}:
             return None
         if len(plain) > 1 and all(re.fullmatch(r"'[^']+'", name.strip()) for name in plain):
             counts = {len(row) for row in _rows(lines, cut, "'")}
@@ -279,19 +271,13 @@ def _rows(lines: Sequence[str], separator: str, quote: str) -> CsvRows:
         return []
 
 
-def _asked(request: ReadArguments) -> set[str]:
-    """The names that must be in a header, if there is one."""
-    target = set() if request.target is None else {request.target}
-    return {*target, *request.ignore, *request.categorical}
-
-
 def _headless(rows: CsvRows, request: ReadArguments) -> bool:
     """Whether the first row is one of many: numbers where the others are, no name that is asked."""
     if len(rows) < 3 or len(rows[0]) < 2:
         return False
     first, others = [cell.strip() for cell in rows[0]], rows[1:]
     known = any(readings(name, {*first}) for name in request.features or ())
-    if known or _asked(request) & {*first}:
+    if known or {*request.named} & {*first}:
         return False
     number = re.compile(number_pattern("."))
     comma = re.compile(number_pattern(","))

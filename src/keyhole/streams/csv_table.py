@@ -10,9 +10,10 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from keyhole.errors import shortened
 from keyhole.problem import DataError
@@ -20,6 +21,7 @@ from keyhole.problem.optional_imports import extra
 from keyhole.streams.cell_formats import NumberFormat
 from keyhole.streams.csv_dialect import (
     DEFAULT_MISSING,
+    SEPARATORS,
     UTF8,
     CsvDialect,
     Decoded,
@@ -29,7 +31,7 @@ from keyhole.streams.csv_dialect import (
     number_pattern,
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
-from keyhole.streams.source_file import Readable, SourceFile, readable
+from keyhole.streams.source_file import Readable, SourceFile, read_fully, readable
 from keyhole.streams.tables import MIN_THREADED_BYTES, BatchQuery, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
@@ -37,8 +39,20 @@ TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 BOM = b"\xef\xbb\xbf"
 
 
+T = TypeVar("T")
+
+
 class WrongNumberFormat(Exception):
     """Columns are not what their first cells made us assume: go through the table once more."""
+
+
+def until_formats_hold(call: Callable[[], T]) -> T:
+    """What a call returns, made again where a column is not what its first cells look like."""
+    while True:
+        try:
+            return call()
+        except WrongNumberFormat:
+            continue
 
 
 class CsvTable:
@@ -75,11 +89,7 @@ class CsvTable:
         self._missing = [*DEFAULT_MISSING, *dialect.missing]
         self._skip, self._first_line, self.names = self._header()
         self.number_formats = {
-            name: NumberFormat(
-                dialect.units.get(name, ""),
-                dialect.thousands if name in dialect.grouped or name in dialect.units else "",
-                dialect.decimal,
-            )
+            name: NumberFormat(dialect.units.get(name, ""), dialect.thousands, dialect.decimal)
             for name in {*dialect.units, *dialect.grouped}
         }
         self._never: set[str] = set()  # rewritten columns that were withdrawn
@@ -89,7 +99,7 @@ class CsvTable:
         for data, line in self._blocks(query.left):
             table = self._parse(data, line, query.columns, query.types)
             if table.num_rows:
-                yield TableBatch(table, _Place(self, data, line))
+                yield TableBatch(table, partial(self._place, data, line))
 
     def also_missing(self, word: str) -> None:
         """Take cells that hold just this word for missing."""
@@ -107,6 +117,11 @@ class CsvTable:
                 begins = line + reader.line_num
         except csv.Error as error:  # a cell of more than 131,072 characters, for one
             raise DataError(f"{self.title}, line {begins:,}: {error}") from None
+
+    def _place(self, data: bytes, line: int, i: int) -> str:
+        """Where row i of a block is."""
+        begins, _ = next(islice(self.rows(data, line), i, None))
+        return f"line {begins:,}"
 
     def _header(self) -> tuple[int, int, tuple[str, ...]]:
         """Bytes and lines up to the first row, and the names."""
@@ -145,7 +160,7 @@ class CsvTable:
             yield handle
 
     def _right_separator(self, names: tuple[str, ...]) -> None:
-        others = [c for c in (",", ";", "\t", "|") if c != self._separator and c in names[0]]
+        others = [c for c in SEPARATORS if c != self._separator and c in names[0]]
         if len(names) == 1 and others:
             raise DataError(
                 f"{self.title} has one column, {names[0]!r}: is its separator {others[0]!r}? Say "
@@ -195,12 +210,8 @@ class CsvTable:
 
     def _read(self, handle: Readable, size: int | None = None) -> bytes:
         """As many bytes as that; fewer only at the end."""
-        wanted, parts = self.block_bytes if size is None else size, []
         with readable(self.title, self._origin.packing):
-            while wanted > 0 and (data := handle.read(wanted)):
-                parts.append(data)
-                wanted -= len(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            return read_fully(handle, self.block_bytes if size is None else size)
 
     def _parse(
         self, data: bytes, line: int, columns: Sequence[str], types: Mapping[str, Any]
@@ -303,18 +314,6 @@ class CsvTable:
                 f"{self.title}, line {at:,}: not UTF-8: say which encoding it is, such as "
                 f"{self.syntax.write('encoding', 'cp1252')}"
             ) from None
-
-
-class _Place:
-    """Where row i of a block is. Not a closure: it is kept, and called when something is wrong."""
-
-    def __init__(self, table: CsvTable, data: bytes, line: int) -> None:
-        self._block = table, data, line
-
-    def __call__(self, i: int) -> str:
-        table, data, line = self._block
-        begins, _ = next(islice(table.rows(data, line), i, None))
-        return f"line {begins:,}"
 
 
 def _cells(count: int) -> str:

@@ -62,19 +62,26 @@ def toeplitz(rho: float) -> Design:
     array([1. , 0.9, 0.8])
     """
     rho = real_number("rho", rho, -1.0, 1.0)
-    fresh = math.sqrt(1.0 - rho * rho)
 
     def design(d: int, rng: np.random.Generator) -> RowSampler:
-        def rows(n: int, rng: np.random.Generator) -> Floats:
-            z = rng.standard_normal((d, n))
-            for j in range(1, d):  # an AR(1) chain over the features: rho^|i-j| in O(d) per row
-                z[j] *= fresh
-                z[j] += rho * z[j - 1]
-            return _to_uniform(np.ascontiguousarray(z.T))
-
-        return rows
+        rows = gaussian_chain(d, rho)
+        return lambda n, rng: _to_uniform(rows(n, rng))
 
     return design
+
+
+def gaussian_chain(d: int, rho: float) -> RowSampler:
+    """Standard Gaussian rows with corr(x_i, x_j) = rho^|i-j|, in O(d) each."""
+    fresh = math.sqrt(1.0 - rho * rho)
+
+    def rows(n: int, rng: np.random.Generator) -> Floats:
+        z = rng.standard_normal((d, n))
+        for j in range(1, d):
+            z[j] *= fresh
+            z[j] += rho * z[j - 1]
+        return np.ascontiguousarray(z.T)
+
+    return rows
 
 
 def factor(strength: float) -> Design:

@@ -10,7 +10,7 @@ import numpy as np
 from keyhole.errors import LARGEST, shortened
 from keyhole.problem import BlockStream, DataError, Floats, nearest, whole_number
 from keyhole.streams.arrays import LabelledRows, StreamBase, block_rows
-from keyhole.streams.cell_formats import MISSING_WORDS, find_codes
+from keyhole.streams.cell_formats import MISSING_WORDS, CodeCounter
 from keyhole.streams.columns import (
     Answers,
     Column,
@@ -23,15 +23,9 @@ from keyhole.streams.columns import (
 from keyhole.streams.csv_table import WrongNumberFormat
 from keyhole.streams.open_table import OpenedTable, open_table
 from keyhole.streams.read_options import Assumption, ReadArguments, assumptions_line
-from keyhole.streams.schema import (
-    ColumnRole,
-    TableSchema,
-    TargetOptions,
-    TextInNumbersError,
-    scan_schema,
-)
+from keyhole.streams.schema import ColumnRole, TableSchema, TextInNumbersError, scan_columns
 from keyhole.streams.source_file import SourceFile
-from keyhole.streams.sparse_files import pair_columns, sparse_stream
+from keyhole.streams.sparse_files import SparseFileStream, pair_columns
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
 
 # Exact in float32.
@@ -41,33 +35,16 @@ FLOAT32_TYPES = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool
 class ReadStream(BlockStream, Protocol):
     """What `read` returns: a `FileStream`, or a `SparseFileStream` of sparse rows."""
 
-    @property
-    def target(self) -> str | None:
-        """The name of the target."""
-
-    @property
-    def left_out(self) -> int:
-        """How many rows have no target."""
-
-    @property
-    def assumed(self) -> tuple[Assumption, ...]:
-        """What nobody said and the file shows."""
-
-    @property
-    def answers(self) -> Answers | None:
-        """What the two values of the target mean."""
+    target: str | None  # its name
+    left_out: int  # how many rows have no target
+    assumed: tuple[Assumption, ...]  # what nobody said and the file shows
+    answers: Answers | None  # what the two values of the target mean
+    codes: dict[str, dict[float, int]]  # by feature, the numbers that stand for no value
+    unknown: dict[str, int]  # by column, how many cells of the last pass held an unknown level
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """By column, the features that it becomes."""
-
-    @property
-    def codes(self) -> dict[str, dict[float, int]]:
-        """By feature, the numbers that stand for no value."""
-
-    @property
-    def unknown(self) -> dict[str, int]:
-        """By column, how many cells of the last pass held an unknown level."""
 
 
 class FileStream(StreamBase):
@@ -162,13 +139,9 @@ class FileStream(StreamBase):
         size = max(most, block_rows(self.d))  # few rows at a time would be slow to encode
         used = [column.name for column in self.columns]
         wanted = used if self.target is None else [*used, self.target]
-        played, self.unknown = 0, {}
-
-        def left() -> int:
-            return (self._most or 0) - played
-
-        limit = None if self._most is None else left
-        query = BatchQuery(wanted, self._types, size, limit)
+        played, most_rows, self.unknown = 0, self._most, {}
+        left = None if most_rows is None else lambda: most_rows - played
+        query = BatchQuery(wanted, self._types, size, left)
         for batch in wanted_batches(self._table, query):
             for start in range(0, batch.rows.num_rows, size):
                 X, y = self._encode(batch, start, size)
@@ -185,7 +158,14 @@ class FileStream(StreamBase):
         A row whose target is such a number is left out, as one without a target is. Yes and no are
         no codes.
         """
-        found = find_codes(self._with_labels(progress), self.d + 1)
+        counter, rows = CodeCounter(self.d + 1), 0
+        numeric = self.target is not None and self.answers is None  # else labels cannot be codes
+        for X, y in self.blocks():
+            counter.add(np.column_stack([X, y if numeric else np.full(len(y), np.nan)]))
+            rows += len(y)
+            if progress is not None:
+                progress(rows)
+        found = counter.codes()
         label = found.pop(self.d, {})
         self.codes = {self.names[j]: codes for j, codes in found.items()}
         self._coded = [(j, np.array(sorted(codes))) for j, codes in found.items()]
@@ -198,15 +178,6 @@ class FileStream(StreamBase):
             for name, codes in self.codes.items()
         )
         return self
-
-    def _with_labels(self, progress: Callable[[int], None] | None) -> Iterator[LabelledRows]:
-        """The rows with the label as a further column, NaN where it cannot be a code."""
-        rows, numeric = 0, self.target is not None and self.answers is None
-        for X, y in self.blocks():
-            yield np.column_stack([X, y if numeric else np.full(len(y), np.nan)]), y
-            rows += len(y)
-            if progress is not None:
-                progress(rows)
 
     def _encode(self, batch: TableBatch, start: int, size: int) -> LabelledRows:
         part = batch.rows.slice(start, size)
@@ -404,10 +375,10 @@ def read_with(source: object, request: ReadArguments) -> ReadStream:
 
 def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStream:
     table, features = opened.table, request.features
-    _check_names(table, _named(request))
+    _check_names(table, request.named)
     pairs = pair_columns(table, request.target, tuple(request.ignore))
     if pairs is not None:
-        return sparse_stream(table, pairs, request)
+        return SparseFileStream(table, pairs, request)
     roles, spread = roles_of(table, request)
     found, codes = _scanned_schema(opened, roles, limit if features is None else None, request)
     if spread is None:
@@ -418,18 +389,13 @@ def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStre
     return stream.without_codes(request.progress) if request.codes else stream
 
 
-def _named(request: ReadArguments) -> tuple[str, ...]:
-    label = () if request.target is None else (request.target,)
-    return (*label, *request.ignore, *request.categorical)
-
-
 def roles_of(
     table: Table, request: ReadArguments
 ) -> tuple[dict[str, ColumnRole], LevelsByColumn | None]:
     """What the columns of a table are for, and the levels of each if the features are known."""
     target, ignore, categorical = request.target, request.ignore, request.categorical
     label = () if target is None else (target,)
-    _check_names(table, _named(request))
+    _check_names(table, request.named)
     spread: LevelsByColumn | None = None
     if request.features is None:
         used = [name for name in table.names if name not in {*label, *ignore}]
@@ -456,7 +422,23 @@ def columns_of(
     names = request.features
     if names is None:
         names = [name for item in spread.items() for name in _feature_names(*item)]
-    return _checked_columns(table, spread, names, request.known), names
+    place = {name: i for i, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for i, name in enumerate(names) if place[name] != i)
+        raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
+    columns = [
+        Column(
+            name,
+            levels,
+            np.array([place[n] for n in _feature_names(name, levels)], dtype=np.int64),
+            frozenset(n[len(name) + 1 :] for n in request.known if n.startswith(f"{name}=")),
+        )
+        for name, levels in spread.items()
+    ]
+    written = sorted(int(j) for column in columns for j in column.places)
+    if written != list(range(len(names))):  # memory that nobody writes is never handed out
+        raise DataError(f"{table.title}: not every feature comes from exactly one column")
+    return columns, names
 
 
 def _scanned_schema(
@@ -467,27 +449,25 @@ def _scanned_schema(
 ) -> tuple[TableSchema, list[Assumption]]:
     """What a first pass finds: once more where it shows that something was assumed too soon."""
     codes: list[Assumption] = []
-    wanted = TargetOptions.of(request)
     while True:
         try:
-            schema = scan_schema(
-                opened.table, roles, most_levels, request.rounds, wanted, request.progress
-            )
-            return schema, codes
+            scans = scan_columns(opened.table, roles, most_levels, request.rounds, request.progress)
+            return scans.settled(request), codes
         except WrongNumberFormat:
             continue
         except TextInNumbersError as odd:
             text = odd.text.strip()
-            again = any(code.what == _no_value(text) for code in codes)
-            if again or not request.codes or text not in MISSING_WORDS or not opened.texts:
+            assumed = Assumption(f"{text!r} means no value", "missing")
+            if (
+                assumed in codes
+                or not request.codes
+                or text not in MISSING_WORDS
+                or not opened.texts
+            ):
                 raise DataError(str(odd)) from None
-            codes.append(Assumption(_no_value(text), "missing"))
+            codes.append(assumed)
             for table in opened.texts:
                 table.also_missing(odd.text)
-
-
-def _no_value(text: str) -> str:
-    return f"{text!r} means no value"
 
 
 def _check_features(features: Sequence[str] | None) -> None:
@@ -541,28 +521,6 @@ def _hint(name: str, names: Sequence[str]) -> str:
 def _feature_names(name: str, levels: Sequence[str] | None) -> list[str]:
     """What the features of a column are called."""
     return [name] if levels is None else [f"{name}={level}" for level in levels]
-
-
-def _checked_columns(
-    table: Table, spread: LevelsByColumn, features: Sequence[str], known: Sequence[str] = ()
-) -> list[Column]:
-    place = {name: i for i, name in enumerate(features)}
-    if len(place) < len(features):
-        twice = next(name for i, name in enumerate(features) if place[name] != i)
-        raise DataError(f"{table.title}: two features would be called {twice!r}: rename a column")
-    columns = [
-        Column(
-            name,
-            levels,
-            np.array([place[n] for n in _feature_names(name, levels)], dtype=np.int64),
-            frozenset(n[len(name) + 1 :] for n in known if n.startswith(f"{name}=")),
-        )
-        for name, levels in spread.items()
-    ]
-    written = sorted(int(j) for column in columns for j in column.places)
-    if written != list(range(len(features))):  # memory that nobody writes is never handed out
-        raise DataError(f"{table.title}: not every feature comes from exactly one column")
-    return columns
 
 
 def _resolve(table: Table, features: Sequence[str], ignore: Sequence[str]) -> LevelsByColumn:

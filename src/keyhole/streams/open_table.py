@@ -27,6 +27,7 @@ from keyhole.streams.source_file import (
     addresses_of,
     is_address,
     name_of,
+    read_fully,
     readable,
 )
 from keyhole.streams.sparse_files import SVMLIGHT_SUFFIXES, SvmlightTable, is_svmlight
@@ -41,14 +42,8 @@ from keyhole.streams.tables import (
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no value
 PartitionCell = float | str | None
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
 TABLE_SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".arrow",
-    ".feather",
-    *SPREADSHEETS,
+    *(".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods"),
     *SVMLIGHT_SUFFIXES,
 )
 COMPRESSION_SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -361,9 +356,11 @@ def _open(source: object, request: ReadArguments) -> OpenedTable:
 
 def source_files(source: object) -> list[PartitionFile] | None:
     """The files of a path, an address or a list of them; None if it is something else."""
-    if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-        return [place for one in source for place in files_of(one)]
-    return files_of(source) if isinstance(source, str | os.PathLike) else None
+    listed = source if isinstance(source, list | tuple) and source else [source]
+    paths = [one for one in listed if isinstance(one, str | os.PathLike)]
+    if len(paths) < len(listed):
+        return None
+    return [place for path in paths for place in files_of(path)]
 
 
 def _sorted_files(
@@ -383,16 +380,13 @@ def first_value(place: PartitionFile, request: ReadArguments) -> tuple[Any, ...]
             f"{table.title} has no column {name!r} to sort files by "
             f"({request.syntax.name('order_by')})"
         )
-    value = None
-    for batch in table.batches(BatchQuery([name], {}, 1)):
-        value = batch.rows.column(name)[0].as_py()
-        break
-    if isinstance(value, str):
-        return 1, 0.0, value, place.path
+    batch = next(table.batches(BatchQuery([name], {}, 1)), None)
+    value = None if batch is None else batch.rows.column(name)[0].as_py()
     if value is None:
         return 2, 0.0, "", place.path
-    number = value if isinstance(value, int | float) else None
-    return (0, number, "", place.path) if number is not None else (1, 0.0, str(value), place.path)
+    if isinstance(value, int | float):
+        return 0, value, "", place.path
+    return 1, 0.0, str(value), place.path
 
 
 def open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable:
@@ -415,10 +409,6 @@ def _open_partition(place: PartitionFile, request: ReadArguments) -> OpenedTable
     return replace(opened, table=table, assumed=[*opened.assumed, *told])
 
 
-def _is_path(source: object) -> bool:
-    return isinstance(source, str | os.PathLike)
-
-
 def _open_file(path: str, request: ReadArguments) -> OpenedTable:
     origin = SourceFile(path)
     assumed: list[Assumption] = []
@@ -436,22 +426,14 @@ def _open_file(path: str, request: ReadArguments) -> OpenedTable:
             f"{origin.title} is no spreadsheet: it has no sheet {request.sheet!r}; leave out "
             f"{request.syntax.name('sheet')}"
         )
-    head = _head(origin)
+    with origin.open() as handle, readable(origin.title, origin.packing):
+        head = read_fully(handle, SNIFFED_BYTES)
     if not assumed and is_svmlight(origin, head):
         return OpenedTable(SvmlightTable(origin, request.syntax, request.rounds), (), ())
     plain = "\t" if ".tsv" in origin.path.suffixes[-2:] else ","
     found = sniff(head, request, plain)
     text = CsvTable(origin, found.dialect, request.syntax)
     return OpenedTable(text, (text,), [*assumed, *found.assumed])
-
-
-def _head(origin: SourceFile) -> bytes:
-    parts, size = [], 0
-    with origin.open() as handle, readable(origin.title, origin.packing):
-        while size < SNIFFED_BYTES and (data := handle.read(SNIFFED_BYTES - size)):
-            parts.append(data)
-            size += len(data)
-    return b"".join(parts)
 
 
 def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ...]]:
@@ -461,9 +443,7 @@ def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ..
         return date_parts_in(request.features, table.names)
     if not asked:
         return {}
-    skip = [*request.ignore, *request.categorical]
-    skip += [] if request.target is None else [request.target]
-    found = date_columns(table, skip)
+    found = date_columns(table, request.named)
     if not found:
         raise DataError(
             f"{table.title}: {request.syntax.write('dates', asked[0])}, and no column holds dates"

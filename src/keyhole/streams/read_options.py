@@ -80,6 +80,12 @@ class ReadArguments:
     progress: Callable[[int], None] | None = None  # is told how many rows a pass has read
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The columns that must be there: the target, if there is one, and those asked about."""
+        label = () if self.target is None else (self.target,)
+        return (*label, *self.ignore, *self.categorical)
+
+    @property
     def codes(self) -> bool:
         """Whether codes for missing are looked for."""
         return AUTO in self.missing

@@ -18,7 +18,6 @@ from keyhole.streams.columns import (
     MAX_TARGET_VALUES,
     Answers,
     ColumnKind,
-    Positive,
     answers_of_numbers,
     answers_of_text,
     as_text,
@@ -60,47 +59,16 @@ class TableSchema:
     answers: Answers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetOptions:
-    """What is asked of the target: which value means yes, whether it is about yes and no at all."""
-
-    positive: Positive | None = None
-    yes_no: bool | None = None
-    known: Answers | None = None  # as in an earlier stream
-
-    @classmethod
-    def of(cls, request: ReadArguments) -> TargetOptions:
-        """What was asked of `read`."""
-        given = request.positive
-        if isinstance(given, Answers):
-            return cls(None, request.yes_no, given)
-        return cls(given, request.yes_no)
-
-
-def scan_schema(
-    table: Table,
-    roles: Mapping[str, ColumnRole],
-    most_levels: int | None,
-    rounds: int | None = None,
-    wanted: TargetOptions = TargetOptions(),
-    progress: Callable[[int], None] | None = None,
-) -> TableSchema:
-    """Go through a table once and find out about the columns that have roles.
-
-    A table that has types is asked for its target and its text columns only. `most_levels` None
-    collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
-    `progress` is told how many rows have been seen.
-    """
-    return scan_columns(table, roles, most_levels, rounds, progress).settled(wanted)
-
-
 class ColumnScans:
     """What was seen of the columns of a table, or of several: `include` adds another one's."""
 
     def __init__(
-        self, table: Table, roles: Mapping[str, ColumnRole], seen: dict[str, _ColumnScan]
+        self, table: Table, roles: Mapping[str, ColumnRole], most_levels: int | None
     ) -> None:
-        self.title, self.roles, self.seen, self.rows = table.title, roles, seen, 0
+        self.title, self.roles, self.rows = table.title, roles, 0
+        self.seen = {
+            name: _ColumnScan(table, name, role, most_levels) for name, role in roles.items()
+        }
         self._types = dict(table.types)
 
     @property
@@ -120,7 +88,7 @@ class ColumnScans:
         for name, scan in self.seen.items():
             scan.include(other.seen[name])
 
-    def settled(self, wanted: TargetOptions) -> TableSchema:
+    def settled(self, request: ReadArguments) -> TableSchema:
         """What it comes to; a DataError for a column of which no sense can be made."""
         roles, seen = self.roles, self.seen
         if self.rows == 0:
@@ -128,7 +96,7 @@ class ColumnScans:
         for scan in seen.values():
             scan.settle()
         answers = [
-            s.answers(wanted) for name, s in seen.items() if roles[name] is ColumnRole.TARGET
+            s.answers(request) for name, s in seen.items() if roles[name] is ColumnRole.TARGET
         ]
         without = self.without_target
         if without == self.rows:
@@ -152,20 +120,22 @@ def scan_columns(
     rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ColumnScans:
-    """Go through a table once and take note of the columns that have roles."""
-    seen = {name: _ColumnScan(table, name, role, most_levels) for name, role in roles.items()}
+    """Go through a table once and take note of the columns that have roles.
+
+    A table that has types is asked for its target and its text columns only. `most_levels` None
+    collects no levels: they are known. Nothing is looked at beyond `rounds` rows with a target.
+    `progress` is told how many rows have been seen.
+    """
+    found = ColumnScans(table, roles, most_levels)
+    seen = found.seen
     for name, arrow_type in table.types.items():
         if name in seen:
             seen[name].declare(arrow_type)
     open_questions = [name for name, s in seen.items() if not table.types or s.needs_a_look]
-    found = ColumnScans(table, roles, seen)
 
-    def left() -> int:
-        return (rounds or 0) - (found.rows - found.without_target)
-
-    limit = None if rounds is None else left
+    left = None if rounds is None else lambda: rounds - (found.rows - found.without_target)
     asked = open_questions or list(seen)[:1]
-    query = BatchQuery(asked, _as_text(roles), SCANNED_ROWS, limit)
+    query = BatchQuery(asked, _as_text(roles), SCANNED_ROWS, left)
     for batch in wanted_batches(table, query):
         found.rows += batch.rows.num_rows
         for name in open_questions:
@@ -183,10 +153,9 @@ def restored_scans(
     kept: Mapping[str, Mapping[str, Any]],
 ) -> ColumnScans:
     """What was seen of a table, from what `as_json` of its columns has kept."""
-    seen = {name: _ColumnScan(table, name, role, most_levels) for name, role in roles.items()}
-    found = ColumnScans(table, roles, seen)
+    found = ColumnScans(table, roles, most_levels)
     found.rows = rows
-    for name, scan in seen.items():
+    for name, scan in found.seen.items():
         scan.restore(kept[name])
     return found
 
@@ -318,11 +287,12 @@ class _ColumnScan:
         if ColumnKind.TEXT in self._kinds and self._numeric:
             self._refuse_kind(ColumnKind.TEXT)
 
-    def answers(self, wanted: TargetOptions) -> Answers | None:
+    def answers(self, request: ReadArguments) -> Answers | None:
         """What the values of the target mean; None if they are numbers. DataError if neither."""
-        positive, known = wanted.positive, wanted.known
+        given = request.positive
+        known, positive = (given, None) if isinstance(given, Answers) else (None, given)
+        what = f"{self.title}: {self._what}"
         if ColumnKind.TEXT in self._kinds and self._levels:
-            what = f"{self.title}: {self._what}"
             if known is not None:
                 return self._as_before(known, self._levels)
             found = answers_of_text(what, self._levels, re.compile(self._number), positive)
@@ -331,13 +301,8 @@ class _ColumnScan:
             return found
         if known is not None:
             return self._as_before(known, ())
-        return answers_of_numbers(
-            f"{self.title}: {self._what}",
-            self._values,
-            flags=ColumnKind.FLAG in self._kinds,
-            positive=positive,
-            yes_no=wanted.yes_no,
-        )
+        flags, yes_no = ColumnKind.FLAG in self._kinds, request.yes_no
+        return answers_of_numbers(what, self._values, flags=flags, positive=positive, yes_no=yes_no)
 
     def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
         """The answers of an earlier stream, if this column can have them."""

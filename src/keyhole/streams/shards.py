@@ -17,7 +17,7 @@ from keyhole.problem import DataError, StateError
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.cell_formats import NumberFormat
 from keyhole.streams.columns import Answers, Column
-from keyhole.streams.csv_table import WrongNumberFormat
+from keyhole.streams.csv_table import until_formats_hold
 from keyhole.streams.files import FileStream, columns_of, roles_of
 from keyhole.streams.open_table import (
     OpenedTable,
@@ -28,13 +28,7 @@ from keyhole.streams.open_table import (
     source_files,
 )
 from keyhole.streams.read_options import ReadArguments
-from keyhole.streams.schema import (
-    ColumnScans,
-    TableSchema,
-    TargetOptions,
-    restored_scans,
-    scan_columns,
-)
+from keyhole.streams.schema import ColumnScans, TableSchema, restored_scans, scan_columns
 from keyhole.streams.source_file import SourceFile
 
 SHARD_CELLS = 1 << 26  # of a shard: rows times columns; a second or more of work
@@ -78,21 +72,10 @@ def scan_file(place: PartitionFile, request: ReadArguments) -> FileScan:
     table = opened.table
     roles, _ = roles_of(table, request)
     most = request.most_levels if request.features is None else None
-    while True:
-        try:
-            scans = scan_columns(table, roles, most)
-            break
-        except WrongNumberFormat:  # a column is not what its first cells look like: once more
-            continue
-    parquet = opened.parquet
-    return FileScan(
-        place,
-        version_of(place),
-        table.names,
-        scans,
-        () if parquet is None else tuple(parquet.group_rows),
-        {name: one for text in opened.texts for name, one in text.number_formats.items()},
-    )
+    scans = until_formats_hold(lambda: scan_columns(table, roles, most))
+    groups = () if opened.parquet is None else tuple(opened.parquet.group_rows)
+    formats = {name: one for text in opened.texts for name, one in text.number_formats.items()}
+    return FileScan(place, version_of(place), table.names, scans, groups, formats)
 
 
 @dataclass(frozen=True)
@@ -130,18 +113,14 @@ class ShardPlan:
 
     def key(self, shard: Shard, **settings: Any) -> str:
         """A name for what is computed from a shard: the same only if it is bound to be the same."""
-        request = self.request
-        how = {
-            name: getattr(request, name)
-            for name in request.__dataclass_fields__
-            if name not in ("syntax", "positive", "yes_no", "known", "order_by", "most_levels")
-        }
+        other = ("syntax", "positive", "yes_no", "known", "order_by", "most_levels")
+        options = [name for name in self.request.__dataclass_fields__ if name not in other]
         said = {
             "address": shard.place.address,
             "values": shard.place.values,
             "version": shard.version,
             "groups": shard.groups,
-            "request": {name: _plain(value) for name, value in how.items()},
+            "request": {name: _plain(getattr(self.request, name)) for name in options},
             "spread": self.spread,
             "types": self.text_types,
             "answers": None if self.answers is None else str(self.answers),
@@ -189,26 +168,19 @@ def plan_shards(scans: Sequence[FileScan], request: ReadArguments) -> ShardPlan:
     rows = [one.rows for one in scans]
     for other in scans[1:]:
         whole.include(other.scans)
-    found = whole.settled(TargetOptions.of(request))
+    found = whole.settled(request)
     opened = open_partition(first.place, request)
     _, spread = roles_of(opened.table, request)
     levels = dict(found.levels if spread is None else spread)
     _, names = columns_of(opened.table, levels, request)
     text_types = {} if opened.table.types else {n: str(t) for n, t in found.types.items()}
-    shards = [
+    shards = tuple(
         shard
         for one, n in zip(scans, rows, strict=True)
         for shard in cut_shards(one, n, len(first.names))
-    ]
-    return ShardPlan(
-        request,
-        tuple(names),
-        levels,
-        text_types,
-        found.answers,
-        found.without_target,
-        tuple(shards),
     )
+    answers, left_out = found.answers, found.without_target
+    return ShardPlan(request, tuple(names), levels, text_types, answers, left_out, shards)
 
 
 def cut_shards(found: FileScan, rows: int, columns: int) -> list[Shard]:

@@ -260,6 +260,15 @@ def readable(title: str, packing: str = "") -> Iterator[None]:
         raise DataError(f"{title} is damaged or cut short: {first_line(error)}") from None
 
 
+def read_fully(handle: Readable, size: int) -> bytes:
+    """So many bytes of an open file; fewer only at its end."""
+    parts = []
+    while size > 0 and (data := handle.read(size)):
+        parts.append(data)
+        size -= len(data)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def first_line(error: BaseException) -> str:
     """What an error says first, or else its name."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -409,9 +418,7 @@ def remote_errors(address: str) -> Iterator[None]:
         if why is not None and getattr(why, "status", 0) != 404:
             raise DataError(f"{address} cannot be read: {first_line(why)}") from None
         raise DataError(f"there is no file {address}") from None
-    except ImportError as error:  # fsspec says what to install for this kind of address
-        raise DataError(f"{address} cannot be read: {first_line(error)}") from None
-    except Exception as error:  # every file system has errors of its own
+    except Exception as error:  # of every file system its own, or fsspec's of what to install
         raise DataError(f"{address} cannot be read: {first_line(error)}") from None
 
 

@@ -46,11 +46,7 @@ class SparseRow:
     __slots__ = ("_fill", "_indices", "_values", "shape")
 
     def __init__(
-        self,
-        indices: NDArray[np.integer],
-        values: NDArray[np.floating],
-        d: int,
-        fill: float = 0.0,
+        self, indices: NDArray[np.integer], values: NDArray[np.floating], d: int, fill: float = 0.0
     ) -> None:
         self._indices, self._values, self._fill = indices, values, fill
         self.shape = (d,)
@@ -214,12 +210,7 @@ class SparseStream(SparseStreamBase):
     """
 
     def __init__(
-        self,
-        X: Any,
-        y: ArrayLike,
-        names: Sequence[str] | None = None,
-        *,
-        absent: str = "zero",
+        self, X: Any, y: ArrayLike, names: Sequence[str] | None = None, *, absent: str = "zero"
     ) -> None:
         self._rows = _from_scipy(X, fill_value(absent))
         self.absent = absent
@@ -251,6 +242,7 @@ def fill_value(absent: str) -> float:
 
 
 def _from_scipy(X: Any, fill: float) -> SparseRows:
+    """The rows of a matrix of finite or absent values, or a DataError."""
     if not hasattr(X, "tocsr"):
         raise DataError(
             f"X must be a scipy.sparse matrix, got a {type(X).__name__}: for dense "
@@ -262,21 +254,11 @@ def _from_scipy(X: Any, fill: float) -> SparseRows:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()  # the caller's stays as it is
         matrix.sum_duplicates()
-    return _checked(matrix.indptr, matrix.indices, real_numbers("X", matrix.data), X.shape[1], fill)
-
-
-def _checked(
-    bounds: NDArray[np.integer],
-    indices: NDArray[np.integer],
-    values: NDArray[np.floating],
-    d: int,
-    fill: float,
-) -> SparseRows:
-    """Sparse rows of finite or absent values, or a DataError."""
+    bounds, indices, values = matrix.indptr, matrix.indices, real_numbers("X", matrix.data)
     for at in np.flatnonzero(np.isinf(values))[:1].tolist():
         row = int(np.searchsorted(bounds, at, side="right")) - 1
         raise DataError(
             f"X must be finite, row {row} has {values[at]} at feature {int(indices[at])}: "
             "NaN is a value that is not known"
         )
-    return SparseRows(bounds, indices, values, d, fill)
+    return SparseRows(bounds, indices, values, X.shape[1], fill)

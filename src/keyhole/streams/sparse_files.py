@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from keyhole.problem import DataError, Floats, Indices, whole_number
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.columns import Answers, numbers
 from keyhole.streams.read_options import PYTHON_SYNTAX, Assumption, OptionSyntax, ReadArguments
-from keyhole.streams.schema import ColumnRole, TargetOptions, scan_schema
+from keyhole.streams.schema import ColumnRole, scan_columns
 from keyhole.streams.source_file import SourceFile, readable
 from keyhole.streams.sparse import SPARSE_BLOCK_ROWS, SparseRows, SparseStreamBase, fill_value
 from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
@@ -102,7 +103,7 @@ class SvmlightTable:
         """All rows of some columns, at most `rows` at a time."""
         for batch, lines in self._parts:
             for start in range(0, batch.num_rows, query.rows):
-                place = _Lines(lines[start : start + query.rows])
+                place = partial(_line, lines[start : start + query.rows])
                 part = batch.slice(start, query.rows).select(list(query.columns))
                 yield TableBatch(part, place)
 
@@ -184,14 +185,9 @@ class _NotPairs(Exception):
     """Some words of a block are no pairs."""
 
 
-class _Lines:
+def _line(numbers: Any, i: int) -> str:
     """Where row i of a batch is."""
-
-    def __init__(self, numbers: Any) -> None:
-        self._numbers = numbers
-
-    def __call__(self, i: int) -> str:
-        return f"line {int(self._numbers[i]):,}"
+    return f"line {int(numbers[i]):,}"
 
 
 def _text(data: bytes) -> str:
@@ -282,6 +278,12 @@ class SparseFileStream(SparseStreamBase):
     names: tuple[str, ...] | None = None
 
     def __init__(self, table: Table, pairs: PairColumns, request: ReadArguments) -> None:
+        for option in ("categorical", "dates"):
+            if getattr(request, option):
+                raise DataError(
+                    f"{table.title} has sparse rows, whose features are numbers: leave out "
+                    f"{request.syntax.name(option)}"
+                )
         self.target, self.absent = request.target, request.absent
         self._fill = fill_value(request.absent)
         self._table, self._pairs, self._most = table, pairs, request.rounds
@@ -290,8 +292,8 @@ class SparseFileStream(SparseStreamBase):
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
         if self.target is not None:
-            roles, wanted = {self.target: ColumnRole.TARGET}, TargetOptions.of(request)
-            found = scan_schema(table, roles, None, request.rounds, wanted)
+            roles = {self.target: ColumnRole.TARGET}
+            found = scan_columns(table, roles, None, request.rounds).settled(request)
             self.answers, self.left_out = found.answers, found.without_target
         rows, lowest, highest = self._extent()
         self.rounds: int | None = rows
@@ -325,14 +327,10 @@ class SparseFileStream(SparseStreamBase):
 
     def _batches(self) -> Iterator[TableBatch]:
         """Batches of what is needed, up to the last row that is wanted."""
-        played = 0
-
-        def left() -> int:
-            return (self._most or 0) - played
-
-        limit = None if self._most is None else left
+        played, most = 0, self._most
+        left = None if most is None else lambda: most - played
         columns = [*self._pairs, *([] if self.target is None else [self.target])]
-        query = BatchQuery(columns, self._table.types, SPARSE_BLOCK_ROWS, limit)
+        query = BatchQuery(columns, self._table.types, SPARSE_BLOCK_ROWS, left)
         for batch in wanted_batches(self._table, query):
             yield batch
             played += len(batch.rows) if self.target is None else self._labelled(batch)
@@ -378,7 +376,8 @@ class SparseFileStream(SparseStreamBase):
                     f"out {request.syntax.write('zero_based', False)}"
                 )
             return asked, ()
-        if lowest == 0 or not _is_svmlight(self._table):
+        parts = getattr(self._table, "tables", [self._table])  # of several files
+        if lowest == 0 or not all(isinstance(part, SvmlightTable) for part in parts):
             return True, ()
         return False, (Assumption("indices that begin with 1", "zero_based"),)
 
@@ -400,15 +399,12 @@ class SparseFileStream(SparseStreamBase):
         """The pairs of a batch, ascending in every row, or a DataError."""
         bounds, indices = _flat(batch.rows.column(self._pairs.indices))
         others, values = _flat(batch.rows.column(self._pairs.values))
-        for row in np.flatnonzero(np.diff(bounds) != np.diff(others))[:1].tolist():
-            self._refuse(
-                batch,
-                row,
-                f"{bounds[row + 1] - bounds[row]} {self._pairs.indices} and "
-                f"{others[row + 1] - others[row]} {self._pairs.values}",
-            )
+        lengths, its = np.diff(bounds), np.diff(others)
+        for row in np.flatnonzero(lengths != its)[:1].tolist():
+            what = f"{lengths[row]} {self._pairs.indices} and {its[row]} {self._pairs.values}"
+            self._refuse(batch, row, what)
         values = values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
-        owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        owner = np.repeat(np.arange(len(lengths)), lengths)
         largest = np.float32(np.finfo(np.float32).max) if values.dtype == np.float32 else LARGEST
         for at in np.flatnonzero(np.abs(values) > largest)[:1].tolist():
             what = f"the value of feature {int(indices[at])} is {values[at]:g}, too large"
@@ -424,11 +420,6 @@ class SparseFileStream(SparseStreamBase):
 
     def _refuse(self, batch: TableBatch, row: int, what: str) -> None:
         raise DataError(f"{self._table.title}, {batch.place(row)}: {what}")
-
-
-def _is_svmlight(table: Table) -> bool:
-    parts = getattr(table, "tables", [table])  # of several files
-    return all(isinstance(part, SvmlightTable) for part in parts)
 
 
 def _flat(cells: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -487,18 +478,3 @@ def _runs(places: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(places) > 1) + 1
     for run in np.split(places, cuts):
         yield int(run[0]), int(run[-1]) + 1
-
-
-def sparse_stream(table: Table, pairs: PairColumns, request: ReadArguments) -> SparseFileStream:
-    """The stream of a table of pairs; a ProblemError for what cannot be asked of one."""
-    said: Mapping[str, object] = {
-        "categorical": request.categorical,
-        "dates": request.dates,
-    }
-    for option, value in said.items():
-        if value:
-            raise DataError(
-                f"{table.title} has sparse rows, whose features are numbers: leave out "
-                f"{request.syntax.name(option)}"
-            )
-    return SparseFileStream(table, pairs, request)

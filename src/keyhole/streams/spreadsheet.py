@@ -27,6 +27,8 @@ MAX_WORKBOOK_BYTES = 1 << 30  # that a workbook may unpack to: it is held in mem
 def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[Assumption]]:
     """A sheet as a file of text, and what was assumed about it; lines are the sheet's rows."""
     rows, title, assumed = _rows(origin, sheet)
+    if not any(map(any, rows)):
+        raise DataError(f"{title} is empty")
     descriptor, name = tempfile.mkstemp(prefix="keyhole-", suffix=".csv")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
@@ -36,13 +38,10 @@ def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[As
                     writer.writerow(row)
                 else:
                     file.write("\n")
-        made = SourceFile(name) if any(map(any, rows)) else None
+        made = SourceFile(name)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    if made is None:
-        Path(name).unlink(missing_ok=True)
-        raise DataError(f"{title} is empty")
     weakref.finalize(made, Path(name).unlink, missing_ok=True)
     made.title = title
     return made, assumed
@@ -68,11 +67,9 @@ def _rows(origin: SourceFile, sheet: str | None) -> tuple[list[list[str]], str, 
             found = book.get_sheet_by_name(chosen)
             above = 0 if found.start is None else found.start[0]
             cells = found.to_python(skip_empty_area=True)
-    except DataError:
-        raise
     except BaseException as error:
         # What calamine says about a damaged workbook; a panic of it is no Exception.
-        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+        if isinstance(error, DataError | KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise DataError(
             f"{origin.title} is a damaged or locked spreadsheet: {first_line(error)}"

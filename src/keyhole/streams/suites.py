@@ -22,6 +22,7 @@ from keyhole.streams.designs import (
     bounded,
     factor,
     gaussian,
+    gaussian_chain,
     rademacher,
     signs,
     student,
@@ -279,8 +280,8 @@ def indep(n: int, seed: int = 0) -> Priced:
     """
     rng = keyed(seed, TRUTH)
     used = _draw(100, 5, rng)
-    prices = [str(p) for p in rng.integers(1, 11, 100)]
-    return _sold(n, seed, used, _chain(100), prices, rho=NEIGHBOURS)
+    prices = rng.integers(1, 11, 100)
+    return _sold(n, seed, used, gaussian_chain(100, NEIGHBOURS), prices, rho=NEIGHBOURS)
 
 
 def dear(n: int, seed: int = 0) -> Priced:
@@ -296,7 +297,7 @@ def dear(n: int, seed: int = 0) -> Priced:
     used = _draw(80, 4, rng)
     prices = rng.integers(1, 4, 80)
     prices[used] = 6
-    return _sold(n, seed, used, _copied(80, 0, used[:0]), [str(p) for p in prices])
+    return _sold(n, seed, used, _copied(80, 0, used[:0]), prices)
 
 
 def proxy(n: int, seed: int = 0) -> Priced:
@@ -314,7 +315,7 @@ def proxy(n: int, seed: int = 0) -> Priced:
     copies = rng.permutation(np.setdiff1d(np.arange(80), used))[:COPIES]
     prices = rng.integers(1, 6, 80)
     prices[used], prices[used[0]], prices[copies] = 3, 14, 1
-    return _sold(n, seed, used, _copied(80, int(used[0]), copies), [str(p) for p in prices])
+    return _sold(n, seed, used, _copied(80, int(used[0]), copies), prices)
 
 
 def panel(n: int, seed: int = 0) -> Priced:
@@ -338,7 +339,7 @@ def panel(n: int, seed: int = 0) -> Priced:
     }
     prices = np.zeros(100, dtype=np.int64)
     prices[members[1::2]] = 1
-    return _sold(n, seed, used, _together(members), [str(p) for p in prices], panels=panels)
+    return _sold(n, seed, used, _together(members), prices, panels=panels)
 
 
 def heavy(n: int, seed: int = 0) -> Priced:
@@ -355,7 +356,7 @@ def heavy(n: int, seed: int = 0) -> Priced:
     prices = [f"{p:.2f}" for p in np.exp(rng.uniform(0.0, math.log(500.0), 80))]
     for j, place in zip(used, rng.permutation(5), strict=True):
         prices[j] = HEAVY[place]
-    return _sold(n, seed, used, _chain(80), prices, rho=NEIGHBOURS)
+    return _sold(n, seed, used, gaussian_chain(80, NEIGHBOURS), prices, rho=NEIGHBOURS)
 
 
 def free50(n: int, seed: int = 0) -> Priced:
@@ -373,7 +374,7 @@ def free50(n: int, seed: int = 0) -> Priced:
     used = rng.permutation(mixed[[0, 1, 2, 50, 51, 52]])
     prices = rng.integers(1, 11, 100)
     prices[mixed[:50]] = 0
-    return _sold(n, seed, used, _chain(100), [str(p) for p in prices], rho=NEIGHBOURS)
+    return _sold(n, seed, used, gaussian_chain(100, NEIGHBOURS), prices, rho=NEIGHBOURS)
 
 
 PRICED_SUITE: dict[str, PricedCase] = {
@@ -415,7 +416,7 @@ def _sold(
     seed: int,
     used: Indices,
     rows: RowSampler,
-    prices: Sequence[str],
+    prices: Sequence[str] | Indices,
     *,
     panels: Panels | None = None,
     rho: float = 0.0,
@@ -431,22 +432,9 @@ def _sold(
     w[used] = sizes / math.sqrt((sizes[:, None] * R * sizes).sum())
     truth = Truth(w, np.sort(used), 0.0, PRICED_NOISE_SD)
     stream, _ = follow(truth, n, design=lambda d, rng: rows, noise=gaussian, seed=seed)
-    whole = Problem(d, k, 10**9, prices=prices, panels=panels)
+    whole = Problem(d, k, 10**9, prices=[str(p) for p in prices], panels=panels)
     cost = whole.cost(used)
     return Priced(stream, truth, whole.replace(budget=3 * cost), whole.replace(budget=cost))
-
-
-def _chain(d: int) -> RowSampler:
-    """Standard Gaussian rows with corr(x_i, x_j) = NEIGHBOURS^|i-j|."""
-    fresh = math.sqrt(1.0 - NEIGHBOURS**2)
-
-    def rows(n: int, rng: np.random.Generator) -> Floats:
-        z = rng.standard_normal((d, n))
-        for j in range(1, d):
-            z[j] = NEIGHBOURS * z[j - 1] + fresh * z[j]
-        return np.ascontiguousarray(z.T)
-
-    return rows
 
 
 def _copied(d: int, original: int, copies: Indices) -> RowSampler:

@@ -102,12 +102,7 @@ def dense(
 
 
 def nonlinear(
-    d: int,
-    n: int,
-    *,
-    design: Design = _NEIGHBOURS,
-    noise_sd: float = 0.05,
-    seed: int = 0,
+    d: int, n: int, *, design: Design = _NEIGHBOURS, noise_sd: float = 0.05, seed: int = 0
 ) -> Simulated:
     """Agnostic: a curved rule of five random features. |y| <= 1.
 

@@ -96,12 +96,7 @@ class ParquetTable:
         """All rows of some columns, `rows` at a time."""
         with readable(self.title), self._open() as file:
             many, groups = self._origin.size >= MIN_THREADED_BYTES, self.row_groups
-            found = file.iter_batches(
-                batch_size=query.rows,
-                row_groups=groups,
-                columns=list(query.columns),
-                use_threads=many,
-            )
+            found = file.iter_batches(query.rows, groups, list(query.columns), use_threads=many)
             yield from _placed(found, sum(self.group_rows[: groups[0]]) if groups else 0)
 
 

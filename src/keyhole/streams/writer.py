@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -83,9 +84,7 @@ def _stream(stream: BlockStream, target: str) -> Iterator[Any]:
         raise DataError(f"target must not be the name of a feature, got {target!r}")
     empty = (np.empty((0, stream.d)), np.empty(0))
     blocks = iter(stream.blocks())
-    X, y = next(blocks, empty)
-    yield _table([*features, target], [*X.T, y])
-    for X, y in blocks:
+    for X, y in itertools.chain([next(blocks, empty)], blocks):
         yield _table([*features, target], [*X.T, y])
 
 

@@ -22,9 +22,8 @@ EXTREME_ROUNDS = 30
 def _plain() -> tuple[Floats, Floats]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (EXTREME_ROUNDS, EXTREME_SHAPE[0]))
-    return X, np.clip(
-        X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(EXTREME_ROUNDS), -1.0, 1.0
-    )
+    y = X[:, 1] - 0.5 * X[:, 3] + 0.1 * rng.standard_normal(EXTREME_ROUNDS)
+    return X, np.clip(y, -1.0, 1.0)
 
 
 def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
@@ -37,12 +36,8 @@ def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
     for size in (1e-160, 1e-100, 0.9e150):
         yield f"values and labels of {size:g}", X * size, y * size
     yield "values of 1e-158, labels of 1e-310", X * 1e-158, y * 1e-310
-    one, some, column, label = (
-        np.ones((EXTREME_ROUNDS, 1)),
-        np.ones((EXTREME_ROUNDS, 1)),
-        np.ones(EXTREME_SHAPE[0]),
-        y.copy(),
-    )
+    one, some = np.ones((2, EXTREME_ROUNDS, 1))
+    column, label = np.ones(EXTREME_SHAPE[0]), y.copy()
     one[20], some[15::7], column[1], label[20] = 1e150, 1e100, 1e60, 1e150
     yield "one row of 1e150", X * one, y
     yield "some rows of 1e100", X * some, y
@@ -51,11 +46,8 @@ def extreme_streams() -> Iterator[tuple[str, Floats, Floats]]:
     yield "tiny rows and one of 1e150", X * np.where(one > 1.0, 1e150, 1e-148), y
     yield "huge rows and one of 1e-148", X * np.where(one > 1.0, 1e-148, 1e148), y
     mixed = X * 10.0 ** rng.integers(-160, 150, X.shape)
-    yield (
-        "values and labels of all sizes",
-        mixed,
-        y * 10.0 ** rng.integers(-300, 149, EXTREME_ROUNDS),
-    )
+    labels = y * 10.0 ** rng.integers(-300, 149, EXTREME_ROUNDS)
+    yield "values and labels of all sizes", mixed, labels
     yield "columns of all sizes", X * 10.0 ** rng.integers(-160, 150, EXTREME_SHAPE[0]), y
     mixed[rng.random(X.shape) < 0.4] = np.nan
     yield "values of all sizes, some absent", mixed, y

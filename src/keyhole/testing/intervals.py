@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 
 from keyhole.game import sell
-from keyhole.problem import (
-    Floats,
-    KeyholeError,
-    Observation,
-    ProblemError,
-    Ticket,
-    plays_blocks,
-)
+from keyhole.problem import Floats, KeyholeError, Observation, ProblemError, Ticket, plays_blocks
 from keyhole.problem.labels import PredictionInterval
 from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
-from keyhole.testing.helpers import LearnerMaker, make, require, size_of
+from keyhole.testing.helpers import LearnerMaker, make, refused, require, size_of
 
 COVERAGES = (0.5, 0.9)
 
@@ -87,13 +80,8 @@ def _refuses(learner: Any, seen: Observation) -> None:
 
 
 def _refused(error: type[KeyholeError], learner: Any, seen: Observation, coverage: Any) -> None:
-    try:
-        learner.interval(seen, coverage)
-    except error:
-        return
-    raise AssertionError(
-        f"interval(..., {coverage!r}) of round {seen.round} must raise {error.__name__}"
-    )
+    what = f"interval(..., {coverage!r}) of round {seen.round}"
+    refused(error, what, learner.interval, seen, coverage)
 
 
 def intervals_hold(factory: LearnerMaker) -> None:

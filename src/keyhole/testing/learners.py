@@ -11,14 +11,7 @@ import numpy as np
 
 from keyhole.game import play, rounds, sell
 from keyhole.game.audit import poisoned
-from keyhole.problem import (
-    DataError,
-    Floats,
-    Learner,
-    Observation,
-    Ticket,
-    TicketError,
-)
+from keyhole.problem import DataError, Floats, Learner, Observation, Ticket, TicketError
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import has_state
 from keyhole.saving.api import from_bytes, to_bytes
@@ -47,8 +40,8 @@ CHECKED_SHAPES: Shapes = [  # with the corners: d = 1, budget = d, budget = k, k
 ]
 
 
-def _data(d: int, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng([seed, d])
+def _data(d: int, n: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng([0, d])
     X = rng.uniform(-1, 1, (n, d))
     w = np.where(np.arange(d) < 3, 0.4, 0.0)
     return X, X @ w + 0.2 + 0.1 * rng.standard_normal(n)

@@ -43,8 +43,8 @@ def _new(store: Any, kind: str = "explore-commit") -> str:
     return name
 
 
-def _twin(kind: str = "explore-commit") -> Learner:
-    return LEARNERS[kind](PROBLEM, seed=5)
+def _twin() -> Learner:
+    return LEARNERS["explore-commit"](PROBLEM, seed=5)
 
 
 def _row(ticket: Any) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from keyhole.learners.blocks.auto.engine import ASIDE
 from keyhole.learners.blocks.auto.parts import USUAL
 from keyhole.problem import Floats, Indices, Problem
-from keyhole.problem.display import money_text
+from keyhole.problem.display import aligned, money_text
 from keyhole.problem.prices import Prices
 
 CLOSE_TO_BEST = 0.03  # of what the best explains: less than this is not worth more features
@@ -90,27 +90,6 @@ def kept(budget: int, d: int) -> int:
     (5, 8)
     """
     return USUAL.sizes(Problem(d, 1, budget)).pool
-
-
-def recommendation_text(explained: Floats, error: Floats, k: int, d: int) -> str:
-    """The recommendation as a sentence or two."""
-    most, best, bend = len(explained) - 1, int(explained.argmax()), knee(explained, k)
-    if k == 0:
-        return (
-            f"No number of features up to {most} is seen to explain anything of the label, within "
-            "the error: buy nothing, look at more rows, or ask whether the relation is linear."
-        )
-    told = f"{features(k)} {'explains' if k == 1 else 'explain'} {percent(explained[k], error[k])}"
-    if best != k:
-        told += f"; {best} would explain {percent(explained[best], error[best])}"
-    if best == most < d:
-        told += f", and more than {most} were not tried"
-    elif best == k < most:
-        told += "; more would not explain more"
-    if 1 < bend <= k:
-        less = percent(explained[bend - 1], error[bend - 1])
-        told += f"; below {bend} it falls quickly ({bend - 1}: {less})"
-    return f"{told}."
 
 
 def features(k: float) -> str:
@@ -220,7 +199,23 @@ class BudgetCurve:
     @property
     def recommendation(self) -> str:
         """What to do, in words."""
-        return recommendation_text(self.explained, self.error, self.sparsity, len(self.names))
+        most, best, k, bend = len(self.k) - 1, self.best, self.sparsity, self.knee
+        if k == 0:
+            return (
+                f"No number of features up to {most} is seen to explain anything of the label, "
+                "within the error: buy nothing, look at more rows, or ask whether the relation is "
+                "linear."
+            )
+        told = f"{features(k)} {'explains' if k == 1 else 'explain'} {self._share(k)}"
+        if best != k:
+            told += f"; {best} would explain {self._share(best)}"
+        if best == most < len(self.names):
+            told += f", and more than {most} were not tried"
+        elif best == k < most:
+            told += "; more would not explain more"
+        if 1 < bend <= k:
+            told += f"; below {bend} it falls quickly ({bend - 1}: {self._share(bend - 1)})"
+        return f"{told}."
 
     def as_json(self) -> dict[str, object]:
         """Everything as plain words, numbers and lists: what JSON can hold."""
@@ -281,17 +276,6 @@ class BudgetCurve:
         chosen = [self.names[j] for j in self.features[k]]
         more = f" and {len(chosen) - NAMES_PER_LINE} more" if len(chosen) > NAMES_PER_LINE else ""
         return ", ".join(chosen[:NAMES_PER_LINE]) + more
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: all columns but the last aligned to the right.
-
-    >>> aligned([["a", " what"], ["100", " this"]])
-    ['  a what', '100 this']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    lines = ["  ".join(map(str.rjust, row, widths)) + row[-1] for row in rows]
-    return [line.rstrip() for line in lines]
 
 
 def shown(most: int, marked: Iterable[int]) -> list[int]:

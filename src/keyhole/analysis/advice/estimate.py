@@ -186,9 +186,7 @@ def _sums(stream: BlockStream, split: BlockedKFold) -> list[_Fold]:
             folds += [_Fold(folds[0].gram.beside()) for _ in range(split.folds - 1)]
         else:
             folds[stretch % split.folds].add(X, y)
-    rows = sum(fold.gram.n for fold in folds)
-    if rows < FEWEST_ROWS:
-        raise DataError(f"a curve needs at least {FEWEST_ROWS} rows, there are {rows}")
+    _refuse_few(sum(fold.gram.n for fold in folds), None)
     return folds
 
 
@@ -236,12 +234,9 @@ class Scout(GeneratedStream):
         def chunks() -> Iterator[tuple[NDArray[np.floating], Floats]]:
             t = 0
             for X, y in stream.blocks():
-                picked = np.array(
-                    [
-                        uniforms(seed, t + i, 1, purpose=SCOUT_PURPOSE)[0] < share
-                        for i in range(1, len(y) + 1)
-                    ]
-                )
+                rounds = range(t + 1, t + len(y) + 1)
+                draws = [uniforms(seed, i, 1, purpose=SCOUT_PURPOSE)[0] for i in rounds]
+                picked = np.array(draws) < share
                 t += len(y)
                 if picked.any():
                     yield X[picked], y[picked]

@@ -140,7 +140,9 @@ def _ranges(facts: StreamFacts) -> list[Finding]:
     alive = sd > 0.0
     off = np.flatnonzero(alive & (np.abs(facts.mean) > sd))
     unlike = alive.any() and sd[alive].max() > 2 * sd[alive].min()
-    wide = np.zeros(len(sd), dtype=bool) if columns is None else _outside(columns)
+    wide = np.zeros(len(sd), dtype=bool)
+    if columns is not None:
+        wide = (columns.low < -1.0) | (columns.high > 1.0)
     if len(off) or unlike or wide.any():
         why = []
         if len(off):
@@ -166,10 +168,6 @@ def _ranges(facts: StreamFacts) -> list[Finding]:
         do = f"Know the gaps: {_list(facts, gaps)}."
         found.append(Finding(what, do, tuple(gaps.tolist())))
     return found
-
-
-def _outside(columns: ColumnFacts) -> NDArray[np.bool_]:
-    return (columns.low < -1.0) | (columns.high > 1.0)
 
 
 def _sentence(parts: list[str]) -> str:
@@ -368,17 +366,9 @@ def diagnose_moments(
     if moments.n == 0:
         raise DataError("the moments are of no rows: there is nothing to diagnose")
     estimate = available_case(moments, centred=True)
-    facts = StreamFacts(
-        problem,
-        moments.n,
-        second_moments(moments, centred=True),
-        estimate.b,
-        max(estimate.c, 0.0),
-        estimate.y_mean,
-        None,
-        None,
-        estimate.x_mean,
-    )
+    label = estimate.b, max(estimate.c, 0.0), estimate.y_mean, None
+    centred = second_moments(moments, centred=True)
+    facts = StreamFacts(problem, moments.n, centred, *label, None, estimate.x_mean)
     return _judge(facts, seconds)
 
 

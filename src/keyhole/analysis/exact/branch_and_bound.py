@@ -359,9 +359,8 @@ def _spread(
     raise NotImplementedError
 
 
-MAX_HEAP_BYTES = (
-    2.5e8  # bytes of open nodes; beyond, the search goes deep first and the heap stops growing
-)
+# Bytes of open nodes; beyond, the search goes deep first and the heap stops growing.
+MAX_HEAP_BYTES = 2.5e8
 
 
 @dataclass(slots=True, eq=False)
