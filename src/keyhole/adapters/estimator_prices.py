@@ -43,15 +43,21 @@ def cut_to_budget(
 ) -> Problem:
     """A problem with prices whose k is cut to what the budget can buy.
 
+    Where a budget counts columns, so does `sparsity`: k is what so many columns can have.
+
     >>> cut_to_budget(3, 9, 4, None, [1, 2, 3]).k
     2
+    >>> cut_to_budget(5, 2, 3, None, None, {"city": (1, [1, 2, 3])}).k
+    4
     """
     if isinstance(prices, PriceTable) and names is None:
         raise ProblemError(
             f"{prices.title}: prices by name need columns with names, such as those of a DataFrame"
         )
     problem = Problem(d, 1, budget, names, prices=prices, panels=panels)
-    return problem.replace(k=min(sparsity, problem.width))
+    known = problem.prices
+    k = sparsity if known is None else known.widest_columns(sparsity) or sparsity
+    return problem.replace(k=min(k, problem.width))
 
 
 def price_table_of(

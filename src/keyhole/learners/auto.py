@@ -257,8 +257,7 @@ class AutoLearner(LearnerBase):
             if batch is not None:
                 centre[batch.S] = batch.centre
         else:
-            bought = None if self.problem.prices is None else buying.affordable(self._auto)
-            weights, intercept, errors = best_fit(self._settings, self._state, bought)
+            weights, intercept, errors = self._best_fit()
             centre = np.where(self._state.values.reads > 0.0, centres(self._state.values), np.nan)
         features = np.flatnonzero(weights)
         names, long = tuple(self._name(j) for j in features.tolist()), self.model_shares
@@ -272,6 +271,16 @@ class AutoLearner(LearnerBase):
             errors[features],
             None if long is None else long[features],
         )
+
+    def _best_fit(self) -> tuple[Floats, float, Floats]:
+        s, prices = self._settings, self.problem.prices
+        if prices is None:
+            return best_fit(s, self._state)
+        most = prices.columns_within(s.k)
+        if most:
+            columns = [np.array(features) for features in prices.columns]
+            return best_fit(s, self._state, columns=columns, most=most)
+        return best_fit(s, self._state, buying.affordable(self._auto))
 
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.

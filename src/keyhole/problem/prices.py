@@ -98,6 +98,39 @@ class Prices:
         """Whether every item costs 1, so that money is a number of items."""
         return self.decimals == 0 and all(unit == 1 for unit in self.units)
 
+    @property
+    def columns(self) -> list[list[int]]:
+        """The features of every item, where a budget counts columns; else none.
+
+        It does where every item costs 1, every feature needs one of them, and some need the same.
+
+        >>> price_list(4, None, None, {"city": (1, [1, 2, 3])}).columns
+        [[0], [1, 2, 3]]
+        """
+        if not self.counts or any(len(need) != 1 for need in self.needs):
+            return []
+        members: list[list[int]] = [[] for _ in self.items]
+        for j, (item,) in enumerate(self.needs):
+            members[item].append(j)
+        return members if len(self.items) < len(self.needs) else []
+
+    def columns_within(self, k: int) -> int:
+        """The most columns that have at most k features, whichever they are.
+
+        >>> price_list(5, None, None, {"city": (1, [1, 2, 3])}).columns_within(4)
+        2
+        """
+        sizes = sorted(map(len, self.columns), reverse=True)
+        return sum(whole <= k for whole in itertools.accumulate(sizes))
+
+    def widest_columns(self, columns: int) -> int:
+        """The most features that so many columns can have.
+
+        >>> price_list(5, None, None, {"city": (1, [1, 2, 3])}).widest_columns(2)
+        4
+        """
+        return sum(sorted(map(len, self.columns), reverse=True)[:columns])
+
     def count(self, features: Iterable[int]) -> int:
         """What features cost together, in units; every item is paid once."""
         return sum(self.units[i] for i in self.needed(features))

@@ -45,11 +45,18 @@ class Joint(NamedTuple):
     label_tail: float
 
 
-def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, reach: float) -> Joint:
+def joint_fit(
+    kept: Memories,
+    memory: int,
+    features: Indices,
+    peaks: Floats,
+    reach: float,
+    column: Indices | None = None,
+) -> Joint:
     """Fit features jointly from the sums of a memory.
 
     `peaks` has the largest distance of each feature from its centre so far, `reach` that of the
-    label.
+    label. `column` says of which column each feature is, if those of one are read together.
 
     Means of products are taken over the rounds n_ij that read both features, which no sum counts.
     Features that are kept are read in every round from some round on, and before that in a share q
@@ -71,7 +78,7 @@ def joint_fit(kept: Memories, memory: int, features: Indices, peaks: Floats, rea
     rounds are worth least: W / (1 - W / (2 tau)) rounds, W < tau.
     """
     V = np.asarray(features, dtype=np.int64)
-    R, r, spread, n, pairs = _correlations(kept, memory, V)
+    R, r, spread, n, pairs = _correlations(kept, memory, V, None if column is None else column[V])
     m, scale, ridge = len(V), float(kept.scale[memory]), TINY * np.eye(len(V))
     rounds = np.maximum(effective_rounds(kept, memory, n), m + 2.0)
     P = np.linalg.inv(R + ridge)
@@ -127,13 +134,15 @@ def effective_rounds(kept: Memories, memory: int, reads: Floats) -> Floats:
 
 
 def _correlations(
-    kept: Memories, memory: int, V: Indices
+    kept: Memories, memory: int, V: Indices, column: Indices | None = None
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """R, r, the standard deviations (the label's last), reads and common reads (not scaled)."""
     (G, c), n = gathered(kept, memory, V), read_counts(kept, memory)
     m, total, reads = len(V), max(float(n[-1]), 1e-300), np.maximum(n[V], 1e-300)
     pairs = common_reads(n, V, reads)
     np.fill_diagonal(pairs, reads)
+    if column is not None:
+        pairs = np.where(np.equal.outer(column, column), np.minimum.outer(reads, reads), pairs)
     level, mean = float(c[-1]) / total, G[-1, :m] / reads
     S = np.zeros((m + 1, m + 1))
     S[:m, :m] = G[:m, :m] / pairs - np.outer(mean, mean)
@@ -344,29 +353,165 @@ def linear(d: int, batch: Batch, share: Floats) -> tuple[Floats, float]:
 
 
 def best_fit(
-    s: Settings, state: State, among: Indices | None = None
+    s: Settings,
+    state: State,
+    among: Indices | None = None,
+    columns: Sequence[Indices] = (),
+    most: int = 0,
 ) -> tuple[Floats, float, Floats]:
     """Weights, intercept and standard errors of the best model with at most k weights.
 
-    The features are those that forward selection takes from the memory that leads (from the
-    longest while that one is empty), or the first k of `among`; the weights are those of
-    `joint_fit`. Experts on the same features do worse where little is kept: they take what was not
+    The features are those that forward selection takes from a memory, or the first k of `among`, or
+    those of at most `most` of the `columns`; the weights are those of `sure_fit`. It is the memory
+    that leads if that contradicts the longest, else the one of the two whose model should lose
+    less: where few features are kept, a memory that forgets may lead although nothing changed,
+    because it keeps others. Experts on the same features do worse there: they take what was not
     read for 0, and can only use what the current batch reads.
     """
     kept, lead = state.kept, leader(s.experts.judges, state.mixture.recent)
-    memory = lead if kept.n[lead, -1] > 0.0 else LONGEST_MEMORY
-    if among is None:
-        among = kept.who[select(kept, memory, s.k, float(s.thresholds[memory])).chosen]
-    V = often_read(kept, memory, among[: s.k])
-    fit = joint_fit(kept, memory, V, state.peaks, 0.0)
-    weights, errors, total = np.zeros(s.d), np.zeros(s.d), float(kept.n[memory, -1])
-    weights[V], errors[V] = fit.weights, fit.errors
-    if not total > 0.0:
+    weights, errors = np.zeros(s.d), np.zeros(s.d)
+    if not kept.n[LONGEST_MEMORY, -1] > 0.0:
         return weights, 0.0, errors
-    seats = kept.seat[V]
-    mean = kept.G[memory, -1, seats] / np.maximum(kept.n[memory, seats], 1e-300)
-    level = float(centres(state.label)[0]) + float(kept.c[memory, -1]) / total
+    memories = (LONGEST_MEMORY, lead if kept.n[lead, -1] > 0.0 else LONGEST_MEMORY)
+    chosen, fits = list[Indices](), list[tuple[Indices, Joint]]()
+    column = None
+    if columns:
+        column = np.empty(s.d, dtype=np.int64)
+        for i, features in enumerate(columns):
+            column[features] = i
+    for m in memories:
+        if columns:
+            V = chosen_columns(kept, m, columns, most, float(s.thresholds[m]))
+        else:
+            V = selected(s, kept, m) if among is None else among[: s.k]
+        chosen.append(V)
+        fits.append(sure_fit(kept, m, often_read(kept, m, V), state.peaks, column))
+    better = expected_loss(fits[1][1]) < expected_loss(fits[0][1])
+    now = better or contradicts(kept, memories[1], np.union1d(*chosen), state.peaks, column)
+    memory, (V, fit) = memories[now], fits[now]
+    weights[V], errors[V] = fit.weights, fit.errors
+    mean, level = _means(kept, memory, V)
+    level += float(centres(state.label)[0])
     return weights, level - float(fit.weights @ (centres(state.values)[V] + mean)), errors
+
+
+def chosen_columns(
+    kept: Memories, memory: int, columns: Sequence[Indices], most: int, threshold: float
+) -> Indices:
+    """The features of at most `most` columns, chosen as `select` chooses features.
+
+    The features of a column are read together, in n rounds. With A their products and q those with
+    the label, both after projection onto what is orthogonal to the constant and to the columns
+    chosen so far, a column of m features gains q' A^+ q / n, and is significant if that is more
+    than what chance explains, and `threshold` standard errors: (m + threshold^2) noise / n. If its
+    features determine one another, as all indicators of a column do, the one that varies most is
+    left out.
+    """
+    n, total = kept.n[memory, :-1], float(kept.n[memory, -1])
+    level, c0 = kept.G[memory, -1, :-1], float(kept.c[memory, -1])
+    A = among = kept.G[memory, :-1, :-1] - np.outer(level, level) / total
+    q = kept.c[memory, :-1] - level * (c0 / total)
+    noise = max(float(kept.yy[memory]) / total - (c0 / total) ** 2, 0.0)
+    varies = np.append(np.diag(A) > TINY * np.diag(kept.G[memory])[:-1], False)  # -1: rests
+    seats = [found[varies[found]] for found in (kept.seat[column] for column in columns)]
+    open_columns = [S for S in seats if len(S) and n[S].min() * kept.scale[memory] >= MIN_READS]
+    chosen = list[Indices]()
+    while open_columns and len(chosen) < most:
+        over = list[float]()
+        for S in open_columns:
+            gain = float(q[S] @ _solved(A[np.ix_(S, S)], q[S])) / n[S[0]]
+            chance = noise * (len(S) + threshold**2) / (n[S[0]] * kept.scale[memory])
+            over.append(gain - chance)
+        best = int(np.argmax(over))
+        if not over[best] > 0.0:
+            break
+        S = open_columns.pop(best)
+        b = _solved(A[np.ix_(S, S)], np.column_stack([A[S], q[S]]))
+        noise = max(noise - float(q[S] @ b[:, -1]) / n[S[0]], 0.0)
+        q, A = q - A[:, S] @ b[:, -1], A - A[:, S] @ b[:, :-1]
+        sizes = np.diag(among[np.ix_(S, S)])
+        alone = np.linalg.eigvalsh(among[np.ix_(S, S)] / np.sqrt(np.outer(sizes, sizes)))
+        chosen.append(S if alone[0] > SINGULAR else np.delete(S, int(sizes.argmax())))
+    V: Indices = kept.who[np.concatenate(chosen)] if chosen else np.empty(0, dtype=np.int64)
+    return V
+
+
+def _solved(A: Floats, b: Floats) -> Floats:
+    """A^+ b in units in which A has ones on its diagonal; all indicators of a column add up to 1."""
+    size = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    units = size if b.ndim == 1 else size[:, np.newaxis]
+    x: Floats = np.linalg.pinv(A / np.outer(size, size), SINGULAR, hermitian=True) @ (b / units)
+    return x / units
+
+
+def selected(s: Settings, kept: Memories, memory: int) -> Indices:
+    """The features that forward selection takes from a memory, at most k."""
+    chosen: Indices = kept.who[select(kept, memory, s.k, float(s.thresholds[memory])).chosen]
+    return chosen
+
+
+SINGULAR = 1e-6  # the least eigenvalue of the correlations of a column's features
+CHANGED = 3.0  # standard errors between two memories that no chance explains
+LEAST_NOISE = 0.05  # of the label's variance: from few rounds there may seem to be none
+
+
+def sure_fit(
+    kept: Memories, memory: int, V: Indices, peaks: Floats, column: Indices | None = None
+) -> tuple[Indices, Joint]:
+    """A joint fit without features whose weights may as well be 0, the most doubtful first.
+
+    Where the budget is tight, some were read a few dozen times, and hardly ever together: a weight
+    that is off by more than its size does harm. Of a weight b that is off by e, b (1 - e^2 / b^2)
+    is told: what is sure stays as it is.
+    """
+    while True:
+        fit = joint_fit(kept, memory, V, peaks, 0.0, column)
+        b = np.linalg.solve(fit.R + TINY * np.eye(len(V)), fit.r)
+        part = _doubt(fit) / np.maximum(b**2, 1e-300)
+        if not len(V) or part.max() < 1.0:
+            return V, fit._replace(weights=fit.weights * (1.0 - part))
+        V = np.delete(V, int(part.argmax()))
+
+
+def _doubt(fit: Joint) -> Floats:
+    """The squared errors of the standardised weights, were there at least some noise."""
+    P = np.linalg.inv(fit.R + TINY * np.eye(len(fit.r)))
+    doubt: Floats = np.diag(P) * (fit.chance + LEAST_NOISE * fit.per)
+    return doubt
+
+
+def expected_loss(fit: Joint) -> float:
+    """What a fit should lose on fresh rows, as a share of the label's variance."""
+    return fit.noise + float(_doubt(fit).sum())
+
+
+def contradicts(
+    kept: Memories, memory: int, features: Indices, peaks: Floats, column: Indices | None = None
+) -> bool:
+    """Whether a memory says something else than the longest, by `CHANGED` standard errors.
+
+    Both are fitted on the features that this memory knows well; then the weights are compared, and
+    the mean of what the longest predicts with the mean of the labels. The longest has seen the same
+    rounds and more, so the difference varies by no more than what this memory says. From few rounds
+    there may seem to be no noise at all: `LEAST_NOISE` is counted.
+    """
+    V = often_read(kept, memory, features)
+    now, ever = (joint_fit(kept, m, V, peaks, 0.0, column) for m in (memory, LONGEST_MEMORY))
+    errors = now.errors * np.sqrt(1.0 + LEAST_NOISE * now.per / np.maximum(now.chance, 1e-300))
+    (mean, level), (means, levels) = (_means(kept, m, V) for m in (memory, LONGEST_MEMORY))
+    moved = abs(level - levels - float(ever.weights @ (mean - means)))
+    total, yy = float(kept.n[memory, -1]), float(kept.yy[memory])
+    variance = max(yy / total - level * level, 0.0)
+    rounds = effective_rounds(kept, memory, np.append(read_counts(kept, memory)[V], total)).min()
+    far = bool((np.abs(now.weights - ever.weights) > CHANGED * errors).any())
+    return far or moved > CHANGED * math.sqrt(variance / float(rounds))
+
+
+def _means(kept: Memories, memory: int, V: Indices) -> tuple[Floats, float]:
+    """The means of features that have seats, and of the label, of a memory; from the centres."""
+    seats, total = kept.seat[V], float(kept.n[memory, -1])
+    mean = kept.G[memory, -1, seats] / np.maximum(kept.n[memory, seats], 1e-300)
+    return mean, float(kept.c[memory, -1]) / total
 
 
 def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Floats:
