@@ -267,7 +267,8 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     Parameters
     ----------
     sparsity
-        Features in the final model, at most.
+        Features in the final model, at most. Where panels make columns of several features (every
+        price is 1, and so is every fee), columns, as in `budget`.
     budget
         How many features may be read of one row while learning, everything included; with prices,
         what may be spent on one row.

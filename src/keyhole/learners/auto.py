@@ -134,7 +134,8 @@ class AutoLearner(LearnerBase):
     leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and the last layer, plus
     the loss of both in rounds whose label is a record, 2 Y the range of the labels
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
-    selection, nor for late labels; the net's own parts are those of Algorithm 2 in practice.
+    selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
+    are those of Algorithm 2 in practice.
 
     Deviations
     ----------
@@ -195,6 +196,7 @@ class AutoLearner(LearnerBase):
         self._batches = Batches[Batch]()
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
+        self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -240,11 +242,15 @@ class AutoLearner(LearnerBase):
         """The best linear model with at most k weights, as the learner sees it now.
 
         In proper mode it is the model that is played. Otherwise it is a joint least-squares fit of
-        the k features that forward selection takes from the sums of the memory that leads, whether
-        or not the current batch reads them; with prices, of those that one example's money buys.
-        While nothing changes, that memory is of all rounds. After a change it is one of about the
-        last 1,024 or 64 rounds, and so is the model, until the longest predicts best again. Rounds
-        count when their batch is over.
+        k features that forward selection takes from sums of what was bought, whether or not the
+        current batch reads them; with prices, of those that one example's money buys. Where a
+        budget counts columns (every item costs 1, and some have several features), so does the
+        model: it has the features of as many columns as fit into k, whichever they are. Doubtful
+        weights are shrunk. Rounds count when their batch is over.
+
+        While nothing changes it is of all rounds. After a change it is of about the last 1,024 or
+        64 rounds, as soon as the memory of those leads and contradicts that of all rounds, or
+        explains more; until the longest predicts best again.
 
         `past` is what the last layer adds to predictions, whichever they are. `errors` are standard
         errors, and `shares` says in which share of the rounds each feature was among the best k of
@@ -285,13 +291,14 @@ class AutoLearner(LearnerBase):
     def bound(self) -> float:
         """What the mixture and the last layer may have lost beyond the safety net, records aside.
 
-        If each label was told before the next prediction: nothing is promised for late ones.
-        Infinite where nothing is promised at all: in proper mode, where there is no safety net
-        (with prices, and with budgets below 6), and with parts that leave its expert from nothing
-        out.
+        For rounds in which each label was told before the next prediction. Infinite where nothing
+        is promised: once a label was told after a later ticket had been asked; in proper mode;
+        where there is no safety net (with prices, and with budgets below 6); and with parts that
+        leave its expert from nothing out. The range of the labels includes those of history, even
+        if that was set aside: experts were weighted by it.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
-        if e < 0 or self.proper or self._settings.slots == 0:
+        if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
         return bound(self._state.mixture, e) + more
@@ -391,6 +398,7 @@ class AutoLearner(LearnerBase):
     def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
         ticket = seen.ticket
+        self._late[0] += ticket.round < self.round
         entry = self._entry(ticket)
         past = past_of(ticket)
         playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
@@ -463,6 +471,8 @@ class AutoLearner(LearnerBase):
         settings["parts"] = seated_as_saved(settings.get("parts", USUAL), state)
         learner = restore(cls, state, settings=settings)
         known = learner._learnt()
+        if "late" in state.parts:  # earlier files do not have it
+            learner._late = fit(learner._late, state.part("late"), "late")
         if before:
             del known["last"]
         saved, converted = by_batches(state.part("learnt"))
@@ -491,7 +501,8 @@ class AutoLearner(LearnerBase):
 
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
-        return {"learnt": self._learnt(), **beside, **self._batches.saved(tidy)}
+        late = {"late": self._late}
+        return {"learnt": self._learnt(), **beside, **late, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices
@@ -510,6 +521,8 @@ class AutoLearner(LearnerBase):
                 f"aside must be at most {studied} rows, by a label from there to {labels:g}, got "
                 f"{rows} and {by_then}"
             )
+        if not 0 <= int(self._late[0]) <= self.round:
+            raise StateError(f"late must be at most {self.round} rounds, got {int(self._late[0])}")
         if lead >= memories or since > labels:
             raise StateError(
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "

@@ -437,7 +437,7 @@ def chosen_columns(
 
 
 def _solved(A: Floats, b: Floats) -> Floats:
-    """A^+ b in units in which A has ones on its diagonal; all indicators of a column add up to 1."""
+    """A^+ b, in units in which A has ones on its diagonal."""
     size = np.sqrt(np.maximum(np.diag(A), 1e-300))
     units = size if b.ndim == 1 else size[:, np.newaxis]
     x: Floats = np.linalg.pinv(A / np.outer(size, size), SINGULAR, hermitian=True) @ (b / units)
