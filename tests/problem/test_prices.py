@@ -33,7 +33,9 @@ def problems(draw: st.DrawFn) -> Problem:
     cents = st.integers(0, 500).map(lambda c: f"{c / 100:.2f}")
     several = st.lists(feature, min_size=1, max_size=d, unique=True)
     panels = draw(st.dictionaries(st.sampled_from("xyz"), st.tuples(cents, several)))
-    derived = draw(st.dictionaries(feature, several, max_size=2))
+    rank = draw(st.permutations(range(d)))  # no circles: what is needed has a lower one
+    given = draw(st.dictionaries(feature, several, max_size=2))
+    derived = {j: [m for m in of if rank[m] < rank[j]] for j, of in given.items()}
     prices = draw(st.lists(cents, min_size=d, max_size=d))
     made = price_list(d, None, prices, panels, derived)
     cheapest = min(made.cost([j]) for j in range(d))
@@ -136,6 +138,12 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"derived": ["mri"]}, "derived must be a mapping by name"),
         ({"derived": {"mri": "age"}}, "derived 'mri' must be the features it is computed from"),
         ({"derived": {"mri": 0}}, "derived 'mri' must be the features it is computed from"),
+        ({"derived": {"mri": ["mri"]}}, "derived: 'mri' needs 'mri', a circle: give one of them"),
+        (
+            {"derived": {"mri": ["age", "crp"], "crp": ["alb"], "alb": ["mri"]}},
+            "'mri' needs 'crp' needs 'alb' needs 'mri', a circle",
+        ),
+        ({"names": None, "derived": {0: [1], 1: [0]}}, "'feature 0' needs 'feature 1' needs"),
         ({"derived": {"mri": [7]}}, "derived: features run from 0 to 3, got 7"),
         ({"prices": [9, 9, 9, 9]}, "a budget of 5 buys nothing: age is the cheapest and costs 9"),
         ({"prices": [1, 1, 1, 1], "budget": -1}, "budget must be an amount of at least 0"),

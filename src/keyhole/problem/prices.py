@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -304,9 +305,12 @@ def price_list(
                 needs[j].add(len(items))
             items.append(name)
             amounts.append(fee)
-    for _ in sources:  # as often as a chain of them can be long
-        for j, of in sources.items():
-            needs[j] = needs[j].union(*(needs[m] for m in of))
+    try:
+        for j in TopologicalSorter(sources).static_order():
+            needs[j] = needs[j].union(*(needs[m] for m in sources.get(j, ())))
+    except CycleError as error:
+        circle = [f"feature {j}" if names is None else names[j] for j in error.args[1]]
+        raise ProblemError(f"derived: {going_round(circle)}") from None
     decimals = max([0, *(-int(a.as_tuple().exponent) for a in amounts)])
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
     if sum(units) > MAX_AMOUNT:
@@ -316,6 +320,18 @@ def price_list(
             "a larger unit of money"
         )
     return Prices(tuple(items), units, tuple(tuple(sorted(need)) for need in needs), decimals)
+
+
+def going_round(circle: Sequence[str]) -> str:
+    """What is wrong with features that are computed from each other, each from the one before.
+
+    >>> going_round(["a", "b", "a"])
+    "'a' needs 'b' needs 'a', a circle: give one of them a price, and nothing that it needs"
+    """
+    return (
+        f"{' needs '.join(map(repr, reversed(circle)))}, a circle: give one of them a price, "
+        "and nothing that it needs"
+    )
 
 
 def _panels(panels: Panels | None) -> list[tuple[str, tuple[Money, Sequence[str | int]]]]:
