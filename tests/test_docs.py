@@ -27,6 +27,17 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
             assert "NAME" in name or (ROOT / name).exists(), name
 
 
+COMMAND = re.compile(r"python\s+-m\s+((?:benchmarks|tools)(?:\.\w+)*)")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "Makefile"], ids=str)
+def test_a_command_of_a_page_is_there(page: Path) -> None:
+    if page.name != "CHANGELOG.md":
+        for module in COMMAND.findall(page.read_text()):
+            place = ROOT / module.replace(".", "/")
+            assert (place / "__main__.py").exists() or place.with_suffix(".py").exists(), module
+
+
 SEQUENCE = re.compile(r"(every|any)\W+sequence of (\w+ and )?labels|for \W*every\W+sequence", re.I)
 COVERED = re.compile(r"constant labels|labels are constant|predicted\s+exactly|to the\s+last digit")
 ON_TIME = re.compile(r"told\s+before\s+the\s+next|unless NP")

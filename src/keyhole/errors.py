@@ -157,6 +157,8 @@ def positive_number(name: str, value: float, hint: str = "") -> float:
 
     `hint` says, at the end of its message, what could be given instead.
     """
+    if isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} must be a number, got {value}{hint}")
     number = real_number(name, value)
     if number <= 0:
         raise ProblemError(f"{name} must be positive, got {number:g}{hint}")

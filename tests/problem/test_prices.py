@@ -123,6 +123,8 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"prices": [1, 2, 3]}, "prices must be one per feature, 4 of them"),
         ({"prices": {"agee": 1}}, "prices: there is no feature 'agee'"),
         ({"prices": {"age": 1}}, "prices: 'crp' has none, and 2 others"),
+        ({"prices": {"age": 1, "crp": 1}}, "prices: 'alb' has none, and 1 other: give every"),
+        ({"prices": {"age": 1, "crp": 1, "alb": 1}}, "prices: 'mri' has none: give every feature"),
         ({"prices": [1, 2, 3, "0.1234567891"]}, "has more than 9 decimals"),
         ({"prices": [1, 2, 3, "1234567890123.4567"]}, "has more than 15 digits"),
         ({"prices": [9e14, 9e14, 1, 1]}, "too much to count exactly"),

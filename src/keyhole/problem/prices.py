@@ -391,6 +391,16 @@ def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, s
     return find
 
 
+def and_others(missing: Sequence[object]) -> str:
+    """What follows the first of several names.
+
+    >>> and_others("a"), and_others("ab"), and_others("abc")
+    ('', ', and 1 other', ', and 2 others')
+    """
+    more = len(missing) - 1
+    return f", and {more} other{'s' if more > 1 else ''}" if more else ""
+
+
 def _own_prices(
     d: int,
     names: tuple[str, ...] | None,
@@ -409,8 +419,8 @@ def _own_prices(
         if missing:
             name = f"feature {missing[0]}" if names is None else repr(names[missing[0]])
             raise ProblemError(
-                f"prices: {name} has none, and {len(missing) - 1} others: give every feature one, "
-                "0 if it is free"
+                f"prices: {name} has none{and_others(missing)}: give every feature one, 0 if it is "
+                "free"
             )
         return [given.get(j, Decimal(0)) for j in range(d)]
     shape = np.shape(np.asarray(prices, dtype=object))  # what is in it is looked at below
@@ -551,12 +561,10 @@ class PriceTable:
     def _refuse_unpriced(self, missing: Sequence[str]) -> None:
         if missing:
             column, level = missing[0].partition("=")[:2]
-            more = len(missing) - 1
-            others = f", and {more} other{'s' if more > 1 else ''}" if more else ""
             whole = f" (or one for {column!r}, for all its levels)" if level else ""
             raise ProblemError(
-                f"{self.title}: there is no price for {missing[0]!r}{others}: add a row for every "
-                f"feature{whole}, 0 if it is free"
+                f"{self.title}: there is no price for {missing[0]!r}{and_others(missing)}: add a "
+                f"row for every feature{whole}, 0 if it is free"
             )
 
     def parts(
