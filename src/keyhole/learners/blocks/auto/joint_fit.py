@@ -533,11 +533,13 @@ def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Flo
     runs, b, lead = batch.runs, len(batch.S), leader(s.experts.judges, state.mixture.recent)
     for e, part in enumerate(share.tolist()):
         place, m = runs.place[e, : runs.size[e]], int(s.experts.memory[e])
-        here = place < b
+        m = {LEADING: lead, NO_MEMORY: LONGEST_MEMORY}.get(m, m)
+        here = np.flatnonzero(place < b)
+        # Of what was never read nothing is known; its weight is 0.
+        here = here[read_counts(state.kept, m)[batch.S[place[here]]] > 0.0]
         V = batch.S[place[here]]
         if part == 0.0 or not len(V):
             continue
-        m = {LEADING: lead, NO_MEMORY: LONGEST_MEMORY}.get(m, m)
         fit = joint_fit(state.kept, m, V, state.peaks, 0.0)
         theta = runs.theta[e, : runs.size[e]][here]
         errors[V] += part * np.hypot(fit.errors, theta - fit.weights)
