@@ -63,6 +63,7 @@ def test_a_line_of_names_is_enough(client: httpx.Client, store: kh.Store) -> Non
         ({"table": b""}, {}, "is empty"),
         ({"table": b"\n\n"}, {}, "is empty"),
         ({"table": b"\xff\xfea"}, {}, "UTF-8"),
+        ({"table": b"PK\x03\x04a,b\n"}, {}, "the file is no text"),
         ({"table": TABLE}, {"target": "dyas"}, "dyas"),
         ({"table": TABLE}, {"study": "yes"}, "name the column of the label"),
         ({"table": b"a,b\n"}, {"target": "b", "study": "yes"}, "no rows"),

@@ -20,6 +20,7 @@ from keyhole.learners.registry import LEARNERS
 from keyhole.problem import BlockStream, Problem
 from keyhole.problem.price_file import read_prices
 from keyhole.streams.files import read
+from keyhole.streams.source_file import KNOWN_MAGICS
 
 MAX_FORM_FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
 KEY_PATTERN = re.compile(r"[0-9A-Za-z_-]{8,64}")
@@ -137,6 +138,9 @@ def _kept(file: UploadFile, path: Path) -> Path:
         raise DataError(
             f"the file is larger than {MAX_UPLOAD_BYTES // 1_000_000} MB: send some of its rows"
         )
+    if file.file.read(8).startswith(KNOWN_MAGICS):  # whatever it is called
+        raise DataError("the file is no text: save it as CSV in UTF-8")
+    file.file.seek(0)
     with path.open("wb") as target:
         shutil.copyfileobj(file.file, target)
     return path
