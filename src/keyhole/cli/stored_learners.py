@@ -138,16 +138,20 @@ def status(
 
     with open_store(store) as counter:
         infos = counter.learners() if learner is None else [counter.info(learner)]
+        damaged = counter.damaged() if learner is None else {}
         url = counter.url
     if as_json:
-        emit({"store": url, "learners": [info.as_dict() for info in infos]})
+        found = [info.as_dict() for info in infos]
+        emit({"store": url, "learners": found, "damaged": damaged})
         return
-    if not infos:
+    say(*damaged.values())
+    if not infos and not damaged:
         say(f"{url}: no learners yet; `keyhole create` makes one")
         return
     head = ("learner", "kind", "rounds", "open", "told", "dropped", "spent", "mean squared error")
     rows = [(*head, "last asked", "last told"), *(_row(info) for info in infos)]
-    say(*columns(rows, "<<>>>>>>>>", indent=0))
+    if infos:
+        say(*columns(rows, "<<>>>>>>>>", indent=0))
 
 
 def _row(info: LearnerInfo) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -322,6 +323,31 @@ def test_open_tickets_per_key_are_capped(store: kh.Store, keys: ApiKeys) -> None
         assert a.post(f"{CLINIC}/tickets").status == 201
         assert a.post(f"{CLINIC}/tickets").status == 429
     assert store.info("clinic").rounds == 7
+
+
+def test_the_cap_holds_for_requests_at_the_same_time(store: kh.Store, keys: ApiKeys) -> None:
+    """Each of them alone would fit; who comes first is committed first, and then it is full."""
+    secret, _ = keys.create(["ask"])
+    body = {"count": 10}
+    with serving(store, ServiceSettings(port=0, open_tickets=50), keys) as service:
+        mine = service.with_key(secret)
+        with ThreadPoolExecutor(16) as pool:
+            asked = [pool.submit(mine.post, f"{CLINIC}/tickets", body) for _ in range(16)]
+            statuses = sorted(each.result().status for each in asked)
+        assert statuses == [201] * 5 + [429] * 11
+    assert store.info("clinic").open == 50
+
+
+def test_a_repeated_request_gets_its_reply_though_the_cap_is_reached(
+    store: kh.Store, keys: ApiKeys
+) -> None:
+    secret, _ = keys.create(["ask"])
+    with serving(store, ServiceSettings(port=0, open_tickets=1), keys) as service:
+        mine = service.with_key(secret)
+        first = mine.post(f"{CLINIC}/tickets", idempotency_key="one")
+        assert first.status == 201
+        assert mine.post(f"{CLINIC}/tickets", idempotency_key="two").status == 429
+        assert mine.post(f"{CLINIC}/tickets", idempotency_key="one").json == first.json
 
 
 def test_the_rate_is_a_bucket_per_key() -> None:

@@ -41,15 +41,16 @@ async def ask(
     name: LearnerInPath, body: schemas.Ask, caller: Calling, whole: WholeTicket = False
 ) -> Response:
     """Ask for tickets: what to buy for the next examples."""
-    await caller.check_limit(body.count)
     terms = None
     if body.terms is not None:
         terms = await run_in_threadpool(_terms, caller.store, name, body.terms)
     who = caller.who.signed(body.who)
-    tickets = await caller.answer(
-        requests.ask(name, body.count, who, caller.key, body.expires_in, terms)
-    )
-    return json_reply({"tickets": caller.replies(tickets, whole=whole), "next": None}, 201)
+    async with caller.places(body.count) as keep:
+        tickets = await caller.answer(
+            requests.ask(name, body.count, who, caller.key, body.expires_in, terms, keep)
+        )
+        replies = caller.replies(tickets, whole=whole)
+    return json_reply({"tickets": replies, "next": None}, 201)
 
 
 @router.get(f"{LEARNER_PATH}/tickets", responses=TICKETS_RESPONSE)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -138,12 +139,13 @@ class Caller:
         """The idempotency key, of this caller only."""
         return self.who.scoped(self._key)
 
-    async def check_limit(self, count: int) -> None:
-        """A TooManyError if they may not have so many more tickets open."""
+    @contextlib.asynccontextmanager
+    async def places(self, count: int) -> AsyncIterator[Callable[[int], None]]:
+        """Places for so many more open tickets: see `OpenTickets.places`."""
         if self.open_tickets.must_recount(self.who.id, count):
-            await run_in_threadpool(self.open_tickets.check_limit, self.who.id, count)
-        else:
-            self.open_tickets.check_limit(self.who.id, count)
+            await run_in_threadpool(self.open_tickets.recount, self.who.id, count)
+        with self.open_tickets.places(self.who.id) as keep:
+            yield keep
 
     def replies(self, tickets: list[StoredTicket], *, whole: bool = False) -> list[dict[str, Any]]:
         """Tickets as they are sent; that they are open, or no longer, is noted."""

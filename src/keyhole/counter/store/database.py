@@ -21,6 +21,10 @@ DAMAGED_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+class LearnerDamagedError(StoreDamagedError):
+    """Something of one learner is not as it was written; others are served."""
+
+
 class Connection:
     """One connection, used by one thread at a time. Values stand for `?` in the SQL.
 
@@ -225,7 +229,7 @@ class SharedConnection:
             try:
                 yield connection
             except StoreError as error:
-                if not isinstance(error, (ConflictError, LookupError)):
+                if not isinstance(error, (ConflictError, LookupError, LearnerDamagedError)):
                     self.reset()  # the connection may be broken
                 raise
 

@@ -17,13 +17,14 @@ from keyhole.counter.service.pages.page_route import (
     authorize,
     go,
     may,
-    refuse_too_many,
+    places,
     render,
     store_of,
     update_open_tickets,
 )
 from keyhole.counter.service.pages.ticket_view import order, prediction_breakdown, read_values
 from keyhole.counter.store.records import StoredTicket
+from keyhole.counter.store.requests import ask as ask_for
 from keyhole.errors import ConflictError, DataError, KeyholeError, UnknownTicketError
 
 TICKETS_PER_PAGE = 50  # open ones
@@ -96,10 +97,10 @@ def _desk(
 def ask(request: Request, learner: str, form: Form) -> Response:
     """The next example; the same form sent twice gets the same one."""
     who = authorize(request, "ask", learner)
-    refuse_too_many(request, who)
     key = who.scoped(key_of(form))
-    [ticket] = store_of(request).ask(learner, who=who.name, key=key)
-    update_open_tickets(request, ticket)
+    with places(request, who) as keep:
+        [ticket] = store_of(request).answer(ask_for(learner, who=who.name, key=key, keep=keep))
+        update_open_tickets(request, ticket)
     age = (datetime.now(UTC) - ticket.asked_at).total_seconds()
     again = "?again=1" if ticket.state != "asked" or age > OLD_FORM_SECONDS else ""
     return go(request, _address(learner, ticket.id) + again)

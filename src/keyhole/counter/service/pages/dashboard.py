@@ -53,6 +53,7 @@ def dashboard(request: Request) -> Response:
         request,
         "dashboard.html",
         glances=glances,
+        damaged=[w for name, w in store.damaged().items() if may(request, "read", name)],
         shown=used[:LEARNERS_WITH_CHARTS],
         hidden=max(len(used) - LEARNERS_WITH_CHARTS, 0),
         ages=AGE_WORDS,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
+import contextlib
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -118,11 +119,16 @@ REMEDY_BY_STATUS = {
 }
 
 
-def refuse_too_many(request: Request, who: Principal) -> None:
-    """TooManyError if they may not have another ticket open."""
+@contextlib.contextmanager
+def places(request: Request, who: Principal) -> Iterator[Callable[[int], None] | None]:
+    """A place for another open ticket: see `OpenTickets.places`."""
     tickets: OpenTickets | None = getattr(request.app.state, "open_tickets", None)
-    if tickets is not None:
-        tickets.check_limit(who.id, 1)
+    if tickets is None:
+        yield None
+    else:
+        tickets.recount(who.id, 1)
+        with tickets.places(who.id) as keep:
+            yield keep
 
 
 def update_open_tickets(request: Request, ticket: StoredTicket) -> None:
