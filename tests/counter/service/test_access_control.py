@@ -168,6 +168,30 @@ def test_a_key_sees_only_its_learners(guarded: Service, store: kh.Store, keys: A
     assert (filled.status, filled.kind) == (404, "UnknownTicketError")
 
 
+def test_a_limited_key_cannot_tell_foreign_tickets_from_none(
+    guarded: Service, store: kh.Store, keys: ApiKeys
+) -> None:
+    secret, _ = keys.create(["read", "ask", "tell"], ["other", "gone"])
+    keys.all()
+    mine = guarded.with_key(secret)
+    [ticket], never = store.ask("clinic"), "0123-4567-89AM"
+    for path in (
+        "/counter/other/{}",
+        "/counter/other/{}/drop",
+        f"{API_PATH}/learners/other/tickets?after={{}}",
+        "/counter/other?after={}",
+        "/counter?ticket={}",
+    ):
+        theirs, none = mine.get(path.format(ticket.id)), mine.get(path.format(never))
+        assert theirs.status == none.status == 404, path
+        assert theirs.content.replace(ticket.id.encode(), never.encode()) == none.content, path
+    # Nor other learners by their names: not even where one of the key's is gone.
+    for path in (f"{API_PATH}/learners/gone", "/learners/gone"):
+        gone = mine.get(path)
+        assert gone.status == 404
+        assert b"clinic" not in gone.content
+
+
 def test_keys_end(guarded: Service, keys: ApiKeys) -> None:
     secret, key = keys.create(["read"])
     brief, _ = keys.create(["read"], expires_in=0.0)

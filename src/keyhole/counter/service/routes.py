@@ -265,6 +265,15 @@ def invalid(where: Iterable[Any], words: str) -> DataError:
     return DataError(f"{shortened(place)[1:-1]}: {words}")
 
 
+def for_caller(request: Request, error: KeyholeError) -> KeyholeError:
+    """The error as the caller may read it: no names of learners that are not theirs."""
+    who = authenticated_as(request)
+    limited = who is not None and who.key is not None and who.key.learners is not None
+    if limited and isinstance(error, UnknownLearnerError):
+        return UnknownLearnerError("there is no such learner in the store")
+    return error
+
+
 def refused(error: KeyholeError) -> Response:
     """The answer to a request that is refused."""
     status, headers, body = refusal(error)

@@ -456,11 +456,14 @@ def search_tickets(
         where.append((f"t.state IN ({', '.join('?' for _ in states)})", states))
     if asked_before is not None:
         where.append(("t.asked_at <= ?", [asked_before]))
+    own: list[Any] = []  # the learner
     if name is not None:
-        where.append(("t.learner = ?", [find_learner(connection, name).id]))
+        own = [find_learner(connection, name).id]
+        where.append(("t.learner = ?", own))
     if after is not None:
         last = read_id(after)
-        if find_ticket_row(connection, "id = ?", (last,)) is None:
+        which = "id = ? AND learner = ?" if own else "id = ?"
+        if find_ticket_row(connection, which, (last, *own)) is None:
             raise UnknownTicketError(f"there is no ticket {last} in the store")
         sign = "<" if newest_first else ">"
         where.append((f"t.number {sign} (SELECT number FROM kh_ticket WHERE id = ?)", [last]))

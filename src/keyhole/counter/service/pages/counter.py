@@ -41,7 +41,7 @@ def _ticket(request: Request, learner: str, id: str) -> StoredTicket:
     """A ticket of this learner: those who may see one learner see no other's."""
     found = store_of(request).ticket(id)
     if found.learner != learner:
-        raise UnknownTicketError(f"there is no ticket {found.id} of {learner!r}")
+        raise UnknownTicketError(f"there is no ticket {found.id} in the store")
     return found
 
 

@@ -21,6 +21,7 @@ from keyhole.counter.service.access_control import AccessControl, OpenTickets, P
 from keyhole.counter.service.errors import RETRY_AFTER, NotAllowedError, status_of
 from keyhole.counter.service.middleware import LOG
 from keyhole.counter.service.pages import formatting
+from keyhole.counter.service.routes import for_caller
 from keyhole.counter.store import Store, StoredTicket
 from keyhole.errors import KeyholeError
 from keyhole.problem.display import counted
@@ -210,7 +211,7 @@ class PageRoute(APIRoute):
             except RequestValidationError:
                 return error_page(request, 404, "there is no such page")
             except KeyholeError as error:
-                return failed(request, error)
+                return failed(request, for_caller(request, error))
             except Exception:
                 LOG.exception("%s failed", request.method)
                 return error_page(
