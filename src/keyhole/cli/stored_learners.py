@@ -98,11 +98,12 @@ def create(
         info = counter.create(
             name, problem, learner, seed=seed, history=old, half_life=history.half_life, units=units
         )
+        url = counter.url if "://" in store else store  # without its password
     after = f", after {info.history:,} rows of history" if info.history else ""
     answer(
         as_json,
         info.as_dict(),
-        f"{name}: a learner of kind {learner} for {info.d} features in {store}{after}",
+        f"{name}: a learner of kind {learner} for {info.d} features in {url}{after}",
         f"  keyhole ask {name}",
     )
 

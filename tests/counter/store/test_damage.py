@@ -143,3 +143,27 @@ def test_a_page_that_is_overwritten(path: Path) -> None:
     path.write_bytes(bytes(data))
     with pytest.raises(kh.StoreError), kh.Store(path) as store:
         store.verify()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@host:port/db",
+        "postgresql://me:hunter2/x@127.0.0.1:1/db",
+        "postgresql://me:hunter2?x@127.0.0.1:1/db",
+        "postgresql://me:x@hunter2@127.0.0.1:1/db",
+        "postgresql://me:hunter2%@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?pasword=hunter2",
+        "postgresql:/me:hunter2@127.0.0.1/db",
+        "postgres//me:hunter2@127.0.0.1/db",
+        "mysql://me:hunter2@127.0.0.1/db",
+        "Postgresql://me:hunter2@127.0.0.1/db",
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(
+    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(kh.StoreError) as caught:
+        kh.Store(url)
+    assert "hunter2" not in str(caught.value)

@@ -13,7 +13,13 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from keyhole.errors import ConflictError, StoreDamagedError, StoreError, StoreLockedError
+from keyhole.errors import (
+    ConflictError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+    without_password,
+)
 
 SqlRow = tuple[Any, ...]
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
@@ -263,7 +269,14 @@ def open_database(url: str, wait: float) -> Database:
         from keyhole.counter.store.postgres import Postgres
 
         return Postgres(url, wait)
-    return SQLite(url.removeprefix("sqlite:///"), wait)
+    path = url.removeprefix("sqlite:///")
+    mistyped = tuple(name + mark for name in ("postgres", "postgresql") for mark in (":", "//"))
+    if "://" in path or path.lower().startswith(mistyped):
+        raise StoreError(
+            f"there are no stores at {without_password(url)}: a store is a file, or "
+            "postgresql://user@host/database"
+        )
+    return SQLite(path, wait)
 
 
 class SQLite(Database):
