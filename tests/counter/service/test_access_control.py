@@ -192,6 +192,29 @@ def test_a_limited_key_cannot_tell_foreign_tickets_from_none(
         assert b"clinic" not in gone.content
 
 
+def test_where_the_store_is_only_administrators_see(
+    guarded: Service, store: kh.Store, keys: ApiKeys
+) -> None:
+    readers = guarded.with_key(keys.create(["read", "ask", "tell"])[0])
+    admins = guarded.with_key(keys.create(["admin"])[0])
+    keys.all()
+    place = store.url.encode()
+    for path in ("/", "/learners/clinic", "/counter/clinic", "/metrics", f"{CLINIC}/explanation"):
+        reply = readers.get(path)
+        assert reply.status == 200, path
+        assert place not in reply.content, path
+    assert place in admins.get("/").content
+    away = Path(store.url).rename(store.url + ".away")
+    try:
+        for path in ("/learners/clinic", f"{CLINIC}", f"{CLINIC}/tickets"):
+            reply = readers.get(path)
+            assert (reply.status, place in reply.content) == (503, False), path
+            assert b"the store was moved" in reply.content
+        assert place in admins.get(f"{CLINIC}").content
+    finally:
+        away.rename(store.url)
+
+
 def test_keys_end(guarded: Service, keys: ApiKeys) -> None:
     secret, key = keys.create(["read"])
     brief, _ = keys.create(["read"], expires_in=0.0)

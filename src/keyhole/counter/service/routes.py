@@ -13,7 +13,7 @@ from fastapi import Depends, Header
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from keyhole.counter.service.access_control import (
@@ -265,12 +265,16 @@ def invalid(where: Iterable[Any], words: str) -> DataError:
     return DataError(f"{shortened(place)[1:-1]}: {words}")
 
 
-def for_caller(request: Request, error: KeyholeError) -> KeyholeError:
-    """The error as the caller may read it: no names of learners that are not theirs."""
+def for_caller(request: HTTPConnection, error: KeyholeError) -> KeyholeError:
+    """The error as the caller may read it: no learners of others, and where the store is for none
+    but administrators."""
     who = authenticated_as(request)
     limited = who is not None and who.key is not None and who.key.learners is not None
     if limited and isinstance(error, UnknownLearnerError):
         return UnknownLearnerError("there is no such learner in the store")
+    place = request.app.state.store.url
+    if place in str(error) and (who is None or not who.may(("admin",), None)):
+        return type(error)(str(error).replace(place, "the store"))
     return error
 
 

@@ -59,7 +59,7 @@ def dashboard(request: Request) -> Response:
         ages=AGE_WORDS,
         refused=_refused(request),
         snapshots={g.info.name: kept[g.info.name] for g in glances if g.info.name in kept},
-        place=store.url,
+        place=store.url if may(request, "admin", all_learners=True) else "",
         facts=_of_the_store(store),
         ready=getattr(request.app.state, "ready", lambda: True)(),
     )
