@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,9 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"prices": {"agee": 1}}, "prices: there is no feature 'agee'"),
         ({"prices": {"age": 1}}, "prices: 'crp' has none, and 2 others"),
         ({"prices": [1, 2, 3, "0.1234567891"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1e-999999999"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, Decimal("1e-999999999")]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1." + "0" * 40 + "1"]}, "has more than 15 digits"),
         ({"prices": [1, 2, 3, "1234567890123.4567"]}, "has more than 15 digits"),
         ({"prices": [9e14, 9e14, 1, 1]}, "too much to count exactly"),
         ({"panels": {"blood": (3, [])}}, "panel 'blood' has no members"),

@@ -1,7 +1,9 @@
 """Who may do what: every route, every role, and no way round them."""
 
+import contextlib
 import logging
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -182,6 +184,14 @@ def test_a_limited_key_cannot_tell_foreign_tickets_from_none(
         "/counter/other?after={}",
         "/counter?ticket={}",
     ):
+        theirs, none = mine.get(path.format(ticket.id)), mine.get(path.format(never))
+        assert theirs.status == none.status == 404, path
+        assert theirs.content.replace(ticket.id.encode(), never.encode()) == none.content, path
+    # Nor where it is damaged, which is said to those who may see it.
+    with contextlib.closing(sqlite3.connect(store.url)) as connection:
+        connection.execute("UPDATE kh_ticket SET asked_at = 'then'")
+        connection.commit()
+    for path in ("/counter/other/{}", f"{API_PATH}/tickets/{{}}"):
         theirs, none = mine.get(path.format(ticket.id)), mine.get(path.format(never))
         assert theirs.status == none.status == 404, path
         assert theirs.content.replace(ticket.id.encode(), never.encode()) == none.content, path

@@ -22,6 +22,7 @@ from keyhole.counter.service.routes import (
     ticket_reply,
 )
 from keyhole.counter.store import Store, requests
+from keyhole.counter.store.records import read_id
 from keyhole.errors import DataError, ProblemError, UnknownTicketError, shortened
 from keyhole.problem.ticket import Ticket
 
@@ -167,10 +168,9 @@ def values_of(store: Store, id: str, values: schemas.JsonValues, learner: str | 
     """Values as the store takes them: JSON has no numbers for keys, a mapping by number does."""
     if not _may_be_by_number(values):
         return values
-    found = store.ticket(id)
-    if learner not in (None, found.learner):  # as unknown as one that never was
-        raise UnknownTicketError(f"there is no ticket {found.id} in the store")
-    return _by_key(found.ticket, values)
+    if learner not in (None, store.owner_of(id)):  # as unknown as one that never was
+        raise UnknownTicketError(f"there is no ticket {read_id(id)} in the store")
+    return _by_key(store.ticket(id).ticket, values)
 
 
 async def _values(store: Store, id: str, values: schemas.JsonValues) -> Any:

@@ -35,7 +35,14 @@ from keyhole.counter.store.requests import DEFAULT_COVERAGE, Duration, Request, 
 from keyhole.counter.store.tables import damage_of, delete_learner
 from keyhole.counter.store.transfer import ExportedLearner, export
 from keyhole.counter.store.writer import Writer
-from keyhole.errors import StoreDamagedError, StoreError, positive_number, shortened, whole_number
+from keyhole.errors import (
+    StoreDamagedError,
+    StoreError,
+    UnknownTicketError,
+    positive_number,
+    shortened,
+    whole_number,
+)
 from keyhole.problem import BlockStream, Learner, Problem
 
 
@@ -298,6 +305,15 @@ class Store:
         id = read_id(ticket)
         with self._reader.connected() as connection:
             return tables.tickets_by_id(connection, [id])[0]
+
+    def owner_of(self, ticket: str) -> str:
+        """The name of the learner that issued a ticket; UnknownTicketError as from `ticket`."""
+        id = read_id(ticket)
+        with self._reader.connected() as connection:
+            found = tables.owners(connection, [id])
+        if id not in found:
+            raise UnknownTicketError(f"there is no ticket {id} in the store")
+        return found[id]
 
     def tickets(
         self,
