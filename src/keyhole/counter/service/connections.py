@@ -19,8 +19,8 @@ HEAD_TOO_LARGE = (
 class Connections:
     """All connections of one server, those that were used last at the end.
 
-    Before a request is there, nobody knows whose it is: one that sends nothing, or half a request,
-    is closed after some seconds. When there are too many, the one that has idled for longest goes.
+    Before a request is there, nobody knows whose it is: one that sends nothing, or half a head, is
+    closed after some seconds. When there are too many, the one that has idled for longest goes.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -56,9 +56,9 @@ class BoundedConnection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is worked on."""
+        """Whether no request is worked on: there is none, or not all of it."""
         cycle = self._inner.cycle
-        return cycle is None or bool(cycle.response_complete)
+        return cycle is None or bool(cycle.response_complete or cycle.more_body)
 
     def close(self) -> None:
         """Close it."""
