@@ -195,12 +195,17 @@ def events(connection: Connection, learner: int, after: int, last: int) -> Itera
             if event.seq != after + 1:
                 break
             after = event.seq
-            with damage_of(f"event {event.seq}"):
-                checked(event, kind="text", ticket="text?", who="text", body="text", digest="text")
-                moment(event.at)
-            yield event
+            yield readable_event(event)
         if not rows or rows[-1][0] != after:
             raise StoreDamagedError(f"event {after + 1} of {last} is missing from the log")
+
+
+def readable_event(event: Event) -> Event:
+    """The event, or a LearnerDamagedError if it cannot be one."""
+    with damage_of(f"event {event.seq}"):
+        checked(event, kind="text", ticket="text?", who="text", body="text", digest="text")
+        moment(event.at)
+    return event
 
 
 def add_events(connection: Connection, learner: int, events: Iterable[Event]) -> None:
