@@ -172,6 +172,16 @@ def true_or_false(name: str, value: object) -> bool:
     return bool(value)
 
 
+def without_password(address: str) -> str:
+    """An address as it may be shown, however it is written: nothing before its last @.
+
+    >>> without_password("postgresql://me:se/cr@et@host/db?sslmode=on&password=x")
+    'postgresql://...@host/db?sslmode=on&password=...'
+    """
+    hidden = re.sub(r"(?s)^([a-zA-Z][\w+.-]*:/*)?.*@", r"\1...@", address)
+    return re.sub(r"(?i)((?:pass\w*|sslpassword|key|token|secret)=)[^&\s]*", r"\1...", hidden)
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> str:
     """`value` if it is one of the known strings, or a ProblemError that names the argument.
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,9 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"prices": {"age": 1, "crp": 1}}, "prices: 'alb' has none, and 1 other: give every"),
         ({"prices": {"age": 1, "crp": 1, "alb": 1}}, "prices: 'mri' has none: give every feature"),
         ({"prices": [1, 2, 3, "0.1234567891"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1e-999999999"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, Decimal("1e-999999999")]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1." + "0" * 40 + "1"]}, "has more than 15 digits"),
         ({"prices": [1, 2, 3, "1234567890123.4567"]}, "has more than 15 digits"),
         ({"prices": [9e14, 9e14, 1, 1]}, "too much to count exactly"),
         ({"panels": {"blood": (3, [])}}, "panel 'blood' has no members"),

@@ -225,17 +225,19 @@ def money(what: str, value: Money) -> Decimal:
     shown = str(value) if isinstance(value, Decimal) else shortened(value)
     try:
         odd = isinstance(value, bool | complex)
-        amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
+        exact = Decimal("nan") if odd else Decimal(str(value))
+        amount = exact.normalize()
     except ArithmeticError:
-        amount = Decimal("nan")
+        exact = amount = Decimal("nan")
     if not (amount.is_finite() and 0 <= amount <= MAX_AMOUNT):
         raise ProblemError(
             f"{what} must be an amount of at least 0, and at most {MAX_AMOUNT:.0e}, got {shown}"
         )
     digits, exponent = amount.as_tuple()[1:]
-    if len(digits) > 15:
+    underflows = amount.is_zero() and not exact.is_zero()  # as 1e-999999999 does
+    if len(digits) > 15 or (amount != exact and not underflows):
         raise ProblemError(f"{what} has more than 15 digits, got {shown}: round it")
-    if isinstance(exponent, int) and -exponent > MAX_DECIMALS:
+    if underflows or (isinstance(exponent, int) and -exponent > MAX_DECIMALS):
         raise ProblemError(f"{what} has more than {MAX_DECIMALS} decimals, got {shown}: round it")
     return abs(amount)  # never -0
 
