@@ -51,6 +51,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.ring import put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -166,7 +167,7 @@ class AutoLearner(LearnerBase):
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs, with the usual parts."""
         pairs = cls.BYTES_PER_PAIR * float(USUAL.seats(problem)) ** 2
-        return pairs + cls.BYTES_PER_FEATURE * problem.d
+        return pairs + cls.BYTES_PER_FEATURE * problem.d + 12.0 * USUAL.ring * problem.width
 
     def __init__(
         self,
@@ -186,7 +187,8 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, a smaller `active`, or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active` or `ring`, or shorter batches "
+            "(`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
@@ -401,9 +403,10 @@ class AutoLearner(LearnerBase):
         self._late[0] += ticket.round < self.round
         entry = self._entry(ticket)
         past = past_of(ticket)
-        playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
+        row = entry.number, ticket.round, np.array(seen.values), label, past
+        playing.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         room = hold(new_batch(self._settings))
@@ -419,7 +422,7 @@ class AutoLearner(LearnerBase):
         """Its batch does without it."""
         entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None and self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
 
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
@@ -482,6 +485,8 @@ class AutoLearner(LearnerBase):
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
+        if "ring" in state.parts:  # earlier files have none: what they were told is not in it
+            put_back(learner._state.ring, state.part("ring"))
         s, sums, _, money = learner._auto
         learner._auto = held_together(s, sums._replace(**learnt), last, money)
         if converted:
@@ -501,12 +506,13 @@ class AutoLearner(LearnerBase):
 
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
-        late = {"late": self._late}
+        late = {"late": self._late, "ring": told_last(self._state.ring)}
         return {"learnt": self._learnt(), **beside, **late, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices
         items = {"items": self.problem.d if prices is None else len(prices.items)}
+        items["round"] = self.round
         return {**super()._sizes(), **items, **self._batches.sizes(self._settings.longest)}
 
     def _resume(self) -> None:
@@ -552,7 +558,11 @@ class AutoLearner(LearnerBase):
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
         state = {**self._state._asdict(), "last": self._last}
-        return {name: part for name, part in state.items() if name not in (*SAVED_BESIDE, "space")}
+        return {
+            name: part
+            for name, part in state.items()
+            if name not in (*SAVED_BESIDE, "ring", "space")
+        }
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
@@ -600,7 +610,7 @@ class AutoLearner(LearnerBase):
             return entry
         late = self._batches.overdue()
         if late is not None:
-            self._finish(late.content)
+            self._finish(late)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
         batch = self._room()
         if self.problem.prices is None:
@@ -629,8 +639,8 @@ class AutoLearner(LearnerBase):
         choosing.reopen(self._auto, batch, S)
         return Entry(number, 1, batch)
 
-    def _finish(self, batch: Batch) -> None:
-        playing.finish(self._auto, batch)
+    def _finish(self, entry: Entry[Batch]) -> None:
+        playing.finish(self._auto, entry.content, entry.number)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
