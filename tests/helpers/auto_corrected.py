@@ -46,6 +46,9 @@ CASES = {
     "a panel": Case(problem=PANEL, absent=0.1),
     "own terms": Case(own=True, delay=5, absent=0.1),
     "short memories": Case(how={"parts": kh.AutoParts(taus=(30.0, 5.0))}),
+    "batches closed before": Case(
+        delay=100, shuffled=True, how={"parts": kh.AutoParts(shortest=1, longest=1)}
+    ),
     "longer batches": Case(how={"parts": kh.AutoParts(shortest=16)}, delay=30, shuffled=True),
 }
 WRONG: dict[str, Wrong] = {
