@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners.blocks.auto.correction import Additions
 from keyhole.saving.api import to_bytes
 from tests.helpers.auto_corrected import CASES, ROUNDS, Case, D, data, play
 
@@ -112,3 +113,12 @@ def test_what_was_told_before_history_was_set_aside_is_refused() -> None:
     with pytest.raises(kh.StateError, match="set aside"):
         learner.correct(tickets[2], y=1.0)
     learner.correct(tickets[-1], y=1.0)
+
+
+def test_sums_that_would_overflow_are_left_alone() -> None:
+    sums, more = np.zeros(3), Additions()
+    more.add(sums, 0, more=1.0)
+    more.add(sums, 1, more=np.inf)
+    with pytest.raises(kh.StateError, match="overflow"):
+        more.make()
+    assert sums.tolist() == [0.0, 0.0, 0.0]

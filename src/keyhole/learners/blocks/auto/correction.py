@@ -90,7 +90,7 @@ def walk(before: Sums, values: Floats, ends: Indices) -> tuple[Floats, Sums]:
     level = totals / np.maximum(n, 1.0)
     spread = np.maximum(squares - n * level * level, 0.0) / np.maximum(n - 1.0, 1.0)
     spread[n < 2.0] = 0.0
-    mean = np.where(n > 0.0, reference + level, 0.0)
+    mean = reference + level
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kept = np.maximum(1.0 - 2.0 * spread / n / mean / mean, 0.0)
     return np.where(mean == 0.0, 0.0, mean * kept), after
