@@ -153,7 +153,7 @@ def test_a_label_far_out_leaves_the_range_and_bound_says_what_it_came_to() -> No
     assert learner._state.mixture.span.tolist() == right._state.mixture.span.tolist()
     assert learner.bound() == pytest.approx(before + right.bound())
     assert from_bytes(to_bytes(learner), kh.AutoLearner).bound() == learner.bound()
-    assert learner._state.mixture.losses.max() == 0.0
+    assert learner._state.mixture.losses.max() == learner._state.trial.max() == 0.0
     X, y = data(case)
     since = learner.advance(X, y)
     told_wrong, _ = play(case, WRONG["a label"])
@@ -197,12 +197,36 @@ def test_the_bound_holds_for_losses_to_the_labels_as_they_were_told() -> None:
     assert learner._owed[0] > 0.0
 
 
+def test_a_label_a_little_beyond_the_others_leaves_the_range() -> None:
+    y = data(Case())[1]
+    told = float(y.max()) + 1.0
+    learner, tickets = play(Case(), {60: ({}, told)})
+    correct(learner, Case(), {60: ({}, told)}, tickets)
+    assert learner._state.mixture.span.tolist() == [y.min(), told]
+    assert learner._owed[0] == 0.0
+
+
+def test_the_labels_told_last() -> None:
+    """Each of the last five, one after the other, whether it is an input by itself or not."""
+    right, _ = play(Case(), {})
+    learner, tickets = play(Case(), {ROUNDS - 1 - i: ({}, 9.0 + i) for i in range(5)})
+    errors = learner._last.errors.last + data(Case())[1][[-1, -2]] - [9.0, 10.0]
+    for i in range(5):
+        correct(learner, Case(), {ROUNDS - 1 - i: ({}, 9.0 + i)}, tickets)
+    past, like = learner._last.labels, right._last.labels
+    assert past.last == pytest.approx(like.last, rel=1e-12)
+    assert past.faded == pytest.approx(like.faded, rel=1e-12)
+    assert learner._last.errors.last == pytest.approx(errors, rel=1e-12)
+
+
 def test_a_label_within_the_range_leaves_it() -> None:
     learner, tickets = play(Case(), {60: ({}, 8.0)})
     span, losses = learner._state.mixture.span.copy(), learner._state.mixture.losses.copy()
     correct(learner, Case(), {60: ({}, 8.0)}, tickets)
     assert learner._state.mixture.span.tolist() == span.tolist()
     assert learner._state.mixture.losses.tolist() == losses.tolist()
+    right, _ = play(Case(), {})
+    assert learner._state.trial[2:] == pytest.approx(right._state.trial[2:], rel=1e-12)
     learner.correct(tickets[61], y=99.0)
     assert learner._state.mixture.span[1] == learner._last.judge.span[1] == 99.0
 
@@ -252,3 +276,49 @@ def test_a_typo_that_is_corrected_costs_nothing_from_then_on(what: str) -> None:
             losses.append(float(((learner.advance(X[641:], y[641:]) - y[641:]) ** 2).mean()))
         assert losses[1] < 1.1 * losses[0]
         assert losses[2] > 3.0 * losses[0]
+
+
+@pytest.mark.parametrize("far", [0.0, 90.0])
+def test_a_peak_that_older_values_may_have_made(far: float) -> None:
+    """Not all values are in the ring: a wrong one that was the largest leaves what the ring has."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((240, 2))
+    X[3, 0] = far
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1, parts=kh.AutoParts(ring=64))
+    learner.advance(X[:200], X[:200, 1])
+    ticket = learner.ask()
+    learner.tell(ticket.fill([40.0, 0.0]), 0.0)
+    learner.advance(X[:7], X[:7, 1] + 0.1)
+    state, peak = learner._state, learner._state.peaks[0]
+    learner.correct(ticket, values={0: 0.5})
+    size = float(np.sqrt(state.kept.G[0, 0, 0] / state.kept.n[0, 0]))
+    if far:
+        assert state.peaks[0] == peak > 80.0
+    else:
+        assert size <= state.peaks[0] <= np.abs(X[:, 0]).max() + 0.2
+        assert peak > 39.0
+
+
+def test_a_peak_is_at_least_the_usual_size() -> None:
+    """All values in the ring but the wrong one are small; those before were not."""
+    rng = np.random.default_rng(6)
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1, parts=kh.AutoParts(ring=16))
+    X = rng.choice([-5.0, 5.0], (400, 2))
+    learner.advance(X, X[:, 1])
+    learner.advance(np.zeros((7, 2)), np.zeros(7))
+    ticket = learner.ask()
+    learner.tell(ticket.fill([40.0, 0.0]), 0.0)
+    learner.advance(np.zeros((8, 2)), np.zeros(8))
+    learner.correct(ticket, values={0: 0.0})
+    kept = learner._state.kept
+    assert learner._state.peaks[0] == np.sqrt(kept.G[0, 0, 0] / kept.n[0, 0]) > 4.5
+
+
+def test_a_feature_that_is_always_0_has_the_centre_0() -> None:
+    X, y = data(Case())
+    X[:, 0] = 0.0
+    learner = kh.AutoLearner(kh.Problem(D, 2, D), seed=1)
+    learner.advance(X, y)
+    learner.correct(kh.Ticket(50, np.arange(D)), y=3.0, values={1: 70.0})
+    assert not learner._state.kept.G[:, 0].any()
+    assert not learner._state.kept.c[:, 0].any()

@@ -76,7 +76,7 @@ def test_a_row_that_is_not_in_the_ring_any_more_is_refused() -> None:
     edge = kh.Ticket(ROUNDS - 31, np.arange(D))  # its batch is whole: of 4, as 180 is
     learner.correct(edge, y=2.0)
     learner.advance(X[:1], y[:1])
-    with pytest.raises(kh.TicketError, match="rounds old"):
+    with pytest.raises(kh.TicketError, match="30 rounds old, and not all rows of its batch"):
         learner.correct(kh.Ticket(ROUNDS - 29, np.arange(D)), y=2.0)  # its batch is not
     none = kh.AutoLearner(kh.Problem(D, 2, D), parts=kh.AutoParts(ring=0))
     ticket = none.ask()

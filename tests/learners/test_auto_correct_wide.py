@@ -50,16 +50,19 @@ def test_sums_of_every_feature_and_of_pairs_that_sit(
     learner, tickets, X, y, left = play(active, wrong, label)
     ticket = tickets[100]
     right = {int(ticket.features[p]): float(X[100, ticket.features[p]]) for p in wrong}
+    as_told = zip(learnt(learner), worked_out(learner).memories, strict=True)
+    left_behind = [ours.c - its.c for ours, its in as_told]  # by features that gave up their seat
     learner.correct(ticket, y=None if label is None else float(y[100]), values=right or None)
     expected, found = worked_out(learner), learnt(learner)
     off = float(allowed(ROUNDS, np.array([50.0]))[0, 0])
     assert left.sum() > 5 or active > 12
-    for ours, its in zip(found, expected.memories, strict=True):
+    for ours, its, other in zip(found, expected.memories, left_behind, strict=True):
         assert np.abs(np.diag(ours.G) - np.diag(its.G)).max() <= off
         assert np.abs(ours.G[-1] - its.G[-1]).max() <= off
         assert np.abs(ours.n - its.n).max() <= off
         stayed = np.append(~left, True)
         assert np.abs(ours.c - its.c)[stayed].max() <= off
+        assert np.abs(ours.c - its.c - other).max() <= off
         assert abs(ours.yy - its.yy) <= off
     assert learner._state.peaks == pytest.approx(expected.peaks, rel=1e-9)
     compare_pairs(learner, off)
@@ -77,3 +80,21 @@ def compare_pairs(learner: kh.AutoLearner, off: float) -> None:
             found = kept.G[m, a, others] * kept.scale[m]
             assert np.abs(found - products.sum(axis=0)).max(initial=0.0) <= off
     assert np.array_equal(kept.G, np.swapaxes(kept.G, 1, 2))
+
+
+def test_a_feature_of_which_nothing_arrived_after_all_has_no_sums() -> None:
+    """Whether it has a seat or not: exactly 0, as if it had never been read."""
+    learner, tickets, _, _, _ = play(12, {}, None)
+    state = learner._state
+    reads = state.values.reads
+    resting = int(np.argmin(np.where((state.kept.seat < 0) & (reads > 0), reads, np.inf)))
+    seated = int(np.argmin(np.where(state.kept.seat >= 0, reads, np.inf)))
+    for j in (resting, seated):
+        for ticket in tickets:
+            if j in ticket.features and ticket.round in state.ring.rounds:
+                learner.correct(ticket, values={j: None})
+        seat = int(state.kept.seat[j])
+        assert state.values.reads[j] == state.values.total[j] == state.peaks[j] == 0.0
+        sums = state.kept.rest[:, j] if seat < 0 else state.kept.G[:, seat]
+        assert not sums.any()
+        assert seat < 0 or not (state.kept.c[:, seat].any() or state.kept.n[:, seat].any())

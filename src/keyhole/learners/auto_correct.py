@@ -83,7 +83,11 @@ def find_row(ring: Ring, ticket: Ticket, round: int) -> tuple[int, int]:
             "aside, which changed what had been learnt: it can be corrected no more"
         )
     if 0 < ring.folds[slot] <= ring.next[GONE]:
-        raise _too_old(ring, ticket, round)
+        raise TicketError(
+            f"the ticket of round {ticket.round} is {round - ticket.round:,} rounds old, and not "
+            f"all rows of its batch and of later ones are among the last {len(ring.labels):,} that "
+            "AutoLearner keeps: it can be corrected no more"
+        )
     return slot, age
 
 
@@ -116,11 +120,7 @@ def _refuse_unknown(ring: Ring, ticket: Ticket, round: int) -> None:
             f"the ticket of round {ticket.round} was never told: it was dropped, or told before "
             "this learner kept its rows, in a file of an earlier version"
         )
-    raise _too_old(ring, ticket, round)
-
-
-def _too_old(ring: Ring, ticket: Ticket, round: int) -> TicketError:
-    return TicketError(
+    raise TicketError(
         f"the ticket of round {ticket.round} is {round - ticket.round:,} rounds old, and "
         f"AutoLearner keeps the last {len(ring.labels):,} rows it was told: it can be corrected "
         "no more"
