@@ -122,3 +122,13 @@ def test_sums_that_would_overflow_are_left_alone() -> None:
     with pytest.raises(kh.StateError, match="overflow"):
         more.make()
     assert sums.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_row_whose_batch_is_unknown_is_refused() -> None:
+    """Only a file that was changed by hand has one."""
+    learner, tickets = play(Case(), {})
+    learner._state.ring.folds[60] = 0
+    before = to_bytes(learner)
+    with pytest.raises(kh.StateError, match="does not wait for labels"):
+        learner.correct(tickets[60], y=1.0)
+    assert to_bytes(learner) == before

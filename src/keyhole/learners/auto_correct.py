@@ -156,14 +156,12 @@ def range_without(state: State, before: float) -> tuple[float, float] | None:
     """The range of the labels without the wrong one, if that made up more than half of it.
 
     The ring has the right label by now. Where it has all labels, the range is theirs; else only the
-    side where the wrong one was is cut off, and only if that label explains most of it: older
-    labels may have lain there. None: the range stays, at most widened.
+    side beyond the ring where the wrong one was is cut off, and only if that label explains most of
+    it: older labels may have lain there. None: the range stays, at most widened.
     """
     ring, (low, high) = state.ring, state.mixture.span.tolist()
     there = slots(ring)
     least, most = float(ring.labels[there].min()), float(ring.labels[there].max())
-    if least <= before <= most:
-        return None
     if np.count_nonzero(ring.folds[there]) == state.label.reads[0]:
         ends = least, most
     elif before > most:
