@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 
 from keyhole.counter.transport import Client
-from keyhole.errors import DataError, TicketError, finite_label, real_numbers
+from keyhole.errors import DataError, StateError, TicketError, finite_label, real_numbers
 from keyhole.problem import Floats, Learner, Problem
 from keyhole.problem.labels import PredictionInterval, a_coverage
 from keyhole.problem.problem import problem_from_dict
@@ -151,6 +151,13 @@ class RemoteLearner:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         self._close(ticket, "drop", {"who": self._who})
+
+    def correct(self, ticket: Ticket, **right: Any) -> None:
+        """Refused: the service keeps a log of what it was told."""
+        raise StateError(
+            f"{self!r} cannot correct what it was told: the service keeps a log of what came in. "
+            "Create another learner there and tell it everything right, or use kh.AutoLearner here"
+        )
 
     def id_of(self, ticket: Ticket) -> str:
         """The id there of a ticket of this learner."""

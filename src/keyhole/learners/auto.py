@@ -51,6 +51,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.ring import put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -145,6 +146,11 @@ class AutoLearner(LearnerBase):
     together. What is learnt of it is the value as it came. Late labels are
     learnt with the state at that time; at most 64 batches wait for labels.
 
+    `correct` mends all sums, as if the row had been told right, up to rounding: of the last 2,048
+    rows told, since history was last studied or set aside. It does not undo purchases, predictions,
+    losses of experts, intervals, or the batches being played; docs/algorithms/auto.md has the rules
+    under *Corrections*.
+
     Examples
     --------
     >>> import keyhole as kh
@@ -155,7 +161,7 @@ class AutoLearner(LearnerBase):
     True
     """
 
-    STUDIES = FADES = STUDIES_SUMS = True
+    STUDIES = FADES = STUDIES_SUMS = CORRECTS = True
     HANDLES_PRICES = True
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
@@ -166,7 +172,8 @@ class AutoLearner(LearnerBase):
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs, with the usual parts."""
         pairs = cls.BYTES_PER_PAIR * float(USUAL.seats(problem)) ** 2
-        return pairs + cls.BYTES_PER_FEATURE * problem.d
+        told = USUAL.ring * (12.0 * problem.width + 32.0)
+        return pairs + cls.BYTES_PER_FEATURE * problem.d + told
 
     def __init__(
         self,
@@ -186,7 +193,8 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, a smaller `active`, or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active` or `ring`, or shorter batches "
+            "(`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
@@ -198,6 +206,7 @@ class AutoLearner(LearnerBase):
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
         self._played = np.zeros(2, dtype=np.int64)  # labels told before the last study, and before
+        self._owed = np.zeros(1)  # the bounds of mixtures that began anew
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -296,13 +305,15 @@ class AutoLearner(LearnerBase):
         is promised: once a label was told after a later ticket had been asked; in proper mode;
         where there is no safety net (with prices, and with budgets below 6); and with parts that
         leave its expert from nothing out. The range of the labels includes those of history, even
-        if that was set aside: experts were weighted by it.
+        if that was set aside: experts were weighted by it. Labels count as they were told. If a
+        wrong one is taken out of the range, the mixtures begin anew, and what the bound had come to
+        by then is added.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
-        return bound(self._state.mixture, e) + more
+        return bound(self._state.mixture, e) + more + float(self._owed[0])
 
     @property
     def purse_left(self) -> float | None:
@@ -402,9 +413,18 @@ class AutoLearner(LearnerBase):
         self._late[0] += ticket.round < self.round
         entry = self._entry(ticket)
         past = past_of(ticket)
-        playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
+        row = entry.number, ticket.round, np.array(seen.values), label, past
+        playing.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
+
+    def _correct(
+        self, ticket: Ticket, label: float | None, places: Indices, values: Floats
+    ) -> None:
+        # Imported here: most learners are never corrected.
+        from keyhole.learners.auto_correct import correct_row
+
+        correct_row(self, ticket, label, places, values)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         self._note_played()
@@ -434,7 +454,7 @@ class AutoLearner(LearnerBase):
         """Its batch does without it."""
         entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None and self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
 
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
@@ -502,6 +522,10 @@ class AutoLearner(LearnerBase):
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
+        if "owed" in state.parts:  # only of learners of which a label was corrected
+            learner._owed = fit(learner._owed, state.part("owed"), "owed")
+        if "ring" in state.parts:  # earlier files have none: what they were told is not in it
+            put_back(learner._state.ring, state.part("ring"))
         s, sums, _, money = learner._auto
         learner._auto = held_together(s, sums._replace(**learnt), last, money)
         if converted:
@@ -521,14 +545,17 @@ class AutoLearner(LearnerBase):
 
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
-        late = {"late": self._late}
+        late = {"late": self._late, "ring": told_last(self._state.ring)}
         if self._played.any():
             late["played_before"] = self._played
+        if self._owed[0] > 0.0:
+            late["owed"] = self._owed
         return {"learnt": self._learnt(), **beside, **late, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices
         items = {"items": self.problem.d if prices is None else len(prices.items)}
+        items["round"] = self.round
         return {**super()._sizes(), **items, **self._batches.sizes(self._settings.longest)}
 
     def _resume(self) -> None:
@@ -547,6 +574,8 @@ class AutoLearner(LearnerBase):
             raise StateError(f"late must be at most {self.round} rounds, got {int(self._late[0])}")
         if not 0 <= min(self._played) <= max(self._played) <= labels - studied:
             raise StateError(f"played_before must be at most {labels - studied:g} labels")
+        if not self._owed[0] >= 0.0:
+            raise StateError(f"owed must be at least 0, the state has {self._owed[0]:g}")
         if lead >= memories or since > labels:
             raise StateError(
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "
@@ -576,7 +605,11 @@ class AutoLearner(LearnerBase):
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
         state = {**self._state._asdict(), "last": self._last}
-        return {name: part for name, part in state.items() if name not in (*SAVED_BESIDE, "space")}
+        return {
+            name: part
+            for name, part in state.items()
+            if name not in (*SAVED_BESIDE, "ring", "space")
+        }
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
@@ -624,7 +657,7 @@ class AutoLearner(LearnerBase):
             return entry
         late = self._batches.overdue()
         if late is not None:
-            self._finish(late.content)
+            self._finish(late)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
         batch = self._room()
         if self.problem.prices is None:
@@ -653,8 +686,8 @@ class AutoLearner(LearnerBase):
         choosing.reopen(self._auto, batch, S)
         return Entry(number, 1, batch)
 
-    def _finish(self, batch: Batch) -> None:
-        playing.finish(self._auto, batch)
+    def _finish(self, entry: Entry[Batch]) -> None:
+        playing.finish(self._auto, entry.content, entry.number)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""

@@ -10,7 +10,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Indices,
     KeyholeError,
     Learner,
     Observation,
@@ -50,6 +51,9 @@ from keyhole.problem.rows import bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
+
+if TYPE_CHECKING:
+    from keyhole.learners.correcting import RightValues
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -119,6 +123,7 @@ class LearnerBase(Locked, ABC):
     - MEMOS: the NamedTuples that `_choose` puts on tickets; those in a file are held to them.
     - STUDIES: complete rows can be learnt from at no cost, by `_study`; FADES: it can let older
       ones count less; STUDIES_SUMS: sums of rows will do, for `_study_sums`.
+    - CORRECTS: what was told wrong can be mended, by `_correct`.
     - HANDLES_PRICES: it stays within `problem.limit` by itself, and buys up to `problem.width`
       features; `blocks/fit/purchase.py` helps. Without it, a learner reads any `problem.reads`
       features, and too few of those are refused.
@@ -139,6 +144,7 @@ class LearnerBase(Locked, ABC):
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
     STUDIES_SUMS: ClassVar[bool] = False
+    CORRECTS: ClassVar[bool] = False
 
     _in_block = False  # while a block is played round by round, whose errors are heard at its end
 
@@ -255,6 +261,44 @@ class LearnerBase(Locked, ABC):
             issued = self._desk.drop(ticket)
             self._dropped(issued)
             self._residuals.forget(issued.round)
+
+    @locked
+    def correct(
+        self, ticket: Ticket, *, y: float | None = None, values: RightValues | None = None
+    ) -> None:
+        """Mend a row that was told wrong: another label, other values.
+
+        What was predicted and bought since stays as it was.
+
+        Parameters
+        ----------
+        ticket
+            That of the row; its label was told.
+        y
+            The right label. None: it was right.
+        values
+            The right values, by name or number of a feature that was bought; None or NaN for one
+            that never arrived. All others were right.
+
+        Raises
+        ------
+        StateError
+            The learner cannot take back what it learnt.
+        TicketError
+            The ticket is not one that it was told, or was told too long ago.
+        DataError
+            A value or the label cannot be used. As after any error, the learner is as it was.
+        """
+        # Imported here: most learners are never corrected.
+        from keyhole.learners.correcting import correct
+
+        correct(self, ticket, y, values)
+
+    def _correct(
+        self, ticket: Ticket, label: float | None, places: Indices, values: Floats
+    ) -> None:
+        """Mend a row: its label unless that is None, the values at these places of the ticket."""
+        raise NotImplementedError
 
     def _prediction_of(self, seen: Observation) -> float | None:
         """What was predicted, or else is predicted now.

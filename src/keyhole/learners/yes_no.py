@@ -295,6 +295,12 @@ class YesNoLearner(Locked):
         """Close the ticket."""
         self._inner.drop(ticket)
 
+    def correct(self, ticket: Ticket, *, y: float | None = None, values: Any = None) -> None:
+        """Refused: its calibration has learnt from the label and the score, and keeps neither."""
+        from keyhole.learners.correcting import refuse_to_correct
+
+        refuse_to_correct(type(self).__name__, "its calibration keeps no rows")
+
     @locked
     def advance(
         self, X: NDArray[np.floating], y: Floats, bought: NDArray[np.int32] | None = None

@@ -56,10 +56,15 @@ KH_STRUCT(kh_net, KH_NET_SUMS)
     F(bools, ready) F(bytes, why) F(ints, marked) F(ints, many) F(ints, candidates) F(floats, score) \
     F(kh_odds, odds)
 KH_STRUCT(kh_space, KH_SPACE)
+/* The rows told last; see blocks/auto/ring.py. */
+#define KH_RING(F) \
+    F(shorts, features) F(floats, values) F(floats, labels) F(ints, rounds) F(ints, batches) F(ints, folds) \
+    F(ints, next) F(ints, sat) F(ints, since)
+KH_STRUCT(kh_ring, KH_RING)
 #define KH_STATE(F) \
     F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
     F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
-    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_space, space)
+    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_ring, ring) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
 #define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
 KH_STRUCT(kh_spending, KH_SPENDING)
@@ -69,6 +74,13 @@ KH_STRUCT(kh_auto, KH_AUTO)
     F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
     F(floats, values) F(floats, labels) F(ints, rows) F(ints, slots) F(floats, p) F(floats, weight)
 KH_STRUCT(kh_batch, KH_BATCH)
+
+/* auto_ring.c: the last rows of a batch, told from this round on; all its rows enter the sums; who has
+   which seat now; what was told so far cannot be taken back any more. */
+void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 many);
+void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number);
+void kh_note_seats(kh_ring *ring, kh_memories *kept);
+void kh_seal(kh_ring *ring);
 
 /* auto_mistrust.c */
 bool kh_trusts_history(kh_state *state);

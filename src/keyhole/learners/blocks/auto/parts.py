@@ -76,6 +76,8 @@ class AutoParts:
         How many features the memories know pairs of: what is chosen and played is chosen among
         them. At least as many as are read. None: all of them up to 1,024 features; beyond, eight
         times as many as are read, at least 256.
+    ring
+        How many of the rows told last are kept, so that a wrong value or label can be corrected.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class AutoParts:
     kinks: tuple[float, ...] | None = (-1.2, -0.4, 0.4, 1.2)
     layer_memory: float = 2000.0
     active: int | None = None
+    ring: int = 2048
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {"taus": _taus(self.taus), "experts": _kinds(self.experts)}
@@ -115,6 +118,7 @@ class AutoParts:
         checked["far"] = real_number("far", self.far, 1.0)
         checked["shortest"] = whole_number("shortest", self.shortest, 1)
         checked["longest"] = whole_number("longest", self.longest, self.shortest)
+        checked["ring"] = whole_number("ring", self.ring, 0)
         checked["growth"] = whole_number("growth", self.growth, 1)
         checked["bold"] = real_number("bold", self.bold, 0.0, 1.0)
         if checked["bold"] == 1.0:
@@ -125,13 +129,14 @@ class AutoParts:
             object.__setattr__(self, name, value)
 
     def memory(self, problem: Problem) -> float:
-        """About how many bytes the memories, a batch and the last layer take."""
+        """About how many bytes memories, a batch, the last layer and the rows told last take."""
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
         seats = self.seats(problem)
         resting = problem.d if seats < problem.d else 0
         pairs, singles = len(self.taus) * (seats + 1.0) ** 2, (4.0 * len(self.taus) + 2.0) * resting
-        return 8.0 * (pairs + singles + batch + 3.0 * layer**2)
+        told = self.ring * (1.5 * problem.width + 4.0)
+        return 8.0 * (pairs + singles + batch + 3.0 * layer**2 + told)
 
     def seats(self, problem: Problem) -> int:
         """How many features the memories know pairs of; d if all of them.
