@@ -306,8 +306,8 @@ class SQLite(Database):
         """A new connection; the file must be there, and not so short that it is taken for new."""
         with contextlib.suppress(OSError):
             if 0 < (size := self.path.stat().st_size) < SMALLEST_DATABASE:
-                what = f"{self.path} is damaged, it has {counted(size, 'byte')}"
-                raise StoreDamagedError(f"{what}: go back to a backup")
+                what = f"damaged, or no database of SQLite (it has {counted(size, 'byte')})"
+                raise StoreDamagedError(f"{self.path} is {what}: go back to a backup")
         return SQLiteConnection(self.path, self.wait)
 
     def migrate(self, create: bool) -> None:
