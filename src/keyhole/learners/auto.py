@@ -24,6 +24,7 @@ from keyhole.learners.blocks.auto import engine as playing
 from keyhole.learners.blocks.auto import engine as studying
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
+from keyhole.learners.blocks.auto.chain import AS_IT_IS, Chain, chain_words, heard
 from keyhole.learners.blocks.auto.engine import begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
@@ -175,6 +176,7 @@ class AutoLearner(LearnerBase):
         seed: int = 0,
         proper: bool = False,
         past: bool | None = None,
+        shapes: bool | None = None,
         parts: AutoParts = USUAL,
         worth: float | None = None,
         purse: Money | None = None,
@@ -191,8 +193,13 @@ class AutoLearner(LearnerBase):
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
-        s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
-        self._auto = new_auto(s, parts, spending(problem, worth, purse, horizon))
+        self.shapes = not self.proper if shapes is None else true_or_false("shapes", shapes)
+        if self.shapes and self.proper:
+            raise ProblemError("shapes=True does not go with proper=True: a linear model is played")
+        modes = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
+        s = settings(problem, parts, **modes, seed=seed)
+        money_matters = spending(problem, worth, purse, horizon)
+        self._auto = new_auto(s, parts, money_matters, shapes=self.shapes)
         self._batches = Batches[Batch]()
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
@@ -212,6 +219,10 @@ class AutoLearner(LearnerBase):
     @property
     def _last(self) -> Layer:
         return self._auto.last
+
+    @property
+    def _chain(self) -> Chain:
+        return self._auto.chain
 
     @property
     def weights(self) -> Floats:
@@ -301,6 +312,7 @@ class AutoLearner(LearnerBase):
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
+        more += bound(self._chain.second, AS_IT_IS) if self._chain.there else 0.0
         return bound(self._state.mixture, e) + more
 
     @property
@@ -413,6 +425,7 @@ class AutoLearner(LearnerBase):
 
     def _study_sums(self, history: DataSums) -> None:
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
+        heard(self._chain, self._state.mixture.span)
         begin_trial(self._settings, self._state)
 
     def _dropped(self, ticket: Ticket) -> None:
@@ -433,7 +446,7 @@ class AutoLearner(LearnerBase):
             cost = price(current.content.S)
         names = [expert.name for expert in self._experts]
         heard = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        words = *layer_words(self._last), cost, *found.together
+        words = *layer_words(self._last), cost, *found.together, *chain_words(self._chain)
         return Explanation(self.round, lines, heard, self.bound(), *words)
 
     def advice(self) -> Advice:
@@ -456,7 +469,8 @@ class AutoLearner(LearnerBase):
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         given = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
-        mode = {"proper": self.proper, "past": self.past, "parts": self.parts}
+        mode = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
+        mode |= {"parts": self.parts}
         return mode if self.problem.prices is None else {**mode, **given}
 
     @classmethod
@@ -479,11 +493,17 @@ class AutoLearner(LearnerBase):
         saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
         last = learnt.pop("last", learner._last)
+        behind = learner._chain
+        if "chain" in state.parts:  # earlier files have none: it starts empty
+            behind = fit(behind, state.part("chain"), "chain")
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
-        s, sums, _, money = learner._auto
-        learner._auto = held_together(s, sums._replace(**learnt), last, money)
+        s, sums, *_, money = learner._auto
+        sums = sums._replace(**learnt)
+        if "chain" not in state.parts:
+            heard(behind, sums.mixture.span)
+        learner._auto = held_together(s, sums, last, behind, money)
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
         learner._batches.put_back(state, learner._reopened)
@@ -502,7 +522,8 @@ class AutoLearner(LearnerBase):
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
         late = {"late": self._late}
-        return {"learnt": self._learnt(), **beside, **late, **self._batches.saved(tidy)}
+        behind = {"chain": self._chain} if self.shapes else {}
+        return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices

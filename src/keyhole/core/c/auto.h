@@ -4,6 +4,7 @@
 #include "draw.h"
 #include "fit.h"
 #include "greedy.h"
+#include "shapes.h"
 #include "sums.h"
 
 enum { KH_UNREAD = -1, KH_KEPT, KH_NET, KH_EXPLORED };    /* why a feature is read */
@@ -40,6 +41,12 @@ KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, 
 KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floats *y, floats *predictions,
                        kh_room *room);
 
+/* The chain behind it: a ridge on curves, then trees. */
+#define KH_CHAIN(F) \
+    F(kh_ring, ring) F(floats, p) F(floats, q) F(kh_seated, seated) F(kh_ridge, ridge) F(kh_forest, forest) \
+    F(kh_mixture, first) F(kh_mixture, second) F(ints, clock)
+KH_STRUCT(kh_chain, KH_CHAIN)
+
 #define KH_EXPERT_TABLE(F) \
     F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
 KH_STRUCT(kh_expert_table, KH_EXPERT_TABLE)
@@ -63,7 +70,7 @@ KH_STRUCT(kh_space, KH_SPACE)
 KH_STRUCT(kh_state, KH_STATE)
 #define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
 KH_STRUCT(kh_spending, KH_SPENDING)
-#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_spending, spending)
+#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_chain, chain) F(kh_spending, spending)
 KH_STRUCT(kh_auto, KH_AUTO)
 #define KH_BATCH(F) \
     F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
@@ -128,5 +135,12 @@ KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, 
 /* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
 void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
                    floats *pasts, kh_room *room);
+
+/* auto_chain.c: behind the last layer. Columns as above, of features S; all: X has every feature. */
+f64 kh_chain_one(kh_auto *a, ints *S, floats *values, f64 prediction, kh_room *room);
+void kh_chain_rows(kh_auto *a, ints *S, bool all, floats *X, const i64 *columns, floats *y, floats *predictions,
+               kh_room *room);
+void kh_close_chain(kh_auto *a, kh_room *room); /* when a batch is over */
+void kh_empty_chain(kh_chain *chain);
 
 #endif

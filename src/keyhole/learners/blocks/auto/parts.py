@@ -11,6 +11,7 @@ from typing import NamedTuple
 from keyhole.core.numbers import log
 from keyhole.errors import shortened
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.learners.blocks.shapes.trees import DEEPEST
 from keyhole.problem import (
     DataError,
     Problem,
@@ -76,6 +77,10 @@ class AutoParts:
         How many features the memories know pairs of: what is chosen and played is chosen among
         them. At least as many as are read. None: all of them up to 1,024 features; beyond, eight
         times as many as are read, at least 256.
+    ring
+        How many of the last rows shapes are fitted to (`shapes=True`).
+    trees, depth
+        How many trees there are, and how many levels each has.
 
     Examples
     --------
@@ -103,6 +108,9 @@ class AutoParts:
     kinks: tuple[float, ...] | None = (-1.2, -0.4, 0.4, 1.2)
     layer_memory: float = 2000.0
     active: int | None = None
+    ring: int = 2048
+    trees: int = 64
+    depth: int = 3
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {"taus": _taus(self.taus), "experts": _kinds(self.experts)}
@@ -121,6 +129,11 @@ class AutoParts:
             raise ProblemError("bold must be below 1, or no single expert is heard; got 1")
         checked["kinks"] = None if self.kinks is None else _kinks(self.kinks)
         checked["layer_memory"] = positive_number("layer_memory", self.layer_memory)
+        checked["ring"] = whole_number("ring", self.ring, 64)
+        checked["trees"] = whole_number("trees", self.trees, 1)
+        checked["depth"] = whole_number("depth", self.depth, 1)
+        if self.depth > DEEPEST:
+            raise ProblemError(f"depth must be at most {DEEPEST} levels of a tree, got {self.depth}")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
