@@ -254,6 +254,8 @@ def test_batches_that_never_grow() -> None:
 
 
 def test_what_parts_take() -> None:
-    parts = kh.AutoParts(taus=(8.0, 4.0), longest=5, shortest=2, kinks=(0.0, 1.0, 2.0))
-    assert parts.memory(kh.Problem(9, 2, 4)) == 8.0 * (2 * 100 + 5 * 5 + 3 * 9)
-    assert replace(parts, kinks=None).memory(kh.Problem(9, 2, 4)) == 8.0 * (2 * 100 + 5 * 5)
+    parts = kh.AutoParts(taus=(8.0, 4.0), longest=5, shortest=2, kinks=(0.0, 1.0, 2.0), ring=7)
+    assert parts.memory(kh.Problem(9, 2, 4)) == 8.0 * (2 * 100 + 5 * 5 + 3 * 9 + 7 * 10)
+    assert replace(parts, kinks=None).memory(kh.Problem(9, 2, 4)) == 8.0 * (
+        2 * 100 + 5 * 5 + 7 * 10
+    )

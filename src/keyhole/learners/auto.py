@@ -24,7 +24,14 @@ from keyhole.learners.blocks.auto import engine as playing
 from keyhole.learners.blocks.auto import engine as studying
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
-from keyhole.learners.blocks.auto.chain import AS_IT_IS, Chain, chain_words, heard
+from keyhole.learners.blocks.auto.chain import (
+    AS_IT_IS,
+    FEWEST_ROWS,
+    Chain,
+    chain_words,
+    heard,
+    refuse_odd_clock,
+)
 from keyhole.learners.blocks.auto.engine import begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
@@ -52,6 +59,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -167,7 +175,7 @@ class AutoLearner(LearnerBase):
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs, with the usual parts."""
         pairs = cls.BYTES_PER_PAIR * float(USUAL.seats(problem)) ** 2
-        return pairs + cls.BYTES_PER_FEATURE * problem.d
+        return pairs + cls.BYTES_PER_FEATURE * problem.d + 12.0 * USUAL.ring * problem.width
 
     def __init__(
         self,
@@ -188,7 +196,8 @@ class AutoLearner(LearnerBase):
         refuse_beyond_memory(
             f"AutoLearner for {problem.d:,} features with these parts",
             parts.memory(problem),
-            "give it fewer `taus` or `kinks`, a smaller `active`, or shorter batches (`longest`)",
+            "give it fewer `taus` or `kinks`, a smaller `active` or `ring`, or shorter batches "
+            "(`longest`)",
         )
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
@@ -196,6 +205,10 @@ class AutoLearner(LearnerBase):
         self.shapes = not self.proper if shapes is None else true_or_false("shapes", shapes)
         if self.shapes and self.proper:
             raise ProblemError("shapes=True does not go with proper=True: a linear model is played")
+        if self.shapes and parts.ring < FEWEST_ROWS:
+            raise ProblemError(
+                f"shapes need {FEWEST_ROWS} rows told last, got ring={parts.ring}: say shapes=False"
+            )
         modes = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
         s = settings(problem, parts, **modes, seed=seed)
         money_matters = spending(problem, worth, purse, horizon)
@@ -413,9 +426,10 @@ class AutoLearner(LearnerBase):
         self._late[0] += ticket.round < self.round
         entry = self._entry(ticket)
         past = past_of(ticket)
-        playing.learn_row(self._auto, entry.content, np.array(seen.values), label, past)
+        row = entry.number, ticket.round, np.array(seen.values), label, past
+        playing.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         room = hold(new_batch(self._settings))
@@ -432,7 +446,7 @@ class AutoLearner(LearnerBase):
         """Its batch does without it."""
         entry = self._batches.find(int(ticket.memo["batch"]))
         if entry is not None and self._batches.close(entry, 1):
-            self._finish(entry.content)
+            self._finish(entry)
 
     def explain(self) -> Explanation:
         """What is bought now and why, in words and numbers."""
@@ -501,6 +515,8 @@ class AutoLearner(LearnerBase):
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         s, sums, *_, money = learner._auto
         sums = sums._replace(**learnt)
+        if "ring" in state.parts:  # earlier files have none: what they were told is not in it
+            put_back(learner._state.ring, state.part("ring"))
         if "chain" not in state.parts:
             heard(behind, sums.mixture.span)
         learner._auto = held_together(s, sums, last, behind, money)
@@ -521,13 +537,14 @@ class AutoLearner(LearnerBase):
 
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
-        late = {"late": self._late}
+        late = {"late": self._late, "ring": told_last(self._state.ring)}
         behind = {"chain": self._chain} if self.shapes else {}
         return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices
         items = {"items": self.problem.d if prices is None else len(prices.items)}
+        items["round"] = self.round
         return {**super()._sizes(), **items, **self._batches.sizes(self._settings.longest)}
 
     def _resume(self) -> None:
@@ -552,6 +569,7 @@ class AutoLearner(LearnerBase):
         if self._state.played.max() > self._state.played[-1] or self._state.played[-1] > labels:
             raise StateError(f"played must be at most {labels:g} rounds, the last the most")
         refuse_odd_seats(self._state.kept)
+        refuse_odd_clock(self._chain, int(self._state.ring.next[TOLD]))
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:
@@ -573,7 +591,11 @@ class AutoLearner(LearnerBase):
     def _learnt(self) -> dict[str, object]:
         """The state but for the room to work in, and for what is a part of its own."""
         state = {**self._state._asdict(), "last": self._last}
-        return {name: part for name, part in state.items() if name not in (*SAVED_BESIDE, "space")}
+        return {
+            name: part
+            for name, part in state.items()
+            if name not in (*SAVED_BESIDE, "ring", "space")
+        }
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
@@ -621,7 +643,7 @@ class AutoLearner(LearnerBase):
             return entry
         late = self._batches.overdue()
         if late is not None:
-            self._finish(late.content)
+            self._finish(late)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
         batch = self._room()
         if self.problem.prices is None:
@@ -650,8 +672,8 @@ class AutoLearner(LearnerBase):
         choosing.reopen(self._auto, batch, S)
         return Entry(number, 1, batch)
 
-    def _finish(self, batch: Batch) -> None:
-        playing.finish(self._auto, batch)
+    def _finish(self, entry: Entry[Batch]) -> None:
+        playing.finish(self._auto, entry.content, entry.number)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""

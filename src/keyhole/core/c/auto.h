@@ -15,6 +15,7 @@ enum { KH_ON_KEPT, KH_ON_BEST, KH_ON_NET, KH_ON_EVERYTHING, KH_ON_NOTHING };
 enum { KH_LOW, KH_HIGH };                                 /* mixture.span */
 enum { KH_LOSS, KH_WEIGHT, KH_ROUNDS, KH_NOISE_SUMS };    /* mixture.noise */
 enum { KH_PASTS = 2 * KH_INPUTS };                        /* inputs of the past: of labels, of errors */
+enum { KH_TOLD };                                        /* ring.next: how many rows were told */
 enum { KH_LOOK_OUT = 16 };                                /* batches, after history: see choose.py */
 #define KH_WINDOW 200.0                                   /* rounds that mixture.recent looks back */
 
@@ -43,7 +44,7 @@ KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floa
 
 /* The chain behind it: a ridge on curves, then trees. */
 #define KH_CHAIN(F) \
-    F(kh_ring, ring) F(floats, p) F(floats, q) F(kh_seated, seated) F(kh_ridge, ridge) F(kh_forest, forest) \
+    F(floats, p) F(floats, q) F(kh_seated, seated) F(kh_ridge, ridge) F(kh_forest, forest) \
     F(kh_mixture, first) F(kh_mixture, second) F(ints, clock)
 KH_STRUCT(kh_chain, KH_CHAIN)
 
@@ -63,10 +64,15 @@ KH_STRUCT(kh_net, KH_NET_SUMS)
     F(bools, ready) F(bytes, why) F(ints, marked) F(ints, many) F(ints, candidates) F(floats, score) \
     F(kh_odds, odds)
 KH_STRUCT(kh_space, KH_SPACE)
+/* The rows told last; see blocks/auto/ring.py. */
+#define KH_RING(F) \
+    F(shorts, features) F(floats, values) F(floats, labels) F(ints, rounds) F(ints, batches) F(ints, folds) \
+    F(ints, next) F(ints, sat) F(ints, since)
+KH_STRUCT(kh_ring, KH_RING)
 #define KH_STATE(F) \
     F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
     F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
-    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_space, space)
+    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_ring, ring) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
 #define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
 KH_STRUCT(kh_spending, KH_SPENDING)
@@ -76,6 +82,15 @@ KH_STRUCT(kh_auto, KH_AUTO)
     F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
     F(floats, values) F(floats, labels) F(ints, rows) F(ints, slots) F(floats, p) F(floats, weight)
 KH_STRUCT(kh_batch, KH_BATCH)
+
+/* auto_ring.c: the last rows of a batch, told from this round on; all its rows enter the sums; who has
+   which seat now; what was told so far cannot be taken back any more. */
+void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 many);
+void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number);
+void kh_note_seats(kh_ring *ring, kh_memories *kept);
+/* A row of history: these features of x. */
+void kh_note_history(kh_ring *ring, ints *S, const f64 *x, f64 y);
+void kh_seal(kh_ring *ring);
 
 /* auto_mistrust.c */
 bool kh_trusts_history(kh_state *state);
@@ -136,11 +151,13 @@ KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, 
 void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
                    floats *pasts, kh_room *room);
 
-/* auto_chain.c: behind the last layer. Columns as above, of features S; all: X has every feature. */
+/* auto_chain.c: behind the last layer. Columns as above, of features S. Rows are noted in the ring after
+   this. As many features as it has room for: those that sit, then those of S. */
 f64 kh_chain_one(kh_auto *a, ints *S, floats *values, f64 prediction, kh_room *room);
-void kh_chain_rows(kh_auto *a, ints *S, bool all, floats *X, const i64 *columns, floats *y, floats *predictions,
-               kh_room *room);
+void kh_chain_rows(kh_auto *a, ints *S, floats *X, const i64 *columns, floats *y, floats *predictions,
+                   kh_room *room);
 void kh_close_chain(kh_auto *a, kh_room *room); /* when a batch is over */
-void kh_empty_chain(kh_chain *chain);
+void kh_empty_chain(kh_auto *a);
+void kh_sitting_first(kh_auto *a, ints *S, ints *out);
 
 #endif

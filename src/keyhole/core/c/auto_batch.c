@@ -31,6 +31,7 @@ void kh_begin_batch(kh_state *state, kh_batch *batch)
         AT(batch->centre, a) = AT(state->values.reads, j) > 0.0 ? kh_centre(&state->values, j) : NAN;
     }
     batch->label.at[0] = state->label.reads.at[0] > 0.0 ? kh_centre(&state->label, 0) : NAN;
+    kh_note_seats(&state->ring, &state->kept);
     batch->rows.at[0] = 0;
 }
 

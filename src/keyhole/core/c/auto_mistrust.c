@@ -13,6 +13,7 @@ bool kh_trusts_history(kh_state *state) { return state->studied.at[0] > AT(state
 
 void kh_begin_trial(kh_settings *s, kh_state *state)
 {
+    kh_seal(&state->ring);
     for (i64 i = 0; i < TRIAL_SUMS; i++) AT(state->trial, i) = 0.0;
     state->trial.at[BEFORE] = AT(state->mixture.losses, AT(s->experts.judges, KH_LONGEST_MEMORY));
 }
@@ -86,7 +87,8 @@ void kh_set_aside_if_misled(kh_auto *auto_)
     kh_start_over(&state->mixture);
     kh_start_over(&last->judge);
     if (last->b.n > 0) keep_some(last, alike ? LAYER_ROUNDS : 0.0);
-    kh_empty_chain(&auto_->chain);
+    kh_empty_chain(auto_);
+    kh_seal(&state->ring);
     state->aside.at[ROWS] = state->studied.at[0];
     state->aside.at[LABELS] = (i64)state->label.reads.at[0];
 }

@@ -106,13 +106,15 @@ void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const
     room->used = mark;
 }
 
-KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, floats *values, f64 y, floats *past, kh_room *room)
+KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *values, f64 y, floats *past,
+                          kh_room *room)
 {
     f64 prediction = 0.0;
     floats X = {values->at, 1, values->n, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats pasts = {past->at, past->n > 0, past->n, 1};
     kh_learn_auto_rows(a, batch, &X, &label, NULL, &out, &pasts, room);
-    kh_chain_rows(a, &batch->S, false, &X, NULL, &label, &out, room);
+    kh_chain_rows(a, &batch->S, &X, NULL, &label, &out, room);
+    kh_note_rows(&a->state.ring, batch, number, round, 1);
 }
 
 /* The model as people are shown it: the best k of the memory that leads, when the batch ends. */
@@ -152,7 +154,7 @@ static void judge(kh_state *state, kh_batch *batch, floats *G, floats *c, f64 yy
     room->used = mark;
 }
 
-KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, kh_room *room)
+KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, i64 number, kh_room *room)
 {
     kh_settings *s = &auto_->settings;
     kh_state *state = &auto_->state;
@@ -178,8 +180,10 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, kh_room *room)
         kh_select_all(s, state, s->pool);
         kh_seat(state, &batch->S, room);
     }
+    kh_note_seats(&state->ring, &state->kept);
     f64 yy = kh_products(&values, &labels, rows, &G, &c, &count, room);
     kh_fold(&state->kept, &batch->S, &G, &c, &count, yy, rows);
+    kh_note_fold(&state->ring, batch, number);
     if (s->seats < s->d) kh_weigh_reads(auto_, batch, &batch->S, &values, room);
     note_model(s, state, batch);
     if (s->slots > 0) judge(state, batch, &G, &c, yy, room);
@@ -219,13 +223,14 @@ KH_API i64 kh_play_auto(kh_auto *a, kh_batch *batch, ints *clock, floats *X, flo
         i64 fault = kh_first_oversized(&rows, &labels, &batch->S), played = fault < 0 ? many : fault;
         rows.n = labels.n = out.n = played;
         kh_learn_auto_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
-        kh_chain_rows(a, &batch->S, false, &rows, batch->S.at, &labels, &out, room);
+        kh_chain_rows(a, &batch->S, &rows, batch->S.at, &labels, &out, room);
+        kh_note_rows(&a->state.ring, batch, at[NUMBER], at[ROUND] + 1, played);
         note_bought(&batch->S, bought, t, t + played);
         if (a->spending.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->spending.shop, &batch->S, room);
         at[ROUND] += played, at[ASKED] += played, at[CLOSED] += played;
         t += played;
         if (fault >= 0) break;
-        if (at[CLOSED] == at[SIZE]) kh_finish_auto(a, batch, room);
+        if (at[CLOSED] == at[SIZE]) kh_finish_auto(a, batch, at[NUMBER], room);
     }
     at[READ] = batch->S.n;
     return t;

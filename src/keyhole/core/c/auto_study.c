@@ -60,7 +60,10 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
-    kh_chain_rows(a, &batch->S, true, &X, batch->S.at, &label, &out, room);
+    ints S = take_ints(room, a->settings.width);
+    kh_sitting_first(a, &batch->S, &S);
+    kh_chain_rows(a, &S, &X, S.at, &label, &out, room);
+    kh_note_history(&a->state.ring, &S, x, y);
     kh_close_chain(a, room);
     charge_no_one(a, before, NULL);
     room->used = mark;

@@ -11,12 +11,12 @@ enum { KH_MEANS = KH_AT + KH_KNOTS, KH_SIZES = KH_MEANS + KH_COLUMNS, KH_FORM = 
 enum { KH_CUTS = 31 };                                    /* of an input of the trees, at most */
 enum { KH_SAMPLE = 256, KH_LOOKED = 1024 };               /* values, and rows, that shapes are made from */
 
-/* The last rows told: what was bought of each, and its label. Slot: how many were told, modulo R. */
-#define KH_RING(F) F(shorts, features) F(floats, values) F(floats, labels) F(ints, told)
-KH_STRUCT(kh_ring, KH_RING)
-static inline i64 kh_rows_held(const kh_ring *ring) { return i_min(ring->told.at[0], ring->labels.n); }
+/* The last rows told: what was bought of each, and its label. Row i, counted from 0, stands in slot i
+   modulo their number; of the `told` so far the last `many` are looked at. */
+#define KH_WINDOW_ROWS(F) F(shorts, features) F(floats, values) F(floats, labels) F(i64, told) F(i64, many)
+KH_STRUCT(kh_window, KH_WINDOW_ROWS)
 /* The slot of the row told `age` rows before the last one. */
-static inline i64 kh_slot(const kh_ring *ring, i64 age) { return (ring->told.at[0] - 1 - age) % ring->labels.n; }
+static inline i64 kh_slot(const kh_window *rows, i64 age) { return (rows->told - 1 - age) % rows->labels.n; }
 
 /* A row: what was bought, ascending. NaN where feature j is not among it. */
 typedef struct {
@@ -34,10 +34,10 @@ static inline f64 kh_value_of(const kh_row *row, i64 j)
     }
     return low < row->n && row->features[low] == j ? row->values[low] : NAN;
 }
-static inline kh_row kh_row_at(const kh_ring *ring, i64 slot)
+static inline kh_row kh_row_at(const kh_window *rows, i64 slot)
 {
-    kh_row row = {0, ROW(ring->features, slot), ROW(ring->values, slot)};
-    while (row.n < ring->features.m && row.features[row.n] >= 0) row.n++;
+    kh_row row = {0, ROW(rows->features, slot), ROW(rows->values, slot)};
+    while (row.n < rows->features.m && row.features[row.n] >= 0) row.n++;
     return row;
 }
 
@@ -54,11 +54,11 @@ KH_API i64 kh_code(const floats *cuts, i64 many, f64 value);
 #define KH_SEATED(F) \
     F(ints, who) F(ints, made) F(floats, forms) F(floats, cuts) F(ints, many) F(bytes, codes)
 KH_STRUCT(kh_seated, KH_SEATED)
-/* Room: 2 d + 2 n + 2 S, n = min(d, R width), S the seats. Those who come have `made` 0. */
-KH_API void kh_take_seats(kh_seated *seated, kh_ring *ring, i64 d, floats *counts, kh_room *room);
+/* Room: 2 d + 2 n + 2 S, n = min(d, slots width), S the seats. Those who come have `made` 0. */
+KH_API void kh_take_seats(kh_seated *seated, kh_window *rows, i64 d, floats *counts, kh_room *room);
 /* An ascending sample of the values of feature j among the last rows. Room: KH_SAMPLE. */
-KH_API i64 kh_sample(kh_ring *ring, i64 j, floats *out, kh_room *room);
-i64 kh_sample_of(floats *values, kh_ring *ring, floats *out, kh_room *room); /* one for each slot */
+KH_API i64 kh_sample(kh_window *rows, i64 j, floats *out, kh_room *room);
+i64 kh_sample_of(floats *values, kh_window *rows, floats *out, kh_room *room); /* one for each slot */
 
 /* The ridge on curves; see blocks/shapes/ridge.py. */
 #define KH_RIDGE(F) \
@@ -75,8 +75,9 @@ KH_API f64 kh_guess_ridge(kh_ridge *ridge, floats *z, kh_room *room);
     F(ints, features) F(floats, thresholds) F(bools, absent_left) F(floats, leaves) F(floats, fit) \
     F(bytes, places) F(ints, fitted)
 KH_STRUCT(kh_forest, KH_FOREST)
-/* Fit the next tree. Target: of each row of the ring what is missed without it. Room: see trees.py. */
-KH_API void kh_fit_tree(kh_forest *forest, kh_seated *seated, floats *missed, u64 seed, kh_room *room);
+/* Fit the next tree to the rows in these slots; `missed`: what each misses without trees. */
+KH_API void kh_fit_tree(kh_forest *forest, kh_seated *seated, ints *slots, floats *missed, u64 seed,
+                        kh_room *room);
 /* Where in a row each node of each tree looks: at features S, at the prediction, at nothing. */
 KH_API void kh_find_nodes(kh_forest *forest, ints *S, ints *places);
 /* Sum of the trees for the row x: values of S, the prediction, NaN; `leaf`: where it fell. */

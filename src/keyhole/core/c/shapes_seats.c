@@ -2,7 +2,7 @@
 #include "draw.h"
 #include "shapes.h"
 
-KH_LAYOUT(kh_ring, KH_RING)
+KH_LAYOUT(kh_window, KH_WINDOW_ROWS)
 KH_LAYOUT(kh_seated, KH_SEATED)
 
 #define FADE 0x1.fefa1e333cd77p-1 /* exp(-1/500): what a read counts a row later */
@@ -25,12 +25,12 @@ static i64 thin_out(floats *found, i64 many, floats *out, kh_room *room)
     return n;
 }
 
-KH_API i64 kh_sample(kh_ring *ring, i64 j, floats *out, kh_room *room)
+KH_API i64 kh_sample(kh_window *told, i64 j, floats *out, kh_room *room)
 {
-    i64 mark = room->used, rows = i_min(kh_rows_held(ring), KH_LOOKED), many = 0;
+    i64 mark = room->used, rows = i_min(told->many, KH_LOOKED), many = 0;
     floats found = take_floats(room, KH_LOOKED);
     for (i64 age = 0; age < rows; age++) {
-        kh_row row = kh_row_at(ring, kh_slot(ring, age));
+        kh_row row = kh_row_at(told, kh_slot(told, age));
         f64 value = kh_value_of(&row, j);
         if (!isnan(value)) AT(found, many++) = value;
     }
@@ -39,11 +39,11 @@ KH_API i64 kh_sample(kh_ring *ring, i64 j, floats *out, kh_room *room)
     return n;
 }
 
-i64 kh_sample_of(floats *values, kh_ring *ring, floats *out, kh_room *room)
+i64 kh_sample_of(floats *values, kh_window *told, floats *out, kh_room *room)
 {
-    i64 mark = room->used, rows = i_min(kh_rows_held(ring), KH_LOOKED);
+    i64 mark = room->used, rows = i_min(told->many, KH_LOOKED);
     floats found = take_floats(room, KH_LOOKED);
-    for (i64 age = 0; age < rows; age++) found.at[age] = AT(*values, kh_slot(ring, age));
+    for (i64 age = 0; age < rows; age++) found.at[age] = AT(*values, kh_slot(told, age));
     i64 n = thin_out(&found, rows, out, room);
     room->used = mark;
     return n;
@@ -57,18 +57,18 @@ static bool sits(const kh_seated *seated, i64 j)
 }
 
 /* Features in the last rows: how often each was read, how much that counts by now, who they are. */
-static i64 count_reads(kh_ring *ring, floats *counts, f64 *score, i64 *met)
+static i64 count_reads(kh_window *told, floats *counts, f64 *score, i64 *met)
 {
-    i64 rows = i_min(kh_rows_held(ring), KH_LOOKED), many = 0, wide = ring->features.m;
+    i64 rows = i_min(told->many, KH_LOOKED), many = 0, wide = told->features.m;
     f64 weight = 1.0;
     for (i64 age = 0; age < rows; age++) {
-        const int32_t *j = ROW(ring->features, kh_slot(ring, age));
+        const int32_t *j = ROW(told->features, kh_slot(told, age));
         for (i64 a = 0; a < wide && j[a] >= 0; a++) AT(*counts, j[a]) = -1.0;
     }
     for (i64 age = 0; age < rows; age++, weight *= FADE) {
-        i64 slot = kh_slot(ring, age);
-        const int32_t *j = ROW(ring->features, slot);
-        const f64 *values = ROW(ring->values, slot);
+        i64 slot = kh_slot(told, age);
+        const int32_t *j = ROW(told->features, slot);
+        const f64 *values = ROW(told->values, slot);
         for (i64 a = 0; a < wide && j[a] >= 0; a++) {
             if (isnan(values[a])) continue;
             if (counts->at[j[a]] < 0.0) {
@@ -82,12 +82,12 @@ static i64 count_reads(kh_ring *ring, floats *counts, f64 *score, i64 *met)
     return many;
 }
 
-KH_API void kh_take_seats(kh_seated *seated, kh_ring *ring, i64 d, floats *counts, kh_room *room)
+KH_API void kh_take_seats(kh_seated *seated, kh_window *told, i64 d, floats *counts, kh_room *room)
 {
     i64 mark = room->used, S = seated->who.n, held = 0, *who = seated->who.at;
     f64 *score = TAKE(room, f64, d);
-    i64 *met = TAKE(room, i64, i_min(d, ring->features.n * ring->features.m)), *best = TAKE(room, i64, S);
-    i64 many = count_reads(ring, counts, score, met);
+    i64 *met = TAKE(room, i64, i_min(d, told->features.n * told->features.m)), *best = TAKE(room, i64, S);
+    i64 many = count_reads(told, counts, score, met);
     for (i64 i = 0; i < many; i++)
         if (sits(seated, met[i])) score[met[i]] *= STAYS;
     for (i64 i = 0; i < many; i++) {

@@ -27,13 +27,14 @@ typedef struct {
     f64 *sums; /* of nodes, inputs, codes: what is missed, and how many rows */
 } histograms;
 
-static sample draw_rows(u64 seed, i64 key, i64 rows, const f64 *missed, kh_room *room)
+static sample draw_rows(u64 seed, i64 key, ints *slots, const f64 *missed, kh_room *room)
 {
+    i64 rows = slots->n;
     sample drawn = {0, TAKE(room, i64, rows), TAKE(room, i64, rows), TAKE(room, f64, rows)};
     kh_four four = {{0, 0, 0, 0}};
     for (i64 i = 0; i < rows; i++) {
         if (i % 4 == 0) four = kh_four_words(seed, key, ROWS_PURPOSE, i / 4);
-        drawn.slot[drawn.n] = i;
+        drawn.slot[drawn.n] = slots->at[i];
         drawn.node[drawn.n] = 0;
         drawn.missed[drawn.n] = missed[i];
         drawn.n += four.w[i % 4] < DRAWN_ROWS;
@@ -114,7 +115,7 @@ static void note_split(kh_forest *forest, const kh_seated *seated, i64 m, i64 k,
 }
 
 /* Leaves from the rows that were drawn; then all rows know where they fall. */
-static void fill_leaves(kh_forest *forest, const kh_seated *seated, const sample *drawn, i64 m, i64 rows,
+static void fill_leaves(kh_forest *forest, const kh_seated *seated, const sample *drawn, i64 m, ints *slots,
                         const split *splits, f64 *counts)
 {
     i64 inner = forest->features.m, inputs = seated->codes.m;
@@ -129,27 +130,29 @@ static void fill_leaves(kh_forest *forest, const kh_seated *seated, const sample
         leaves[q] = STEP * leaves[q] / (counts[q] + RIDGE);
         if (!isfinite(leaves[q])) leaves[q] = 0.0; /* sums of labels leave no room */
     }
-    for (i64 i = 0; i < rows; i++) {
-        const int8_t *codes = seated->codes.at + i * inputs;
-        i64 k = 0;
+    for (i64 i = 0; i < slots->n; i++) {
+        i64 slot = slots->at[i], k = 0;
+        const int8_t *codes = seated->codes.at + slot * inputs;
         while (k < inner) k = below_node(k, splits + k, codes);
-        AT2(forest->places, m, i) = (int8_t)(k - inner);
-        forest->fit.at[i] += leaves[k - inner];
+        AT2(forest->places, m, slot) = (int8_t)(k - inner);
+        AT(forest->fit, slot) += leaves[k - inner];
     }
 }
 
-KH_API void kh_fit_tree(kh_forest *forest, kh_seated *seated, floats *missed, u64 seed, kh_room *room)
+KH_API void kh_fit_tree(kh_forest *forest, kh_seated *seated, ints *slots, floats *missed, u64 seed,
+                        kh_room *room)
 {
-    i64 mark = room->used, key = AT(forest->fitted, 0), N = forest->features.n, m = key % N, rows = missed->n;
+    i64 mark = room->used, key = AT(forest->fitted, 0), N = forest->features.n, m = key % N, rows = slots->n;
     i64 inner = forest->features.m, inputs = seated->many.n;
     split *splits = TAKE(room, split, inner);
     f64 *rest = TAKE(room, f64, rows), *counts = TAKE(room, f64, inner + 1);
-    KH_CHECK(rows <= forest->fit.n && seated->codes.m == inputs);
+    KH_CHECK(rows <= forest->fit.n && missed->n == rows && seated->codes.m == inputs);
     for (i64 i = 0; i < rows; i++) {
-        if (key >= N) forest->fit.at[i] -= AT2(forest->leaves, m, AT2(forest->places, m, i));
-        rest[i] = missed->at[i] - forest->fit.at[i];
+        i64 slot = slots->at[i];
+        if (key >= N) AT(forest->fit, slot) -= AT2(forest->leaves, m, AT2(forest->places, m, slot));
+        rest[i] = AT(*missed, i) - forest->fit.at[slot];
     }
-    sample drawn = draw_rows(seed, key, rows, rest, room);
+    sample drawn = draw_rows(seed, key, slots, rest, room);
     histograms h = {0, TAKE(room, i64, inputs), NULL};
     h.n = draw_inputs(seed, key, seated, h.input, room);
     h.sums = TAKE(room, f64, (inner + 1) / 2 * h.n * CODES * 2);
@@ -162,7 +165,7 @@ KH_API void kh_fit_tree(kh_forest *forest, kh_seated *seated, floats *missed, u6
         for (i64 i = 0; i < drawn.n; i++)
             drawn.node[i] = below_node(drawn.node[i], splits + drawn.node[i], seated->codes.at + drawn.slot[i] * inputs);
     }
-    fill_leaves(forest, seated, &drawn, m, rows, splits, counts);
+    fill_leaves(forest, seated, &drawn, m, slots, splits, counts);
     AT(forest->fitted, 0)++;
     room->used = mark;
 }

@@ -12,17 +12,17 @@ from keyhole.learners.blocks.shapes.seats import (
     COLUMNS,
     LOOKED,
     SAMPLE,
-    Ring,
     Seated,
-    empty_ring,
     empty_seats,
 )
 from keyhole.learners.blocks.shapes.trees import Forest, empty_forest, fitting_room
-from keyhole.problem import Floats, Indices
+from keyhole.problem import Floats, Indices, StateError
 
 SEATS = 32  # inputs of the trees, beside the prediction, at most
 CURVES = 16  # of them that have a curve, at most: pairs of their columns are known
 BOLD = 0.5  # the prior weight of the bold average in either mixture
+FEWEST_ROWS = 64  # in the ring
+STARTED = 0  # in `Chain.clock`
 AS_IT_IS, CURVED, WITH_TREES = 0, 1, 2  # the guesses that the second mixture judges
 GUESSES = ("as it is", "curves", "trees")
 
@@ -35,22 +35,22 @@ class Chain(NamedTuple):
     its prediction is the learner's. Before a batch seats, ridge and one tree are renewed; within it
     nothing but the mixtures changes.
 
-    Sums: those of the ridge and the mixtures. `p` and `q` of each row in the ring. `clock`: how
-    many rows were told when the last batch was closed, seats were last checked, everything was
-    built anew, and the ridge was solved.
+    Sums: those of the ridge and the mixtures. `p` and `q` of each row in the ring, in the same
+    slots. `clock`: how many rows were told before the chain began; then, of those since, how many
+    when the last batch was closed, seats were last checked, everything was last built anew, and
+    the ridge was last solved.
 
-    Without rows in the ring there is no chain.
+    Without room for rows there is no chain.
     """
 
-    ring: Ring
-    p: Annotated[Floats, "ring"]
-    q: Annotated[Floats, "ring"]
+    p: Annotated[Floats, "held"]
+    q: Annotated[Floats, "held"]
     seated: Seated
     ridge: Ridge
     forest: Forest
     first: Annotated[Mixture, "E=two"]
     second: Annotated[Mixture, "E=three"]
-    clock: Annotated[Indices, "4"]
+    clock: Annotated[Indices, "5"]
 
     @property
     def there(self) -> bool:
@@ -64,7 +64,6 @@ def chain(width: int, rows: int, trees: int, depth: int) -> Chain:
     if rows == 0:
         seats = curves = trees = 0
     return Chain(
-        empty_ring(rows, width),
         np.zeros(rows),
         np.zeros(rows),
         empty_seats(rows, seats, curves),
@@ -72,7 +71,7 @@ def chain(width: int, rows: int, trees: int, depth: int) -> Chain:
         empty_forest(trees, depth, rows),
         mix(np.ones(2), BOLD),
         mix(np.ones(3), BOLD),
-        np.zeros(4, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
     )
 
 
@@ -90,6 +89,13 @@ def heard(of: Chain, span: Floats) -> None:
     """Let both mixtures know a range of labels that they did not hear themselves."""
     for mixture in (of.first, of.second):
         mixture.span[:] = np.fmin(mixture.span[0], span[0]), np.fmax(mixture.span[1], span[1])
+
+
+def refuse_odd_clock(of: Chain, told: int) -> None:
+    """StateError unless what its clock says happened among so many rows told."""
+    started, *times = of.clock.tolist()
+    if of.there and not 0 <= max(times) <= told - started:
+        raise StateError(f"chain.clock must be within {told} rows told, got {of.clock.tolist()}")
 
 
 class ChainWords(NamedTuple):

@@ -14,6 +14,7 @@ from keyhole.core.functions import c_function
 from keyhole.core.records import hold
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch
 from keyhole.learners.blocks.auto.mixture import bold_shares
+from keyhole.learners.blocks.auto.ring import seal
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, Auto, Settings, State
 from keyhole.problem import Floats, Indices
@@ -130,8 +131,10 @@ def predict_row(auto: Auto, batch: Batch, values: Floats, past: Floats) -> float
 
 
 @c_function("kh_learn_auto", "values[read] past[.]", room="room+4*read")
-def learn_row(auto: Auto, batch: Batch, values: Floats, y: float, past: Floats) -> None:
-    """Predict and learn a row, given what the past said when it was asked.
+def learn_row(
+    auto: Auto, batch: Batch, number: int, round: int, values: Floats, y: float, past: Floats
+) -> None:
+    """Predict and learn the row of a round, given what the past said when it was asked.
 
     What is learnt is the same in `play`: there the past is what it says by then.
     """
@@ -139,8 +142,8 @@ def learn_row(auto: Auto, batch: Batch, values: Floats, y: float, past: Floats) 
 
 
 @c_function("kh_finish_auto", room="room+3*read*read+longest*read+4*slots*read+16*read")
-def finish(auto: Auto, batch: Batch) -> None:
-    """Take a batch into all sums: centres first, then moments around them, then the net."""
+def finish(auto: Auto, batch: Batch, number: int) -> None:
+    """Take a batch, by its number, into all sums: centres first, then moments, then the net."""
     raise NotImplementedError
 
 
@@ -212,5 +215,6 @@ ROWS, LABELS = 0, 1  # in `State.aside`
 
 def begin_trial(s: Settings, state: State) -> None:
     """History was studied: whether it misleads is judged by the labels from here on."""
+    seal(state.ring)
     state.trial[:] = 0.0
     state.trial[BEFORE] = state.mixture.losses[s.experts.judges[LONGEST_MEMORY]]

@@ -78,9 +78,10 @@ class AutoParts:
         them. At least as many as are read. None: all of them up to 1,024 features; beyond, eight
         times as many as are read, at least 256.
     ring
-        How many of the last rows shapes are fitted to (`shapes=True`).
+        How many of the rows told last are kept: shapes are fitted to them, and a wrong value or
+        label among them can be corrected.
     trees, depth
-        How many trees there are, and how many levels each has.
+        How many trees shapes have, and how many levels each of them.
 
     Examples
     --------
@@ -123,13 +124,13 @@ class AutoParts:
         checked["far"] = real_number("far", self.far, 1.0)
         checked["shortest"] = whole_number("shortest", self.shortest, 1)
         checked["longest"] = whole_number("longest", self.longest, self.shortest)
+        checked["ring"] = whole_number("ring", self.ring, 0)
         checked["growth"] = whole_number("growth", self.growth, 1)
         checked["bold"] = real_number("bold", self.bold, 0.0, 1.0)
         if checked["bold"] == 1.0:
             raise ProblemError("bold must be below 1, or no single expert is heard; got 1")
         checked["kinks"] = None if self.kinks is None else _kinks(self.kinks)
         checked["layer_memory"] = positive_number("layer_memory", self.layer_memory)
-        checked["ring"] = whole_number("ring", self.ring, 64)
         checked["trees"] = whole_number("trees", self.trees, 1)
         checked["depth"] = whole_number("depth", self.depth, 1)
         if self.depth > DEEPEST:
@@ -138,13 +139,14 @@ class AutoParts:
             object.__setattr__(self, name, value)
 
     def memory(self, problem: Problem) -> float:
-        """About how many bytes the memories, a batch and the last layer take."""
+        """About how many bytes memories, a batch, the last layer and the rows told last take."""
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
         seats = self.seats(problem)
         resting = problem.d if seats < problem.d else 0
         pairs, singles = len(self.taus) * (seats + 1.0) ** 2, (4.0 * len(self.taus) + 2.0) * resting
-        return 8.0 * (pairs + singles + batch + 3.0 * layer**2)
+        told = self.ring * (1.5 * problem.width + 4.0)
+        return 8.0 * (pairs + singles + batch + 3.0 * layer**2 + told)
 
     def seats(self, problem: Problem) -> int:
         """How many features the memories know pairs of; d if all of them.

@@ -19,6 +19,7 @@ from keyhole.learners.blocks.auto.experts import ExpertTable, list_experts, tabl
 from keyhole.learners.blocks.auto.last_layer import PAST, Layer, layer
 from keyhole.learners.blocks.auto.mixture import Mixture, mix
 from keyhole.learners.blocks.auto.parts import AutoParts
+from keyhole.learners.blocks.auto.ring import Ring, ring
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.draw.odds import Odds, odds
 from keyhole.learners.blocks.draw.philox import uniform
@@ -185,7 +186,7 @@ class State(NamedTuple):
     `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
     of each feature say about it (`core/c/auto_evidence.c`); room for none where all have a seat.
     With prices, `rate`: the gain in mean squared error that one unit of money must bring, and
-    `purse`: the units that are left.
+    `purse`: the units that are left. `ring`: the rows told last.
     """
 
     kept: Memories
@@ -203,6 +204,7 @@ class State(NamedTuple):
     evidence: Annotated[Floats, "weighed 2"]
     rate: Annotated[Floats, AT_LEAST_0, "1"]
     purse: Annotated[Indices, "1"]
+    ring: Ring
     space: Space
 
 
@@ -257,7 +259,9 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     )
     evidence = np.zeros((d if s.seats < d else 0, 2))
     trusted = studied, np.zeros(5), aside
-    return State(*learnt, *trusted, lead, played, walk, evidence, np.zeros(1), purse, space)
+    told = ring(parts.ring, s.width, s.seats if s.seats < d else 0)
+    money = np.zeros(1), purse
+    return State(*learnt, *trusted, lead, played, walk, evidence, *money, told, space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:

@@ -22,17 +22,18 @@ Shorts = NDArray[np.int32]
 Bytes = NDArray[np.int8]
 
 
-class Ring(NamedTuple):
+class Window(NamedTuple):
     """The last rows told: features ascending, -1 where there are fewer, values, and the label.
 
-    The n-th row told stands in slot n modulo their number, counted from 0; `told` says how many
-    there were. Of absent values NaN is kept.
+    Row i, counted from 0, stands in slot i modulo their number. Of the `told` so far the last
+    `many` are looked at. Of absent values NaN is kept.
     """
 
-    features: Annotated[Shorts, Holds(least=-1, below="d"), "ring width"]
-    values: Annotated[Floats, Holds(nan=True), "ring width"]
-    labels: Annotated[Floats, "ring"]
-    told: Annotated[Indices, "1"]
+    features: Annotated[Shorts, "slots width"]
+    values: Annotated[Floats, "slots width"]
+    labels: Annotated[Floats, "slots"]
+    told: int
+    many: int
 
 
 class Seated(NamedTuple):
@@ -41,7 +42,7 @@ class Seated(NamedTuple):
     `who`: the feature in each seat, or NOBODY. `made`: how many values it had when it was last
     looked at. `forms`, of the first seats: what columns are made with, see `make_form`. `cuts` and
     `many`: of the feature in each seat, and last of the prediction, where trees may cut it.
-    `codes`: the same inputs of each row of the ring, see `code`.
+    `codes`: the same inputs of each row held, see `code`.
     """
 
     who: Annotated[Indices, Holds(least=NOBODY, below="d"), "sitting"]
@@ -49,13 +50,7 @@ class Seated(NamedTuple):
     forms: Annotated[Floats, Holds(nan=True), f"curves {FORM}"]
     cuts: Annotated[Floats, f"sitting+1 {CUTS}"]
     many: Annotated[Indices, Holds(most=CUTS), "sitting+1"]
-    codes: Annotated[Bytes, Holds(least=0, most=CUTS + 1), "ring sitting+1"]
-
-
-def empty_ring(rows: int, width: int) -> Ring:
-    """Room for so many rows."""
-    features = np.full((rows, width), -1, dtype=np.int32)
-    return Ring(features, np.zeros((rows, width)), np.zeros(rows), np.zeros(1, dtype=np.int64))
+    codes: Annotated[Bytes, Holds(least=0, most=CUTS + 1), "held sitting+1"]
 
 
 def empty_seats(rows: int, seats: int, curves: int) -> Seated:
@@ -109,7 +104,7 @@ def code(cuts: Floats, many: int, value: float) -> int:
 
 
 @c_function("kh_sample", f"out[{SAMPLE}]", writes="out", room=f"{LOOKED}+4*{SAMPLE}")
-def sample(ring: Ring, j: int, out: Floats) -> int:
+def sample(rows: Window, j: int, out: Floats) -> int:
     """An ascending sample of the values of feature j in the last 1,024 rows; how many there are.
 
     Of n values, newest first, more than 256: those at n i // 256.
@@ -117,8 +112,8 @@ def sample(ring: Ring, j: int, out: Floats) -> int:
     raise NotImplementedError
 
 
-@c_function("kh_take_seats", "counts[d]", writes="counts", room="2*d+2*sitting+ring*width")
-def take_seats(seated: Seated, ring: Ring, d: int, counts: Floats) -> None:
+@c_function("kh_take_seats", "counts[d]", writes="counts", room="2*d+2*sitting+slots*width")
+def take_seats(seated: Seated, rows: Window, d: int, counts: Floats) -> None:
     """Let those sit that were read most in the last 1,024 rows: a read a rows ago counts exp(-a/500).
 
     Who sits already counts a quarter more; 16 values are needed. Those who stay keep their seats;

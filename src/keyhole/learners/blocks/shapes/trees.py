@@ -21,7 +21,7 @@ class Forest(NamedTuple):
 
     `features`: what a node looks at, PREDICTION, or NOTHING: then all go left. A row goes left if
     its value is at most the threshold; if it has none, where `absent_left` says. `leaves`: the
-    value of each leaf. `fit` and `places`: of each row of the ring, the sum of the trees and, by
+    value of each leaf. `fit` and `places`: of each row held, the sum of the trees and, by
     tree, the leaf it falls into. `fitted`: how many trees were fitted so far; tree n stands at n
     modulo their number.
     """
@@ -30,8 +30,8 @@ class Forest(NamedTuple):
     thresholds: Annotated[Floats, "trees splits"]
     absent_left: Annotated[NDArray[np.bool_], "trees splits"]
     leaves: Annotated[Floats, "trees splits+1"]
-    fit: Annotated[Floats, "ring"]
-    places: Annotated[Bytes, Holds(least=0, most="features"), "trees ring"]
+    fit: Annotated[Floats, "held"]
+    places: Annotated[Bytes, Holds(least=0, most="features"), "trees held"]
     fitted: Annotated[Indices, "1"]
 
 
@@ -56,13 +56,15 @@ def fitting_room(rows: int, inputs: int, nodes: int) -> int:
 
 @c_function(
     "kh_fit_tree",
-    "missed[rows]",
-    room="5*ring+33*splits*sitting+33*splits+33*sitting+8*splits+10*sitting+128",
+    "slots[rows] missed[rows]",
+    room="5*held+33*splits*sitting+33*splits+33*sitting+8*splits+10*sitting+128",
 )
-def fit_tree(forest: Forest, seated: Seated, missed: Floats, seed: np.uint64) -> None:
+def fit_tree(
+    forest: Forest, seated: Seated, slots: Indices, missed: Floats, seed: np.uint64
+) -> None:
     """Fit the next tree, in place of the oldest once there are enough of them.
 
-    `missed` is what the rows in the first slots miss without trees. A tree is fitted to what they
+    `missed` is what the rows in these slots miss without trees. A tree is fitted to what they
     miss with all others, on 70 % of the rows and of the inputs that have cuts, drawn anew. Level by
     level, each node takes the split with the largest positive gain
 
