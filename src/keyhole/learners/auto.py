@@ -209,8 +209,7 @@ class AutoLearner(LearnerBase):
             raise ProblemError(
                 f"shapes need {FEWEST_ROWS} rows told last, got ring={parts.ring}: say shapes=False"
             )
-        modes = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
-        s = settings(problem, parts, **modes, seed=seed)
+        s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
         money_matters = spending(problem, worth, purse, horizon)
         self._auto = new_auto(s, parts, money_matters, shapes=self.shapes)
         self._batches = Batches[Batch]()
@@ -483,8 +482,8 @@ class AutoLearner(LearnerBase):
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         given = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
-        mode = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
-        mode |= {"parts": self.parts}
+        modes = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
+        mode: dict[str, Any] = {**modes, "parts": self.parts}
         return mode if self.problem.prices is None else {**mode, **given}
 
     @classmethod

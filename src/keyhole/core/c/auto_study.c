@@ -48,8 +48,19 @@ static void charge_no_one(kh_auto *a, f64 **before, kh_room *room)
     }
 }
 
-/* A row as a round of its own; what experts lose is charged to no one. Shapes see all features that
-   sit, not only those that a batch would read. */
+/* Shapes see all features that sit, not only those that a batch would read. */
+static void shape(kh_auto *a, kh_batch *batch, floats *x, floats *y, floats *prediction, kh_room *room)
+{
+    i64 mark = room->used;
+    ints S = take_ints(room, a->settings.width);
+    kh_sitting_first(a, &batch->S, &S);
+    kh_chain_rows(a, &S, x, S.at, y, prediction, room);
+    kh_note_history(&a->state.ring, &S, x->at, y->at[0]);
+    kh_close_chain(a, room);
+    room->used = mark;
+}
+
+/* A row as a round of its own; what experts lose is charged to no one. */
 static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
 {
     i64 mark = room->used, number = FIRST + a->state.studied.at[0];
@@ -60,11 +71,7 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
-    ints S = take_ints(room, a->settings.width);
-    kh_sitting_first(a, &batch->S, &S);
-    kh_chain_rows(a, &S, &X, S.at, &label, &out, room);
-    kh_note_history(&a->state.ring, &S, x, y);
-    kh_close_chain(a, room);
+    if (a->chain.p.n > 0) shape(a, batch, &X, &label, &out, room);
     charge_no_one(a, before, NULL);
     room->used = mark;
 }

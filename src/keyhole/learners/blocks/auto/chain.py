@@ -79,7 +79,7 @@ def chain_room(d: int, width: int, rows: int, trees: int, depth: int) -> int:
     """How many numbers a chain needs to work in, at most."""
     if rows == 0:
         return 0
-    seats, nodes, P = min(width, SEATS), 2**depth - 1, COLUMNS * (min(width, CURVES) + 1)
+    seats, nodes, P = min(width, SEATS), (1 << depth) - 1, COLUMNS * (min(width, CURVES) + 1)
     a_row = 4 * width + trees * (nodes + 1) + 3 * P + 16
     checking = 3 * d + rows * width + 3 * seats + LOOKED + 4 * SAMPLE
     return a_row + max(checking, rows + fitting_room(rows, seats + 1, nodes)) + 64

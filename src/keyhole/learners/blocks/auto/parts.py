@@ -134,7 +134,9 @@ class AutoParts:
         checked["trees"] = whole_number("trees", self.trees, 1)
         checked["depth"] = whole_number("depth", self.depth, 1)
         if self.depth > DEEPEST:
-            raise ProblemError(f"depth must be at most {DEEPEST} levels of a tree, got {self.depth}")
+            raise ProblemError(
+                f"depth must be at most {DEEPEST} levels of a tree, got {self.depth}"
+            )
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

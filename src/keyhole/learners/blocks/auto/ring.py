@@ -22,8 +22,8 @@ class Ring(NamedTuple):
 
     Of each row: the features read (-1 beyond), their values as they were learnt (NaN: absent), the
     label as it was learnt, the round and the batch of its ticket (0: on terms of its own), and its
-    fold: how many rows were in the sums once its batch was, 0 before. Rows of history are of round 0,
-    with those features for which shapes have use, and of no fold.
+    fold: how many rows were in the sums once its batch was, 0 before. Where there are shapes, rows
+    of history are in it too, as of round 0, with the features that shapes look at, and no fold.
 
     `next`: how many rows were told (TOLD), and how many are in the sums (FOLDED), since this was
     counted; the last fold of which a row is in the ring no more (GONE); how many rows were told

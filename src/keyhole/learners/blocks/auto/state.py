@@ -74,7 +74,7 @@ class Settings(NamedTuple):
 
 
 def settings(
-    problem: Problem, parts: AutoParts, *, proper: bool, past: bool, shapes: bool, seed: int
+    problem: Problem, parts: AutoParts, *, proper: bool, past: bool, seed: int
 ) -> Settings:
     """The settings of an AutoLearner put together from these parts.
 
@@ -115,10 +115,10 @@ def settings(
         _stride(d),
         0,
     )
-    return s._replace(room=_room(s, parts, parts.ring if shapes else 0))
+    return s._replace(room=_room(s, parts))
 
 
-def _room(s: Settings, parts: AutoParts, ring: int) -> int:
+def _room(s: Settings, parts: AutoParts) -> int:
     """What choosing, buying, rounds, last layer, shapes and studying need at most, all together."""
     experts, memories = len(s.experts.features), len(parts.taus)
     inputs, width = len(parts.kinks or ()) + 2 + PAST, s.width
@@ -126,7 +126,7 @@ def _room(s: Settings, parts: AutoParts, ring: int) -> int:
     net = 3 * s.net**2 + 8 * s.net + 4 * s.slots * (s.net + width + 1) + 32
     fitting = 6 * width**2 + 40 * (width + 1)
     rows = s.longest * (width + 2 * experts + 8) + 8 * experts + 16
-    shapes = chain_room(s.d, width, ring, parts.trees, parts.depth)
+    shapes = chain_room(s.d, width, parts.ring, parts.trees, parts.depth)
     return looking + net + fitting + rows + inputs**2 + 8 * inputs + shapes
 
 
@@ -218,7 +218,7 @@ class Auto(NamedTuple):
     spending: Spending
 
 
-def new_auto(s: Settings, parts: AutoParts, spending: Spending, *, shapes: bool) -> Auto:
+def new_auto(s: Settings, parts: AutoParts, spending: Spending, *, shapes: bool = False) -> Auto:
     """A learner that knows nothing yet."""
     behind = chain(s.width, parts.ring if shapes else 0, parts.trees, parts.depth)
     return held_together(s, new_state(s, parts), new_layer(s, parts), behind, spending)

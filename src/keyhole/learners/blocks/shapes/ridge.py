@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keyhole.core.functions import c_function
 from keyhole.learners.blocks.shapes.seats import COLUMNS
 from keyhole.problem import Floats, Indices
-from keyhole.problem.state import AT_LEAST_0, Holds
+from keyhole.problem.state import Holds
 
 
 class Ridge(NamedTuple):

@@ -1,4 +1,4 @@
-"""The last rows told, who sits, and how a value is looked at: columns of a curve, cuts for trees."""
+"""Who sits, and how their values are looked at: columns of a curve, cuts for trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keyhole.core.functions import c_function
 from keyhole.problem import Floats, Indices
-from keyhole.problem.state import AT_LEAST_0, Holds
+from keyhole.problem.state import Holds
 
 KNOTS = 5
 COLUMNS = KNOTS + 3  # of a curve
@@ -114,9 +114,10 @@ def sample(rows: Window, j: int, out: Floats) -> int:
 
 @c_function("kh_take_seats", "counts[d]", writes="counts", room="2*d+2*sitting+slots*width")
 def take_seats(seated: Seated, rows: Window, d: int, counts: Floats) -> None:
-    """Let those sit that were read most in the last 1,024 rows: a read a rows ago counts exp(-a/500).
+    """Let those sit that were read most in the last 1,024 rows.
 
-    Who sits already counts a quarter more; 16 values are needed. Those who stay keep their seats;
-    who comes has `made` 0. `counts`: how many values there are of each feature met.
+    A read a rows ago counts exp(-a / 500). Who sits already counts a quarter more; 16 values are
+    needed. Those who stay keep their seats; who comes has `made` 0. `counts`: how many values there
+    are of each feature met.
     """
     raise NotImplementedError
