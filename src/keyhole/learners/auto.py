@@ -28,6 +28,7 @@ from keyhole.learners.blocks.auto.chain import (
     AS_IT_IS,
     FEWEST_ROWS,
     Chain,
+    begin_empty,
     chain_words,
     heard,
     refuse_odd_clock,
@@ -202,12 +203,12 @@ class AutoLearner(LearnerBase):
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
-        self.shapes = not self.proper if shapes is None else true_or_false("shapes", shapes)
-        if self.shapes and self.proper:
-            raise ProblemError("shapes=True does not go with proper=True: a linear model is played")
-        if self.shapes and parts.ring < FEWEST_ROWS:
+        able = not self.proper and parts.ring >= FEWEST_ROWS
+        self.shapes = able if shapes is None else true_or_false("shapes", shapes)
+        if self.shapes and not able:
             raise ProblemError(
-                f"shapes need {FEWEST_ROWS} rows told last, got ring={parts.ring}: say shapes=False"
+                "shapes=True needs proper=False, because shapes are not linear, and a ring of at "
+                f"least {FEWEST_ROWS} rows, got proper={self.proper}, ring={parts.ring}"
             )
         s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
         money_matters = spending(problem, worth, purse, horizon)
@@ -506,18 +507,17 @@ class AutoLearner(LearnerBase):
         saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
         last = learnt.pop("last", learner._last)
-        behind = learner._chain
-        if "chain" in state.parts:  # earlier files have none: it starts empty
-            behind = fit(behind, state.part("chain"), "chain")
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
-        s, sums, *_, money = learner._auto
-        sums = sums._replace(**learnt)
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
             put_back(learner._state.ring, state.part("ring"))
-        if "chain" not in state.parts:
-            heard(behind, sums.mixture.span)
+        s, sums, _, behind, money = learner._auto
+        sums = sums._replace(**learnt)
+        if {"chain", "ring"} <= state.parts.keys():
+            behind = fit(behind, state.part("chain"), "chain")
+        else:  # earlier files have none
+            begin_empty(behind, int(sums.ring.next[TOLD]), sums.mixture.span)
         learner._auto = held_together(s, sums, last, behind, money)
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
