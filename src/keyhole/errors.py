@@ -54,7 +54,7 @@ class DataError(KeyholeError, ValueError):
 
 
 class StateError(KeyholeError, ValueError):
-    """A learner that cannot be saved or merged, or a file that no learner can be loaded from."""
+    """A learner that cannot be saved, merged or corrected, or a file that makes no learner."""
 
 
 class StoreError(KeyholeError):

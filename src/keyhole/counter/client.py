@@ -23,6 +23,7 @@ from keyhole import errors
 from keyhole.errors import (
     KeyholeError,
     ServiceError,
+    StateError,
     TicketError,
     finite_label,
     positive_number,
@@ -177,6 +178,13 @@ class RemoteLearner:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         self._close(ticket, "drop", {"who": self._who})
+
+    def correct(self, ticket: Ticket, **right: Any) -> None:
+        """Refused: the service keeps a log of what it was told."""
+        raise StateError(
+            f"{self!r} cannot correct what it was told: the service keeps a log of what came in. "
+            "Create another learner there and tell it everything right, or use kh.AutoLearner here"
+        )
 
     def id_of(self, ticket: Ticket) -> str:
         """The id there of a ticket of this learner."""

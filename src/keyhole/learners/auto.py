@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.core.records import hold
 from keyhole.errors import true_or_false
+from keyhole.learners.auto_correct import correct_open, find_row
 from keyhole.learners.auto_saving import MEMOS, by_batches, past_of, seated_as_saved, with_seats
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
@@ -31,8 +32,11 @@ from keyhole.learners.blocks.auto.chain import (
     begin_empty,
     chain_words,
     heard,
+    judge_anew,
+    mend,
     refuse_odd_clock,
 )
+from keyhole.learners.blocks.auto.correction import correct_sums
 from keyhole.learners.blocks.auto.engine import begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
@@ -60,6 +64,13 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.relabel import (
+    begin_anew,
+    range_without,
+    relabel_past,
+    relabel_trial,
+    widen,
+)
 from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
@@ -165,7 +176,7 @@ class AutoLearner(LearnerBase):
     True
     """
 
-    STUDIES = FADES = STUDIES_SUMS = True
+    STUDIES = FADES = STUDIES_SUMS = CORRECTS = True
     HANDLES_PRICES = True
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
@@ -217,6 +228,7 @@ class AutoLearner(LearnerBase):
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
+        self._owed = np.zeros(1)  # the bounds of mixtures that began anew
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -326,7 +338,7 @@ class AutoLearner(LearnerBase):
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
         more += bound(self._chain.second, AS_IT_IS) if self._chain.there else 0.0
-        return bound(self._state.mixture, e) + more
+        return bound(self._state.mixture, e) + more + float(self._owed[0])
 
     @property
     def purse_left(self) -> float | None:
@@ -431,6 +443,43 @@ class AutoLearner(LearnerBase):
         if self._batches.close(entry, 1):
             self._finish(entry)
 
+    def _correct(
+        self, ticket: Ticket, label: float | None, places: Indices, values: Floats
+    ) -> None:
+        state, ring = self._state, self._state.ring
+        slot, age = find_row(ring, ticket, self.round)
+        row, before = ring.values[slot].copy(), float(ring.labels[slot])
+        row[places] = values
+        y = before if label is None else label
+        entry = self._batches.find(int(ring.batches[slot]))
+        if ring.folds[slot] > 0:
+            correct_sums(state, slot, row, y)
+        elif entry is None:
+            raise StateError(f"ring.folds: batch {ring.batches[slot]} does not wait for labels")
+        else:
+            correct_open(ring, slot, entry.content, row, y)
+        if y != before:
+            if self.past:
+                relabel_past(self._last, age, y - before)
+            relabel_trial(state, before, y)
+            self._relabel_range(before, y)
+        mend(self._chain)
+
+    def _relabel_range(self, before: float, label: float) -> None:
+        """The range of the labels; `bound()` goes on counting what it has come to so far."""
+        state, last = self._state, self._last
+        ends = range_without(state, before)
+        if ends is not None:
+            owed = self.bound()
+            self._owed[0] = owed if math.isfinite(owed) else 0.0
+            begin_anew(self._settings, state, last, ends)
+            playing.forget_shapes(self._auto)
+            judge_anew(self._chain, ends)
+        for mixture in (state.mixture, last.judge) if last.there else (state.mixture,):
+            widen(mixture, label)
+        heard(self._chain, np.array([label, label]))
+        self._desk.labels.note_one(label)
+
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         room = hold(new_batch(self._settings))
         for first in range(0, len(y), ROWS):
@@ -510,6 +559,8 @@ class AutoLearner(LearnerBase):
         for name in SAVED_BESIDE:  # older files have none, or not all of them
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
+        if "owed" in state.parts:  # only of learners of which a label was corrected
+            learner._owed = fit(learner._owed, state.part("owed"), "owed")
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
             put_back(learner._state.ring, state.part("ring"))
         s, sums, _, behind, money = learner._auto
@@ -537,6 +588,8 @@ class AutoLearner(LearnerBase):
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
         late = {"late": self._late, "ring": told_last(self._state.ring)}
+        if self._owed[0] > 0.0:
+            late["owed"] = self._owed
         behind = {"chain": self._chain} if self.shapes else {}
         return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
@@ -560,6 +613,8 @@ class AutoLearner(LearnerBase):
             )
         if not 0 <= int(self._late[0]) <= self.round:
             raise StateError(f"late must be at most {self.round} rounds, got {int(self._late[0])}")
+        if not self._owed[0] >= 0.0:
+            raise StateError(f"owed must be at least 0, the state has {self._owed[0]:g}")
         if lead >= memories or since > labels:
             raise StateError(
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "

@@ -19,6 +19,7 @@ from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.correcting import RightValues, correct
 from keyhole.learners.history import study
 from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
 from keyhole.learners.residuals import Residuals
@@ -26,6 +27,7 @@ from keyhole.problem import (
     BlockStream,
     DataError,
     Floats,
+    Indices,
     KeyholeError,
     Learner,
     Observation,
@@ -119,6 +121,7 @@ class LearnerBase(Locked, ABC):
     - MEMOS: the NamedTuples that `_choose` puts on tickets; those in a file are held to them.
     - STUDIES: complete rows can be learnt from at no cost, by `_study`; FADES: it can let older
       ones count less; STUDIES_SUMS: sums of rows will do, for `_study_sums`.
+    - CORRECTS: what was told wrong can be mended, by `_correct`.
     - HANDLES_PRICES: it stays within `problem.limit` by itself, and buys up to `problem.width`
       features; `blocks/fit/purchase.py` helps. Without it, a learner reads any `problem.reads`
       features, and too few of those are refused.
@@ -139,6 +142,7 @@ class LearnerBase(Locked, ABC):
     STUDIES: ClassVar[bool] = False
     FADES: ClassVar[bool] = False
     STUDIES_SUMS: ClassVar[bool] = False
+    CORRECTS: ClassVar[bool] = False
 
     _in_block = False  # while a block is played round by round, whose errors are heard at its end
 
@@ -255,6 +259,41 @@ class LearnerBase(Locked, ABC):
             issued = self._desk.drop(ticket)
             self._dropped(issued)
             self._residuals.forget(issued.round)
+
+    @locked
+    def correct(
+        self, ticket: Ticket, *, y: float | None = None, values: RightValues | None = None
+    ) -> None:
+        """Mend a row that was told wrong: another label, other values.
+
+        What was predicted and bought since stays as it was.
+
+        Parameters
+        ----------
+        ticket
+            That of the row; its label was told.
+        y
+            The right label. None: it was right.
+        values
+            The right values, by name or number of a feature that was bought; None or NaN for one
+            that never arrived. All others were right.
+
+        Raises
+        ------
+        StateError
+            The learner cannot take back what it learnt.
+        TicketError
+            The ticket is not one that it was told, or was told too long ago.
+        DataError
+            A value or the label cannot be used. As after any error, the learner is as it was.
+        """
+        correct(self, ticket, y, values)
+
+    def _correct(
+        self, ticket: Ticket, label: float | None, places: Indices, values: Floats
+    ) -> None:
+        """Mend a row: its label unless that is None, the values at these places of the ticket."""
+        raise NotImplementedError
 
     def _prediction_of(self, seen: Observation) -> float | None:
         """What was predicted, or else is predicted now.

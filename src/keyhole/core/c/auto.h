@@ -157,7 +157,7 @@ f64 kh_chain_one(kh_auto *a, ints *S, floats *values, f64 prediction, kh_room *r
 void kh_chain_rows(kh_auto *a, ints *S, floats *X, const i64 *columns, floats *y, floats *predictions,
                    kh_room *room);
 void kh_close_chain(kh_auto *a, kh_room *room); /* when a batch is over */
-void kh_empty_chain(kh_auto *a);
+KH_API void kh_empty_chain(kh_auto *a);
 void kh_sitting_first(kh_auto *a, ints *S, ints *out);
 
 #endif

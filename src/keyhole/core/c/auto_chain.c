@@ -308,7 +308,7 @@ void kh_close_chain(kh_auto *a, kh_room *room)
     if (told >= FIRST_TREE) fit_tree(a, &rows, room);
 }
 
-void kh_empty_chain(kh_auto *a)
+KH_API void kh_empty_chain(kh_auto *a)
 {
     kh_chain *chain = &a->chain;
     kh_seated *seated = &chain->seated;

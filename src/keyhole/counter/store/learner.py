@@ -17,6 +17,7 @@ from keyhole.counter.store.requests import DEFAULT_COVERAGE, LoadedLearner
 from keyhole.counter.store.tables import LearnerTableRow
 from keyhole.errors import (
     ProblemError,
+    StateError,
     TicketError,
     UnknownTicketError,
     finite_label,
@@ -111,6 +112,14 @@ class StoredLearner:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"a ticket is what ask() returns, got a {type(ticket).__name__}")
         self._store._writer.submit(requests.drop_ticket(self._name, ticket))
+
+    def correct(self, ticket: Ticket, **right: Any) -> None:
+        """Refused: what was told stands in the log, and is told again whenever that is replayed."""
+        raise StateError(
+            f"the learner {self._name!r} of a store cannot correct what it was told: its log keeps "
+            "what came in. Create another one and tell it everything right, or use kh.AutoLearner "
+            "without a store"
+        )
 
     def id_of(self, ticket: Ticket) -> str:
         """The id in the store of a ticket of this learner."""

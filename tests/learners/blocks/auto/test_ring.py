@@ -22,7 +22,7 @@ def rows() -> tuple[Floats, Floats]:
 
 
 def new(**parts: Any) -> kh.AutoLearner:
-    return kh.AutoLearner(kh.Problem(D, 2, 6), seed=4, parts=kh.AutoParts(**parts))
+    return kh.AutoLearner(kh.Problem(D, 2, 6), seed=4, shapes=False, parts=kh.AutoParts(**parts))
 
 
 def ring_of(learner: kh.AutoLearner) -> Ring:
@@ -205,6 +205,6 @@ def test_a_length_that_is_none_is_refused(length: Any) -> None:
 def test_its_memory_is_counted() -> None:
     problem = kh.Problem(D, 2, 6)
     more = kh.AutoParts(ring=1000).memory(problem) - kh.AutoParts(ring=0).memory(problem)
-    assert more == 1000 * (6 * 12 + 32)
+    assert more == 1000 * (6 * 12 + 32 + 24 + 64 + 7)  # and what shapes keep beside each row
     with pytest.raises(kh.ProblemError, match="`ring`"):
         kh.AutoLearner(problem, parts=kh.AutoParts(ring=10**14))

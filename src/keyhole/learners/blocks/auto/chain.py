@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from keyhole.learners.blocks.auto.mixture import Mixture, mix, shares
+from keyhole.learners.blocks.auto.mixture import Mixture, mix, shares, start_anew
 from keyhole.learners.blocks.shapes.ridge import Ridge, empty_ridge
 from keyhole.learners.blocks.shapes.seats import (
     COLUMNS,
@@ -22,7 +22,7 @@ SEATS = 32  # inputs of the trees, beside the prediction, at most
 CURVES = 16  # of them that have a curve, at most: pairs of their columns are known
 BOLD = 0.5  # the prior weight of the bold average in either mixture
 FEWEST_ROWS = 64  # in the ring
-STARTED = 0  # in `Chain.clock`
+STARTED, CLOSED, CHECKED, BUILT, SOLVED = range(5)  # in `Chain.clock`
 AS_IT_IS, CURVED, WITH_TREES = 0, 1, 2  # the guesses that the second mixture judges
 GUESSES = ("as it is", "curves", "trees")
 
@@ -85,10 +85,29 @@ def chain_room(d: int, width: int, rows: int, trees: int, depth: int) -> int:
     return a_row + max(checking, rows + fitting_room(rows, seats + 1, nodes)) + 64
 
 
+def chain_memory(width: int, rows: int, trees: int, depth: int) -> float:
+    """About how many bytes a chain takes."""
+    seats, columns = min(width, SEATS), COLUMNS * (min(width, CURVES) + 1.0)
+    beside = 24.0 + trees + seats + 1.0  # of each row
+    return rows * beside + 16.0 * columns**2 + 25.0 * trees * 2.0**depth
+
+
 def heard(of: Chain, span: Floats) -> None:
     """Let both mixtures know a range of labels that they did not hear themselves."""
     for mixture in (of.first, of.second):
         mixture.span[:] = np.fmin(mixture.span[0], span[0]), np.fmax(mixture.span[1], span[1])
+
+
+def mend(of: Chain) -> None:
+    """A row in the ring was corrected: seats, curves, cuts and sums are made anew next time."""
+    of.clock[CHECKED], of.clock[BUILT] = 0, min(of.clock[BUILT], 1)
+
+
+def judge_anew(of: Chain, span: tuple[float, float]) -> None:
+    """Both mixtures begin anew, with this range of labels."""
+    for mixture in (of.first, of.second):
+        start_anew(mixture)
+        mixture.span[:] = span
 
 
 def begin_empty(of: Chain, told: int, span: Floats) -> None:

@@ -119,6 +119,13 @@ def bound(mixture: Mixture, expert: int) -> float:
     return 2.0 * Y * Y * math.log(1.0 / prior) if Y > 0.0 else 0.0
 
 
+def start_anew(mixture: Mixture) -> None:
+    """Nobody has lost anything yet, and beliefs are the prior ones; the range stays."""
+    for sums in (mixture.losses, mixture.recent, mixture.noise):
+        sums[:] = 0.0
+    mixture.belief[:] = mixture.prior[:-1] / (1.0 - mixture.prior[-1]) / len(RATES)
+
+
 @c_function("kh_mix", "guesses[E+1]", writes="guesses")
 def predict(mixture: Mixture, guesses: Floats) -> float:
     """Cut the guesses off at the range, fill in the bold one (last), and aggregate."""

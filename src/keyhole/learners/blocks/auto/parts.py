@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from keyhole.core.numbers import log
 from keyhole.errors import shortened
+from keyhole.learners.blocks.auto.chain import chain_memory
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
 from keyhole.learners.blocks.shapes.trees import DEEPEST
 from keyhole.problem import (
@@ -141,14 +142,15 @@ class AutoParts:
             object.__setattr__(self, name, value)
 
     def memory(self, problem: Problem) -> float:
-        """About how many bytes memories, a batch, the last layer and the rows told last take."""
+        """About how many bytes memories, a batch, the last layer, the ring and shapes take."""
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
         seats = self.seats(problem)
         resting = problem.d if seats < problem.d else 0
         pairs, singles = len(self.taus) * (seats + 1.0) ** 2, (4.0 * len(self.taus) + 2.0) * resting
         told = self.ring * (1.5 * problem.width + 4.0)
-        return 8.0 * (pairs + singles + batch + 3.0 * layer**2 + told)
+        numbers = pairs + singles + batch + 3.0 * layer**2 + told
+        return 8.0 * numbers + chain_memory(problem.width, self.ring, self.trees, self.depth)
 
     def seats(self, problem: Problem) -> int:
         """How many features the memories know pairs of; d if all of them.

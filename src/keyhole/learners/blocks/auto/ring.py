@@ -123,6 +123,8 @@ def put_back(ring: Ring, tree: Any) -> None:
             fits = name == "next" or one.shape == (many,)
         if not fits:
             raise StateError(f"ring.{name} must be as long as there are rows")
+    if np.any((told.rounds == 0) & ((told.folds > 0) | (told.batches > 0))):
+        raise StateError("ring.rounds must be at least 1, but for rows of history")
     ring.next[:], ring.sat[:], ring.since[:] = told.next, told.sat, told.since
     there = slots(ring)
     ring.features[:], ring.values[:] = -1, np.nan
