@@ -87,6 +87,8 @@ def chain_room(d: int, width: int, rows: int, trees: int, depth: int) -> int:
 
 def chain_memory(width: int, rows: int, trees: int, depth: int) -> float:
     """About how many bytes a chain takes."""
+    if rows < FEWEST_ROWS:
+        return 0.0
     seats, columns = min(width, SEATS), COLUMNS * (min(width, CURVES) + 1.0)
     beside = 24.0 + trees + seats + 1.0  # of each row
     return rows * beside + 16.0 * columns**2 + 25.0 * trees * 2.0**depth
