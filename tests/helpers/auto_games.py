@@ -95,7 +95,9 @@ def first_difference(case: Case, bug: str = "") -> str:
     """
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
     how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
-    fast, slow = (kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money) for _ in range(2))
+    fast, slow = (
+        kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money) for _ in range(2)
+    )
     written = PricedTranscription if case.prices else Transcription
     rules = written(problem, seed=3, bug=bug, **how, **case.money)
     before = case.history

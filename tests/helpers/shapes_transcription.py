@@ -6,6 +6,7 @@ mistake to make, for tests that must notice it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -111,7 +112,7 @@ class Curve:
 def cuts_of(h: list[float]) -> list[float]:
     """Where an input may be cut, from an ascending sample."""
     if len({*h}) <= CUTS + 1:
-        return [0.5 * (b + a) for a, b in zip(h, h[1:], strict=False) if b > a]
+        return [0.5 * (b + a) for a, b in itertools.pairwise(h) if b > a]
     cuts = list[float]()
     for i in range(1, CUTS + 1):
         cut = quantile(h, i / (CUTS + 1.0))
@@ -153,7 +154,7 @@ class Shapes:
         self.seats, self.curves = min(width, 32), min(width, 16)
         self.R, self.N, self.depth, self.seed, self.bug = ring, trees, depth, seed, bug
         self.P = COLUMNS * (self.curves + 1)
-        self.first, self.second = mix(np.ones(2), 0.5), mix(np.ones(3), 0.5)
+        self.first, self.second = mix([2.0, 1.0], 0.5), mix([2.0, 1.0, 1.0], 0.5)
         self.rows = list[Row]()  # all of them; the last R count
         self.who: list[int | None] = [None] * self.seats
         self.made = [0] * self.seats
@@ -240,7 +241,7 @@ class Shapes:
 
     def falls(self, m: int, x: dict[int, float], q: float) -> int:
         """The leaf of tree m that a row falls into."""
-        k, inner = 0, 2**self.depth - 1
+        k, inner = 0, (1 << self.depth) - 1
         while k < inner:
             node = self.trees[m][k]
             value = q if node.looks_at == PREDICTION else x.get(node.looks_at)
@@ -262,9 +263,7 @@ class Shapes:
             missed.append((row.y - target) - row.fit)
         drawn = [i for i in range(len(rows)) if self.word(i) < 3006477107]
         inputs = self.draw_inputs()
-        codes = {
-            a: [code_of(self.cuts[a], self.value(row, a)) for row in rows] for a in inputs
-        }
+        codes = {a: [code_of(self.cuts[a], self.value(row, a)) for row in rows] for a in inputs}
         tree, node = [Node() for _ in range(2**self.depth - 1)], dict.fromkeys(drawn, 0)
         splits = list[tuple[int, int, bool] | None]()
         for k in range(2**self.depth - 1):
@@ -283,15 +282,13 @@ class Shapes:
         for i in drawn:
             sums[node[i] - len(tree)] += missed[i]
             counts[node[i] - len(tree)] += 1.0
-        self.leaves[m] = [0.2 * G / (n + 5.0) for G, n in zip(sums, counts, strict=True)]
+        self.leaves[m] = [0.2 * G / (n + 10.0) for G, n in zip(sums, counts, strict=True)]
         for row in rows:
             row.fit += self.leaves[m][self.falls(m, row.x, row.q)]
         self.fitted += 1
 
     @staticmethod
-    def goes_left(
-        split: tuple[int, int, bool] | None, codes: dict[int, list[int]], i: int
-    ) -> bool:
+    def goes_left(split: tuple[int, int, bool] | None, codes: dict[int, list[int]], i: int) -> bool:
         if split is None:
             return True
         a, c, side = split
@@ -317,7 +314,7 @@ class Shapes:
                 G = 0.0
                 for each in sums:
                     G += each
-                whole = G * G / (n + 5.0)
+                whole = G * G / (n + 10.0)
             left = rows = 0.0
             for c in range(1, len(self.cuts[a]) + 1):
                 if counts[c] == 0.0:
@@ -327,7 +324,7 @@ class Shapes:
                     L, many = (left + sums[0], rows + counts[0]) if side else (left, rows)
                     if many < 5.0 or n - many < 5.0:
                         continue
-                    gain = L * L / (many + 5.0) + (G - L) * (G - L) / (n - many + 5.0) - whole
+                    gain = L * L / (many + 10.0) + (G - L) * (G - L) / (n - many + 10.0) - whole
                     if gain > most:
                         best, most = (a, c, side), gain
         return best
@@ -376,8 +373,9 @@ class Shapes:
         if changed or told - self.solved >= self.solved // 64:
             self.solved = told
             self.solve()
-        if told >= 64:
-            self.fit_tree()
+        for _ in range(2 if told < 1024 else 1):
+            if told >= 64:
+                self.fit_tree()
 
     def check(self) -> bool:
         told, before = len(self.rows), list(self.who)
@@ -405,17 +403,18 @@ class Shapes:
                 counts[j] = counts.get(j, 0) + 1
                 score[j] = score.get(j, 0.0) + weight
             weight *= math.exp(-1 / 500)
-        for j in self.who:
+        for j in [j for j in self.who if j is not None]:
             if j in score and self.bug != "who sits counts no more":
                 score[j] *= 1.25
         able = [j for j in score if counts[j] >= 16]
         best = sorted(able, key=lambda j: (-score[j], j))[: self.seats]
-        for s, j in enumerate(self.who):
-            if j not in best:
+        for s, sits in enumerate(self.who):
+            if sits not in best:
                 self.who[s], self.made[s] = None, 0
-        free = [s for s, j in enumerate(self.who) if j is None]
-        for s, j in zip(free, [j for j in best if j not in self.who], strict=False):
-            self.who[s] = j
+        free = [s for s, sits in enumerate(self.who) if sits is None]
+        new = [j for j in best if j not in self.who]
+        for s, comes in zip(free, new, strict=False):
+            self.who[s] = comes
         return counts
 
     @staticmethod

@@ -5,6 +5,7 @@ KH_LAYOUT(kh_chain, KH_CHAIN)
 
 enum { STARTED, CLOSED, CHECKED, BUILT, SOLVED, CLOCK }; /* chain.clock */
 enum { FIRST_ROWS = 32, FIRST_TREE = 64 };       /* rows told before anything is guessed */
+enum { OFTEN = 1024 };                           /* rows told, up to which two trees are fitted at once */
 enum { CHECKS = 16, SELDOM = 64, SOLVES = 64 };  /* parts of the rows told; rows */
 enum { LEVEL, SIZE };                            /* ridge.level */
 #define FARTHEST 5.0                             /* as other columns */
@@ -305,7 +306,7 @@ void kh_close_chain(kh_auto *a, kh_room *room)
         clock[SOLVED] = told;
         kh_solve_ridge(&chain->ridge);
     }
-    if (told >= FIRST_TREE) fit_tree(a, &rows, room);
+    for (int i = 0; i < (told < OFTEN ? 2 : 1) && told >= FIRST_TREE; i++) fit_tree(a, &rows, room);
 }
 
 KH_API void kh_empty_chain(kh_auto *a)

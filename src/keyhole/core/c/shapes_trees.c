@@ -10,7 +10,7 @@ enum { CODES = KH_CUTS + 2 };
 enum { NOTHING = -1, PREDICTION = -2 }; /* in place of a feature */
 #define DRAWN_ROWS 3006477107u /* of 2^32: 0.7 */
 #define DRAWN_INPUTS 0.7
-#define RIDGE 5.0
+#define RIDGE 10.0
 #define FEWEST 5.0 /* rows on either side of a split */
 #define STEP 0.2   /* what of a leaf's mean counts */
 

@@ -21,6 +21,7 @@ from keyhole.problem import Floats, Indices, StateError
 SEATS = 32  # inputs of the trees, beside the prediction, at most
 CURVES = 16  # of them that have a curve, at most: pairs of their columns are known
 BOLD = 0.5  # the prior weight of the bold average in either mixture
+PRIOR = (2.0, 1.0, 1.0)  # of the guesses, p first
 FEWEST_ROWS = 64  # in the ring
 STARTED, CLOSED, CHECKED, BUILT, SOLVED = range(5)  # in `Chain.clock`
 AS_IT_IS, CURVED, WITH_TREES = 0, 1, 2  # the guesses that the second mixture judges
@@ -69,8 +70,8 @@ def chain(width: int, rows: int, trees: int, depth: int) -> Chain:
         empty_seats(rows, seats, curves),
         empty_ridge(curves),
         empty_forest(trees, depth, rows),
-        mix(np.ones(2), BOLD),
-        mix(np.ones(3), BOLD),
+        mix(PRIOR[:2], BOLD),
+        mix(PRIOR, BOLD),
         np.zeros(5, dtype=np.int64),
     )
 

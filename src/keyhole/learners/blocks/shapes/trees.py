@@ -68,10 +68,10 @@ def fit_tree(
     miss with all others, on 70 % of the rows and of the inputs that have cuts, drawn anew. Level by
     level, each node takes the split with the largest positive gain
 
-        G_l^2 / (n_l + 5) + G_r^2 / (n_r + 5) - G^2 / (n + 5),
+        G_l^2 / (n_l + 10) + G_r^2 / (n_r + 10) - G^2 / (n + 10),
 
     G the sum of what n rows miss, of those that leave 5 rows on either side; of equal gains the
-    first: by input, cut, and absent values first to the right. A leaf is 0.2 G / (n + 5).
+    first: by input, cut, and absent values first to the right. A leaf is 0.2 G / (n + 10).
     """
     raise NotImplementedError
 
