@@ -117,7 +117,8 @@ class AutoLearner(LearnerBase):
     budget of 6); and those **explored**, by random optimism. Several online ridge regressions (VAW)
     on parts of them, started from the memories, make guesses, and a mixture predicts nearly as well
     as the best of them, whichever that turns out to be. A **last layer** corrects that prediction
-    where it was systematically off, and adds what earlier labels say about the next one.
+    where it was systematically off, and adds what earlier labels say about the next one. **Shapes**,
+    curves of what was read and small trees on the rows told last, predict what is still missed.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.
@@ -136,6 +137,10 @@ class AutoLearner(LearnerBase):
         Whether earlier labels, which cost nothing, are used to predict. A late label helps once it
         is told; a ticket remembers what was known when it was asked. None: yes, except in proper
         mode, where the model would then not be all that is played.
+    shapes
+        Whether values are used in other shapes than straight lines, at no cost: see
+        docs/algorithms/shapes.md. What is bought is the same. None: yes, except in proper mode, or
+        with a ring of fewer than 64 rows.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
@@ -152,8 +157,8 @@ class AutoLearner(LearnerBase):
     Default mode, each label told before the next prediction, for every sequence: the loss exceeds
     that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
     starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
-    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and the last layer, plus
-    the loss of both in rounds whose label is a record, 2 Y the range of the labels
+    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture, the last layer and
+    shapes, plus the loss of all in rounds whose label is a record, 2 Y the range of the labels
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
     selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
     are those of Algorithm 2 in practice.
@@ -325,7 +330,7 @@ class AutoLearner(LearnerBase):
         return best_fit(s, self._state, buying.affordable(self._auto))
 
     def bound(self) -> float:
-        """What the mixture and the last layer may have lost beyond the safety net, records aside.
+        """What mixture, last layer and shapes may have lost beyond the safety net, records aside.
 
         For rounds in which each label was told before the next prediction. Infinite where nothing
         is promised: once a label was told after a later ticket had been asked; in proper mode;
