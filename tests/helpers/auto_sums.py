@@ -57,31 +57,39 @@ def rows_in_sums(learner: kh.AutoLearner) -> tuple[Floats, Floats, Floats]:
     return X[order], told.labels[order], told.folds[order].astype(float)
 
 
-def worked_out(learner: kh.AutoLearner) -> Worked:
-    """What the sums of a learner must be that was told nothing but the rows of its ring."""
+def centred(learner: kh.AutoLearner) -> tuple[Floats, Floats, Floats]:
+    """The same rows and labels less the centres of their fold; 0 where nothing arrived."""
     X, y, folds = rows_in_sums(learner)
-    d, taus = X.shape[1], learner.parts.taus
-    peaks = np.zeros(d)
-    sums = [(np.zeros((d + 1, d + 1)), np.zeros(d + 1), np.zeros(d + 1), 0.0) for _ in taus]
+    Z, v = np.zeros(X.shape), np.zeros(len(y))
     for fold in np.unique(folds):
         upto, here = folds <= fold, folds == fold
         centres = np.array([centre(x[~np.isnan(x)]) for x in X[upto].T])
-        Z, there = X[here] - centres, ~np.isnan(X[here])
-        peaks = np.fmax(peaks, np.abs(np.where(there, Z, 0.0)).max(axis=0))
-        z = np.column_stack([np.where(there, Z, 0.0), np.ones(here.sum())])
-        v, seen = y[here] - centre(y[upto]), np.column_stack([there, np.ones(here.sum())])
-        for m, tau in enumerate(taus):
-            fade = np.exp(-here.sum() / tau)
-            G, c, n, yy = (fade * part for part in sums[m])
-            sums[m] = G + z.T @ z, c + z.T @ v, n + seen.sum(axis=0), yy + float(v @ v)
+        Z[here] = np.nan_to_num(X[here] - centres)
+        v[here] = y[here] - centre(y[upto])
+    return Z, v, folds
+
+
+def weights(learner: kh.AutoLearner, folds: Floats) -> list[Floats]:
+    """What a row counts by now, in every memory: as many rows came after its batch."""
+    return [np.exp((folds - folds.max(initial=0.0)) / tau) for tau in learner.parts.taus]
+
+
+def worked_out(learner: kh.AutoLearner) -> Worked:
+    """What the sums of a learner must be that was told nothing but the rows of its ring."""
+    (X, y, _), (Z, v, folds) = rows_in_sums(learner), centred(learner)
+    z, seen = (np.column_stack([part, np.ones(len(y))]) for part in (Z, ~np.isnan(X)))
+    memories = [
+        Sums((z.T * a) @ z, (z.T * a) @ v, a @ seen, float(a @ v**2))
+        for a in weights(learner, folds)
+    ]
     arrived = [x[~np.isnan(x)] for x in X.T]
     return Worked(
-        [Sums(*of) for of in sums],
+        memories,
         np.array([float(len(x)) for x in arrived]),
         np.array([x.mean() if len(x) else 0.0 for x in arrived]),
         np.array([x.var() if len(x) else 0.0 for x in arrived]),
         (float(y.mean()), float(y.var())) if len(y) else (0.0, 0.0),
-        peaks,
+        np.abs(Z).max(axis=0, initial=0.0),
     )
 
 

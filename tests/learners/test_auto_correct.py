@@ -1,144 +1,27 @@
 """What was told wrong is corrected: all sums are those of a learner that was told right."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners.blocks.auto import correction
 from keyhole.learners.blocks.sums.column_stats import mean
-from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
-from tests.helpers.auto_sums import allowed, learnt
-
-D, ROUNDS = 6, 180
-Wrong = dict[int, tuple[dict[int, float], float | None]]  # by row: wrong values, wrong label
-
-
-@dataclass(frozen=True)
-class Case:
-    """A game in which the same is bought whatever was learnt: everything, or what terms leave."""
-
-    delay: int = 0
-    shuffled: bool = False
-    absent: float = 0.0
-    history: int = 0
-    saved: bool = False
-    own: bool = False
-    problem: dict[str, Any] = field(default_factory=dict)
-    how: dict[str, Any] = field(default_factory=dict)
-
-
-PANEL = {
-    "prices": dict.fromkeys((f"x{j}" for j in range(D)), 0.0),
-    "panels": {"sample": (2.0, [f"x{j}" for j in range(D)])},
-    "names": [f"x{j}" for j in range(D)],
-}
-CASES = {
-    "steady": Case(),
-    "late": Case(delay=40),
-    "shuffled": Case(delay=70, shuffled=True),
-    "absent": Case(absent=0.3),
-    "history": Case(history=40, absent=0.1),
-    "proper": Case(how={"proper": True}, absent=0.1),
-    "no past": Case(how={"past": False}),
-    "saved": Case(saved=True, delay=9),
-    "a panel": Case(problem=PANEL, absent=0.1),
-    "own terms": Case(own=True, delay=5, absent=0.1),
-    "short memories": Case(how={"parts": kh.AutoParts(taus=(30.0, 5.0))}),
-    "longer batches": Case(how={"parts": kh.AutoParts(shortest=16)}, delay=30, shuffled=True),
-}
-WRONG: dict[str, Wrong] = {
-    "a value": {60: ({0: 77.0}, None)},
-    "the first value": {0: ({1: -900.0}, None)},
-    "a label": {60: ({}, 75.0)},
-    "the first label": {0: ({}, 750.0)},
-    "both": {60: ({0: 5.0, 3: 40.0, 5: -40.0}, 9.0)},
-    "a value that never arrived": {60: ({2: np.nan, 0: np.nan}, None)},
-    "the last row": {ROUNDS - 1: ({0: 8.0}, 20.0)},
-    "three rows": {60: ({2: 9.0}, 70.0), 61: ({2: 9.0}, 71.0), 20: ({2: -3.0}, -70.0)},
-}
-
-
-def data(case: Case) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(3)
-    n = ROUNDS + case.history
-    X = rng.standard_normal((n, D)) * [1.0, 10.0, 0.1, 1.0, 1.0, 1.0] + [0, 100, 5, 0, 1, -3]
-    y = X[:, 0] + 0.1 * rng.standard_normal(n) + 7.0
-    gone = rng.random(X.shape) < case.absent
-    gone[case.history + np.array([0, 20, 60, 61, ROUNDS - 1])] = False  # those told wrong
-    X[gone] = np.nan
-    return X, y
-
-
-def play(case: Case, wrong: Wrong) -> tuple[kh.AutoLearner, dict[int, kh.Ticket]]:
-    """The game; what is told wrong changes neither the tickets nor the order of the labels."""
-    budget = 2.0 if case.problem else D
-    learner = kh.AutoLearner(kh.Problem(D, 2, budget, **case.problem), seed=1, **case.how)
-    (X, y), rng = data(case), np.random.default_rng(8)
-    if case.history:
-        rows = kh.streams.ArrayStream(X[: case.history], y[: case.history])
-        learner.study(rows)
-    X, y, waiting = X[case.history :].copy(), y[case.history :].copy(), list[Any]()
-    tickets = dict[int, kh.Ticket]()
-    for t in range(ROUNDS + case.delay):
-        if t < ROUNDS:
-            values, label = wrong.get(t, ({}, None))
-            for j, value in values.items():
-                X[t, j] = value
-            terms = {"without": [t % D, (t + 2) % D]} if case.own and t % 3 == 1 else {}
-            ticket = tickets[t] = learner.ask(**terms)  # type: ignore[arg-type]
-            seen = ticket.fill(X[t, ticket.features])
-            waiting.append((seen, float(y[t] if label is None else label)))
-        if t >= case.delay:
-            seen, label = waiting.pop(rng.integers(len(waiting)) if case.shuffled else 0)
-            learner.predict(seen)
-            learner.tell(seen, label)
-        if case.saved and t % 50 == 25:
-            learner = from_bytes(to_bytes(learner), kh.AutoLearner)
-    return learner, tickets
-
-
-def correct(
-    learner: kh.AutoLearner, case: Case, wrong: Wrong, ticket: dict[int, kh.Ticket]
-) -> None:
-    X, y = (part[case.history :] for part in data(case))
-    for t, (values, label) in wrong.items():
-        right = {j: float(X[t, j]) for j in values if j in ticket[t].features}
-        y_right = None if label is None else float(y[t])
-        if right or label is not None:
-            learner.correct(ticket[t], y=y_right, values=right or None)
-
-
-def sizes(case: Case, wrong: Wrong) -> Floats:
-    """The largest value of every column, wrong ones included; 1 for the constant, label last."""
-    X, y = data(case)
-    X = np.vstack(
-        [X, *(np.array([row.get(j, 0.0) for j in range(D)]) for row, _ in wrong.values())]
-    )
-    largest = np.nanmax(np.abs(X), axis=0)
-    labels = [abs(label) for _, label in wrong.values() if label is not None]
-    return np.array([*largest, 1.0, max(float(np.abs(y).max()), *labels, 0.0)])
-
-
-def furthest(one: kh.AutoLearner, other: kh.AutoLearner, off: Floats) -> float:
-    """How far the sums of two learners are from each other, in units of what rounding may do."""
-    worst = [0.0]
-    for a, b in zip(learnt(one), learnt(other), strict=True):
-        worst.append(float((np.abs(a.G - b.G) / off[:-1, :-1]).max()))
-        worst.append(float((np.abs(a.c - b.c) / off[:-1, -1]).max()))
-        worst.append(float((np.abs(a.n - b.n) / off[-2, -2]).max()))
-        worst.append(abs(a.yy - b.yy) / off[-1, -1])
-    for ours, its, square in (
-        (one._state.values, other._state.values, np.diag(off)[:-2]),
-        (one._state.label, other._state.label, np.diag(off)[-1:]),
-    ):
-        worst.append(0.0 if ours.reads.tolist() == its.reads.tolist() else np.inf)
-        worst.append(float((np.abs(mean(ours) - mean(its)) / np.sqrt(square * off[-2, -2])).max()))
-        spread, same = (p.square - p.total**2 / np.maximum(p.reads, 1.0) for p in (ours, its))
-        worst.append(float((np.abs(spread - same) / square).max()))
-    return max(worst)
+from tests.helpers.auto_corrected import (
+    CASES,
+    ROUNDS,
+    WRONG,
+    Case,
+    D,
+    correct,
+    data,
+    furthest,
+    play,
+    sizes,
+)
+from tests.helpers.auto_sums import allowed
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -164,3 +47,142 @@ def test_the_sums_are_those_of_a_learner_that_was_told_right(name: str, wrong: s
     assert np.array_equal(kept.G, np.swapaxes(kept.G, 1, 2))
     X, y = data(Case())
     learner.advance(X, y)  # it goes on
+
+
+def test_without_going_back_through_the_centres_it_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The broken twin: the row is exchanged around the centres that the wrong value made."""
+    column = correction.column
+
+    def exchanged(
+        rows: Any, seen: Any, j: int, row: Any, cells: Any, old: Any, new: Any, _: Any
+    ) -> Any:
+        as_it_was = column(rows, seen, j, row, cells, old, new, False)
+        z = np.nan_to_num(new - (old - as_it_was.z_before))
+        after = column(rows, seen, j, row, cells, old, new, True).after
+        return as_it_was._replace(z_now=np.where(old == new, as_it_was.z_before, z), after=after)
+
+    case = CASES["late"]
+    right, _ = play(case, {})
+    for wrong in (WRONG["the first value"], WRONG["a label"]):
+        learner, tickets = play(case, wrong)
+        with monkeypatch.context() as patch:
+            patch.setattr(correction, "column", exchanged)
+            correct(learner, case, wrong, tickets)
+        assert furthest(learner, right, allowed(ROUNDS, sizes(case, wrong))) > 1e3
+
+
+@pytest.mark.parametrize("name", ["steady", "late", "absent", "own terms"])
+def test_correcting_twice_and_back(name: str) -> None:
+    """The last word counts; what was right before a correction and after another is the same."""
+    case, wrong = CASES[name], WRONG["both"]
+    right, tickets = play(case, {})
+    learner, _ = play(case, {})
+    values, label = wrong[60]
+    off = allowed(ROUNDS, sizes(case, {60: (dict.fromkeys(values, 50.0), 50.0)}))
+    learner.correct(tickets[60], y=50.0, values=dict.fromkeys(values, 50.0))
+    assert furthest(learner, right, off) > 1.0
+    learner.correct(tickets[60], y=label, values=values)
+    told_wrong, _ = play(case, wrong)
+    assert furthest(learner, told_wrong, off) <= 1.0
+    correct(learner, case, wrong, tickets)
+    assert furthest(learner, right, off) <= 1.0
+
+
+def test_what_was_right_stays_to_the_bit() -> None:
+    """A correction that changes nothing changes nothing; another feature keeps its own sums."""
+    case = CASES["absent"]
+    learner, tickets = play(case, {})
+    X, y = data(case)
+    before = to_bytes(learner)
+    learner.correct(tickets[60], y=float(y[60]), values={0: float(X[60, 0])})
+    assert to_bytes(learner) == before
+    G = learner._state.kept.G.copy()
+    learner.correct(tickets[60], values={0: 9.0})
+    others = [1, 2, 3, 4, 5, 6]
+    assert (learner._state.kept.G[:, others][:, :, others] == G[:, others][:, :, others]).all()
+    assert (learner._state.kept.G[:, 0] != G[:, 0]).all()
+
+
+def test_by_name_by_number_and_none() -> None:
+    problem = kh.Problem(3, 1, 3, names=("age", "crp", "tsh"))
+    learner = kh.AutoLearner(problem, seed=0)
+    for i in range(20):
+        learner.tell(learner.ask().fill([1.0 + i, 2.0, 3.0]), float(i))
+    ticket = learner.ask()
+    learner.tell(ticket.fill([1.0, 90.0, 3.0]), 4.0)
+    for _ in range(4):
+        learner.tell(learner.ask().fill([1.0, 2.0, 3.0]), 4.0)
+    learner.correct(ticket, values={"crp": 0.9, "tsh": None})
+    seen = learner._state.values
+    assert seen.reads.tolist() == [25 - 25 % 4, 24, 23]
+    assert mean(seen)[1] == pytest.approx((23 * 2.0 + 0.9) / 24)
+    learner.correct(ticket, values={1: 2.0})
+    assert learner._state.values.square[1] == 0.0
+
+
+def test_a_row_that_is_in_no_sum_yet_is_mended_in_its_batch() -> None:
+    X, y = data(Case())
+    right, wrong = (kh.AutoLearner(kh.Problem(D, 2, D), seed=1) for _ in range(2))
+    tickets = list[kh.Ticket]()
+    for t in range(7):
+        for learner in (right, wrong):
+            ticket = learner.ask()
+            bad = learner is wrong and t == 5
+            seen = ticket.fill(np.where(bad, 500.0, X[t]))
+            learner.tell(seen, -90.0 if bad else float(y[t]))
+        tickets.append(ticket)
+    wrong.correct(tickets[5], y=float(y[5]), values={j: float(X[5, j]) for j in range(D)})
+    ticket = right.ask()
+    right.tell(ticket.fill(X[7]), float(y[7]))
+    wrong.tell(wrong.ask().fill(X[7]), float(y[7]))
+    for name in ("G", "c", "n", "yy"):
+        ours, its = (getattr(one._state.kept, name).tobytes() for one in (wrong, right))
+        assert ours == its
+
+
+@pytest.mark.parametrize("far", [0.0, 90.0])
+def test_a_peak_that_older_values_may_have_made(far: float) -> None:
+    """Not all values are in the ring: a wrong one that was the largest leaves what the ring has."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((240, 2))
+    X[3, 0] = far
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1, parts=kh.AutoParts(ring=64))
+    learner.advance(X[:200], X[:200, 1])
+    ticket = learner.ask()
+    learner.tell(ticket.fill([40.0, 0.0]), 0.0)
+    learner.advance(X[:7], X[:7, 1] + 0.1)
+    state, peak = learner._state, learner._state.peaks[0]
+    learner.correct(ticket, values={0: 0.5})
+    size = float(np.sqrt(state.kept.G[0, 0, 0] / state.kept.n[0, 0]))
+    if far:
+        assert state.peaks[0] == peak > 80.0
+    else:
+        assert size <= state.peaks[0] <= np.abs(X[:, 0]).max() + 0.2
+        assert peak > 39.0
+
+
+def test_a_peak_is_at_least_the_usual_size() -> None:
+    """All values in the ring but the wrong one are small; those before were not."""
+    rng = np.random.default_rng(6)
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1, parts=kh.AutoParts(ring=16))
+    X = rng.choice([-5.0, 5.0], (400, 2))
+    learner.advance(X, X[:, 1])
+    learner.advance(np.zeros((7, 2)), np.zeros(7))
+    ticket = learner.ask()
+    learner.tell(ticket.fill([40.0, 0.0]), 0.0)
+    learner.advance(np.zeros((8, 2)), np.zeros(8))
+    learner.correct(ticket, values={0: 0.0})
+    kept = learner._state.kept
+    assert learner._state.peaks[0] == np.sqrt(kept.G[0, 0, 0] / kept.n[0, 0]) > 4.5
+
+
+def test_a_feature_that_is_always_0_has_the_centre_0() -> None:
+    X, y = data(Case())
+    X[:, 0] = 0.0
+    learner = kh.AutoLearner(kh.Problem(D, 2, D), seed=1)
+    learner.advance(X, y)
+    learner.correct(kh.Ticket(50, np.arange(D)), y=3.0, values={1: 70.0})
+    assert not learner._state.kept.G[:, 0].any()
+    assert not learner._state.kept.c[:, 0].any()

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from keyhole.core.records import hold
 from keyhole.errors import true_or_false
-from keyhole.learners.auto_correct import correct_open, find_row
 from keyhole.learners.auto_saving import MEMOS, by_batches, past_of, seated_as_saved, with_seats
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
@@ -32,11 +31,8 @@ from keyhole.learners.blocks.auto.chain import (
     begin_empty,
     chain_words,
     heard,
-    judge_anew,
-    mend,
     refuse_odd_clock,
 )
-from keyhole.learners.blocks.auto.correction import correct_sums
 from keyhole.learners.blocks.auto.engine import begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
@@ -64,13 +60,6 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
-from keyhole.learners.blocks.auto.relabel import (
-    begin_anew,
-    range_without,
-    relabel_past,
-    relabel_trial,
-    widen,
-)
 from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
@@ -170,6 +159,11 @@ class AutoLearner(LearnerBase):
     in proper mode too: a 9999 that stands for missing would otherwise cost more than all rounds
     together. What is learnt of it is the value as it came. Late labels are
     learnt with the state at that time; at most 64 batches wait for labels.
+
+    `correct` mends all sums, as if the row had been told right, up to rounding: of the last 2,048
+    rows told, since history was last studied or set aside. It does not undo purchases, predictions,
+    losses of experts, intervals, or the batches being played; docs/algorithms/auto.md has the rules
+    under *Corrections*.
 
     Examples
     --------
@@ -336,7 +330,9 @@ class AutoLearner(LearnerBase):
         is promised: once a label was told after a later ticket had been asked; in proper mode;
         where there is no safety net (with prices, and with budgets below 6); and with parts that
         leave its expert from nothing out. The range of the labels includes those of history, even
-        if that was set aside: experts were weighted by it.
+        if that was set aside: experts were weighted by it. Labels count as they were told. If a
+        wrong one is taken out of the range, the mixtures begin anew, and what the bound had come to
+        by then is added.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
@@ -451,39 +447,10 @@ class AutoLearner(LearnerBase):
     def _correct(
         self, ticket: Ticket, label: float | None, places: Indices, values: Floats
     ) -> None:
-        state, ring = self._state, self._state.ring
-        slot, age = find_row(ring, ticket, self.round)
-        row, before = ring.values[slot].copy(), float(ring.labels[slot])
-        row[places] = values
-        y = before if label is None else label
-        entry = self._batches.find(int(ring.batches[slot]))
-        if ring.folds[slot] > 0:
-            correct_sums(state, slot, row, y)
-        elif entry is None:
-            raise StateError(f"ring.folds: batch {ring.batches[slot]} does not wait for labels")
-        else:
-            correct_open(ring, slot, entry.content, row, y)
-        if y != before:
-            if self.past:
-                relabel_past(self._last, age, y - before)
-            relabel_trial(state, before, y)
-            self._relabel_range(before, y)
-        mend(self._chain)
+        # Imported here: most learners are never corrected.
+        from keyhole.learners.auto_correct import correct_row
 
-    def _relabel_range(self, before: float, label: float) -> None:
-        """The range of the labels; `bound()` goes on counting what it has come to so far."""
-        state, last = self._state, self._last
-        ends = range_without(state, before)
-        if ends is not None:
-            owed = self.bound()
-            self._owed[0] = owed if math.isfinite(owed) else 0.0
-            begin_anew(self._settings, state, last, ends)
-            playing.forget_shapes(self._auto)
-            judge_anew(self._chain, ends)
-        for mixture in (state.mixture, last.judge) if last.there else (state.mixture,):
-            widen(mixture, label)
-        heard(self._chain, np.array([label, label]))
-        self._desk.labels.note_one(label)
+        correct_row(self, ticket, label, places, values)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
         room = hold(new_batch(self._settings))

@@ -1,12 +1,68 @@
-"""Correcting what AutoLearner was told: which row it is, and where that is."""
+"""Correcting what AutoLearner was told: which row, where it is, what else has its label."""
 
 from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keyhole.learners.blocks.auto.batch import Batch
+from keyhole.learners.blocks.auto.chain import heard, judge_anew, mend
+from keyhole.learners.blocks.auto.correction import correct_sums
+from keyhole.learners.blocks.auto.engine import BEFORE, forget_shapes
+from keyhole.learners.blocks.auto.last_layer import Layer
+from keyhole.learners.blocks.auto.mixture import HIGH, LOW, Mixture, start_anew
 from keyhole.learners.blocks.auto.ring import GONE, SEALED, TOLD, Ring, slots
-from keyhole.problem import Floats, StateError, Ticket, TicketError
+from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, Settings, State
+from keyhole.learners.blocks.sums.past_labels import HALF_LIVES, LAST_LABELS, Past
+from keyhole.problem import Floats, Indices, StateError, Ticket, TicketError
+
+if TYPE_CHECKING:
+    from keyhole.learners.auto import AutoLearner
+
+ROUNDS, LEVEL, SQUARES = 2, 3, 4  # in `State.trial`
+HALF = 0.5  # of the range of the labels: a wrong label that made up more is taken out of it
+
+
+def correct_row(
+    learner: AutoLearner, ticket: Ticket, label: float | None, places: Indices, values: Floats
+) -> None:
+    """Have the row of a ticket with these values at these places, and with this label."""
+    state, ring = learner._state, learner._state.ring
+    slot, age = find_row(ring, ticket, learner.round)
+    row, before = ring.values[slot].copy(), float(ring.labels[slot])
+    row[places] = values
+    y = before if label is None else label
+    entry = learner._batches.find(int(ring.batches[slot]))
+    if ring.folds[slot] > 0:
+        correct_sums(state, slot, row, y)
+    elif entry is None:
+        raise StateError(f"ring.folds: batch {ring.batches[slot]} does not wait for labels")
+    else:
+        correct_open(ring, slot, entry.content, row, y)
+    if y != before:
+        if learner.past:
+            relabel_past(learner._last, age, y - before)
+        relabel_trial(state, before, y)
+        _relabel_range(learner, before, y)
+    mend(learner._chain)
+
+
+def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
+    """The range of the labels; `bound()` goes on counting what it has come to so far."""
+    state, last = learner._state, learner._last
+    ends = range_without(state, before)
+    if ends is not None:
+        owed = learner.bound()
+        learner._owed[0] = owed if math.isfinite(owed) else 0.0
+        begin_anew(learner._settings, state, last, ends)
+        forget_shapes(learner._auto)
+        judge_anew(learner._chain, ends)
+    for mixture in (state.mixture, last.judge) if last.there else (state.mixture,):
+        widen(mixture, label)
+    heard(learner._chain, np.array([label, label]))
+    learner._desk.labels.note_one(label)
 
 
 def find_row(ring: Ring, ticket: Ticket, round: int) -> tuple[int, int]:
@@ -32,7 +88,11 @@ def find_row(ring: Ring, ticket: Ticket, round: int) -> tuple[int, int]:
             "aside, which changed what had been learnt: it can be corrected no more"
         )
     if 0 < ring.folds[slot] <= ring.next[GONE]:
-        raise _too_old(ring, ticket, round)
+        raise TicketError(
+            f"the ticket of round {ticket.round} is {round - ticket.round:,} rounds old, and not "
+            f"all rows of its batch and of later ones are among the last {len(ring.labels):,} that "
+            "AutoLearner keeps: it can be corrected no more"
+        )
     return slot, age
 
 
@@ -65,12 +125,72 @@ def _refuse_unknown(ring: Ring, ticket: Ticket, round: int) -> None:
             f"the ticket of round {ticket.round} was never told: it was dropped, or told before "
             "this learner kept its rows, in a file of an earlier version"
         )
-    raise _too_old(ring, ticket, round)
-
-
-def _too_old(ring: Ring, ticket: Ticket, round: int) -> TicketError:
-    return TicketError(
+    raise TicketError(
         f"the ticket of round {ticket.round} is {round - ticket.round:,} rounds old, and "
         f"AutoLearner keeps the last {len(ring.labels):,} rows it was told: it can be corrected "
         "no more"
     )
+
+
+def relabel_past(last: Layer, age: int, more: float) -> None:
+    """The label with `age` labels told after it is larger by so much, and so is its error."""
+    fades = 0.5 ** (age / np.array(HALF_LIVES))
+    for past in (last.labels, last.errors):
+        _relabel(past, age, more, fades * more)
+
+
+def _relabel(past: Past, age: int, more: float, faded: np.ndarray) -> None:
+    if age >= past.told[0]:
+        return  # the first label of all has no error
+    past.faded[:] += faded
+    if age < LAST_LABELS:
+        past.last[age] += more
+
+
+def relabel_trial(state: State, before: float, now: float) -> None:
+    """The mean of the labels since history, and their squares about it."""
+    trial, more = state.trial, now - before
+    if trial[ROUNDS] == 0.0:
+        return
+    old, mean = trial[LEVEL], trial[LEVEL] + more / trial[ROUNDS]
+    trial[SQUARES] = max(trial[SQUARES] + more * (now + before - mean - old), 0.0)
+    trial[LEVEL] = mean
+
+
+def range_without(state: State, before: float) -> tuple[float, float] | None:
+    """The range of the labels without the wrong one, if that made up more than half of it.
+
+    The ring has the right label by now. Where it has all labels, the range is theirs; else only the
+    side beyond the ring where the wrong one was is cut off, and only if that label explains most of
+    it: older labels may have lain there. None: the range stays, at most widened.
+    """
+    ring, (low, high) = state.ring, state.mixture.span.tolist()
+    there = slots(ring)
+    least, most = float(ring.labels[there].min()), float(ring.labels[there].max())
+    if np.count_nonzero(ring.folds[there]) == state.label.reads[0]:
+        ends = least, most
+    elif before > most:
+        ends = low, most if before - most > HALF * (high - most) else high
+    else:
+        ends = least if least - before > HALF * (least - low) else low, high
+    return ends if ends[1] - ends[0] < HALF * (high - low) else None
+
+
+def widen(mixture: Mixture, label: float) -> None:
+    """Have this label within the range."""
+    mixture.span[LOW] = np.fmin(mixture.span[LOW], label)
+    mixture.span[HIGH] = np.fmax(mixture.span[HIGH], label)
+
+
+def begin_anew(s: Settings, state: State, last: Layer, ends: tuple[float, float]) -> None:
+    """Both mixtures and the last layer begin anew, with this range of labels.
+
+    What they know was learnt from squares of a label that was far out, and never was.
+    """
+    for mixture in (state.mixture, last.judge) if last.there else (state.mixture,):
+        start_anew(mixture)
+        mixture.span[:] = ends
+    for sums in (last.A, last.b, last.spread, last.root, last.along):
+        sums[:] = 0.0
+    state.trial[:] = 0.0
+    state.trial[BEFORE] = state.mixture.losses[s.experts.judges[LONGEST_MEMORY]]

@@ -10,7 +10,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from keyhole.errors import SMALLEST, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.correcting import RightValues, correct
 from keyhole.learners.history import study
 from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
 from keyhole.learners.residuals import Residuals
@@ -52,6 +51,9 @@ from keyhole.problem.rows import bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
+
+if TYPE_CHECKING:
+    from keyhole.learners.correcting import RightValues
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -287,6 +289,9 @@ class LearnerBase(Locked, ABC):
         DataError
             A value or the label cannot be used. As after any error, the learner is as it was.
         """
+        # Imported here: most learners are never corrected.
+        from keyhole.learners.correcting import correct
+
         correct(self, ticket, y, values)
 
     def _correct(

@@ -24,7 +24,6 @@ from keyhole.learners.calibration import (
     calibrator,
     count_history,
 )
-from keyhole.learners.correcting import refuse_to_correct
 from keyhole.learners.history import kept_per_row
 from keyhole.learners.registry import learner_class
 from keyhole.problem import (
@@ -296,6 +295,8 @@ class YesNoLearner(Locked):
 
     def correct(self, ticket: Ticket, *, y: float | None = None, values: Any = None) -> None:
         """Refused: its calibration has learnt from the label and the score, and keeps neither."""
+        from keyhole.learners.correcting import refuse_to_correct
+
         refuse_to_correct(type(self).__name__, "its calibration keeps no rows")
 
     @locked

@@ -58,6 +58,15 @@ def test_conformance(made: LearnerMaker, check: Callable[[LearnerMaker], None]) 
     check(made)
 
 
+def test_it_refuses_to_correct(made: LearnerMaker) -> None:
+    learner = made(kh.Problem(4, 1, 2))
+    ticket = learner.ask()
+    learner.tell(ticket.fill([1.0, 2.0]), 1.0)
+    assert isinstance(learner, kh.RemoteLearner)
+    with pytest.raises(kh.StateError, match=r"RemoteLearner at .* cannot correct"):
+        learner.correct(ticket, y=2.0)
+
+
 def test_nothing_is_kept_of_tickets_that_are_closed(made: LearnerMaker) -> None:
     learner = made(kh.Problem(4, 1, 2))
     for number in range(30):

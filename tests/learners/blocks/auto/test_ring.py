@@ -62,7 +62,7 @@ def test_late_and_shuffled_labels_own_terms_and_closed_batches(length: int) -> N
     learner, rng = new(ring=length), np.random.default_rng(8)
     waiting, told = list[tuple[kh.Observation, float]](), list[tuple[int, float]]()
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        terms = {"without": [0, 5]} if t % 7 == 0 else {}
+        terms = {"without": [0, 2, 5, 7, 8]} if t % 7 == 0 else {}
         waiting.append((ask(learner, x, **terms), float(label)))
         if len(waiting) > 30:
             seen, late = waiting.pop(rng.integers(len(waiting)))
@@ -73,6 +73,11 @@ def test_late_and_shuffled_labels_own_terms_and_closed_batches(length: int) -> N
     ring = ring_of(learner)
     there = slots(ring)
     last = told[-length:]
+    features, values = ring.features[there], ring.values[there]
+    short = (features < 0).any(axis=1)
+    assert short.any()
+    assert (features[short] >= 0).sum(axis=1).tolist() == [4] * short.sum()
+    assert np.isnan(values[features < 0]).all()
     assert [(int(ring.rounds[i]), float(ring.labels[i])) for i in there] == last
     assert ring.next[TOLD] == len(told)
     assert ring.next[FOLDED] == learner._state.label.reads[0]
@@ -176,6 +181,22 @@ def test_a_ring_of_another_length_is_refused(name: str) -> None:
     if name == "sat":
         forged[name] = np.zeros(1, dtype=np.int64)
     with pytest.raises(kh.StateError, match="ring"):
+        kh.AutoLearner.from_state(replace(state, parts={**state.parts, "ring": forged}))
+
+
+@pytest.mark.parametrize("how", ["fewer rows", "more features"])
+def test_rows_that_do_not_go_with_what_was_counted_are_refused(how: str) -> None:
+    X, y = rows()
+    learner = new()
+    learner.advance(X[:70], y[:70])
+    state = learner.state()
+    forged = dict(state.parts["ring"])
+    for name in ("features", "values", "labels", "rounds", "batches", "folds"):
+        if how == "fewer rows":
+            forged[name] = forged[name][:30]
+        elif name in ("features", "values"):
+            forged[name] = np.repeat(forged[name], 2, axis=1)
+    with pytest.raises(kh.StateError, match="ring has"):
         kh.AutoLearner.from_state(replace(state, parts={**state.parts, "ring": forged}))
 
 

@@ -90,7 +90,7 @@ def walk(before: Sums, values: Floats, ends: Indices) -> tuple[Floats, Sums]:
     level = totals / np.maximum(n, 1.0)
     spread = np.maximum(squares - n * level * level, 0.0) / np.maximum(n - 1.0, 1.0)
     spread[n < 2.0] = 0.0
-    mean = np.where(n > 0.0, reference + level, 0.0)
+    mean = reference + level
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kept = np.maximum(1.0 - 2.0 * spread / n / mean / mean, 0.0)
     return np.where(mean == 0.0, 0.0, mean * kept), after
@@ -112,15 +112,6 @@ class Column(NamedTuple):
 
 
 def column(
-    rows: Rows, seen: Running, j: int, cells: Indices, right: Floats, *, changed: bool
-) -> Column:
-    """A feature, or the label, in these cells of the rows; `right` are all cells corrected."""
-    wide = right.shape[1]
-    row, old, new = cells // wide, rows.values.ravel()[cells], right.ravel()[cells]
-    return _column(rows, seen, j, row, cells, old, new, changed)
-
-
-def _column(
     rows: Rows,
     seen: Running,
     j: int,
@@ -130,6 +121,7 @@ def _column(
     new: Floats,
     changed: bool,
 ) -> Column:
+    """A feature, or the label, in these cells of the rows; how it was, and how it is by now."""
     fold = rows.fold[row]
     ends = np.searchsorted(fold, np.arange(rows.fold[-1] + 1), side="right")
     before = sums_before(seen, j, old)
@@ -174,7 +166,7 @@ def correct_sums(state: State, slot: int, values: Floats, label: float) -> None:
     changed = rows.features[here][differs].tolist()
     every = np.arange(len(rows.labels))
     relabelled = bool(labels[here] != rows.labels[here])
-    y = _column(rows, state.label, 0, every, every, rows.labels, labels, relabelled)
+    y = column(rows, state.label, 0, every, every, rows.labels, labels, relabelled)
     columns = _columns(rows, state.values, right, changed)
     z_before, z_now = np.zeros(right.shape), np.zeros(right.shape)
     for one in columns.values():
@@ -199,11 +191,11 @@ def _columns(rows: Rows, seen: Running, right: Floats, changed: list[int]) -> di
     flat = rows.features.ravel()
     order = np.argsort(flat, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(flat[order])) + 1)
-    since = rows.first * right.shape[1]
+    wide, old, new = right.shape[1], rows.values.ravel(), right.ravel()
     return {
-        j: column(rows, seen, j, cells, right, changed=j in changed)
+        j: column(rows, seen, j, cells // wide, cells, old[cells], new[cells], j in changed)
         for cells in parts
-        if (j := int(flat[cells[0]])) >= 0 and cells[-1] >= since
+        if (j := int(flat[cells[0]])) >= 0 and cells[-1] >= rows.first * wide
     }
 
 
