@@ -106,8 +106,8 @@ class AutoLearner(LearnerBase):
     budget of 6); and those **explored**, by random optimism. Several online ridge regressions (VAW)
     on parts of them, started from the memories, make guesses, and a mixture predicts nearly as well
     as the best of them, whichever that turns out to be. A **last layer** corrects that prediction
-    where it was systematically off, and adds what earlier labels say about the next one. **Shapes**,
-    curves of what was read and small trees on the rows told last, predict what is still missed.
+    where it was systematically off, and adds what earlier labels say about the next one.
+    **Shapes**, curves of what was read and small trees, predict what is still missed.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.

@@ -33,6 +33,7 @@ def correct_row(
     slot, age = find_row(ring, ticket, learner.round)
     row, before = ring.values[slot].copy(), float(ring.labels[slot])
     row[places] = values
+    changed = not np.array_equal(row, ring.values[slot], equal_nan=True)
     y = before if label is None else label
     entry = learner._batches.find(int(ring.batches[slot]))
     if ring.folds[slot] > 0:
@@ -46,7 +47,8 @@ def correct_row(
             relabel_past(learner._last, age, y - before)
         relabel_trial(state, before, y)
         _relabel_range(learner, before, y)
-    mend(learner._chain)
+    if changed or y != before:
+        mend(learner._chain)
 
 
 def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
