@@ -152,7 +152,7 @@ def test_a_peak_that_older_values_may_have_made(far: float) -> None:
     learner.advance(X[:200], X[:200, 1])
     ticket = learner.ask()
     learner.tell(ticket.fill([40.0, 0.0]), 0.0)
-    learner.advance(X[:7], X[:7, 1] + 0.1)
+    learner.advance(X[10:17], X[10:17, 1] + 0.1)
     state, peak = learner._state, learner._state.peaks[0]
     learner.correct(ticket, values={0: 0.5})
     size = float(np.sqrt(state.kept.G[0, 0, 0] / state.kept.n[0, 0]))

@@ -153,3 +153,24 @@ def test_a_typo_that_is_corrected_costs_nothing_from_then_on(what: str) -> None:
             losses.append(float(((learner.advance(X[641:], y[641:]) - y[641:]) ** 2).mean()))
         assert losses[1] < 1.1 * losses[0]
         assert losses[2] > 3.0 * losses[0]
+
+
+def test_the_first_label_has_no_error() -> None:
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1)
+    tickets = list[kh.Ticket]()
+    for y in (7.0, 7.5, 8.0):
+        tickets.append(learner.ask())
+        learner.tell(tickets[-1].fill([1.0, 2.0]), y)
+    errors = [part.tolist() for part in learner._last.errors]
+    learner.correct(tickets[0], y=7.6)
+    assert [part.tolist() for part in learner._last.errors] == errors
+    learner.correct(tickets[1], y=7.6)
+    assert [part.tolist() for part in learner._last.errors] != errors
+
+
+def test_where_nothing_is_promised_nothing_is_counted() -> None:
+    case = Case(how={"proper": True})
+    learner, tickets = play(case, WRONG["a label"])
+    correct(learner, case, WRONG["a label"], tickets)
+    assert learner._state.mixture.losses.max() == learner._owed[0] == 0.0
+    assert learner.bound() == np.inf

@@ -132,3 +132,16 @@ def test_a_row_whose_batch_is_unknown_is_refused() -> None:
     with pytest.raises(kh.StateError, match="does not wait for labels"):
         learner.correct(tickets[60], y=1.0)
     assert to_bytes(learner) == before
+
+
+def test_more_rows_than_their_batch_has_are_refused() -> None:
+    """Only a file that was changed by hand has them."""
+    learner = kh.AutoLearner(kh.Problem(2, 1, 2), seed=1)
+    tickets = [learner.ask() for _ in range(3)]
+    for ticket in tickets:
+        learner.tell(ticket.fill([1.0, 2.0]), 1.0)
+    current = learner._batches.current
+    assert current is not None
+    current.content.rows[0] = 2
+    with pytest.raises(kh.StateError, match="more rows than batch 1"):
+        learner.correct(tickets[0], y=3.0)

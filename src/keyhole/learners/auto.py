@@ -186,7 +186,8 @@ class AutoLearner(LearnerBase):
     def memory(cls, problem: Problem) -> float:
         """About how many bytes it needs, with the usual parts."""
         pairs = cls.BYTES_PER_PAIR * float(USUAL.seats(problem)) ** 2
-        return pairs + cls.BYTES_PER_FEATURE * problem.d + 12.0 * USUAL.ring * problem.width
+        told = USUAL.ring * (12.0 * problem.width + 32.0)
+        return pairs + cls.BYTES_PER_FEATURE * problem.d + told
 
     def __init__(
         self,
