@@ -95,7 +95,9 @@ def first_difference(case: Case, bug: str = "") -> str:
     """
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
     how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
-    fast, slow = (kh.AutoLearner(problem, seed=3, **how, **case.money) for _ in range(2))
+    fast, slow = (
+        kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money) for _ in range(2)
+    )
     written = PricedTranscription if case.prices else Transcription
     rules = written(problem, seed=3, bug=bug, **how, **case.money)
     before = case.history
@@ -142,7 +144,7 @@ def first_own_difference(case: Case, own: Own, bug: str = "") -> str:
     """Where an example on terms of its own, asked before every batch, parts from the rules."""
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
     how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
-    learner = kh.AutoLearner(problem, seed=3, **how, **case.money)
+    learner = kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money)
     rules = PricedTranscription(problem, seed=3, bug=bug, **how, **case.money)
     assert problem.prices is not None
     prices: dict[str | int, float | str] = {

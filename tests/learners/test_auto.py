@@ -84,11 +84,11 @@ def test_loss_is_bounded_by_the_safety_net() -> None:
     record = np.append(True, (y[1:] < low[:-1]) | (y[1:] > high[:-1]))
     loss = (y - p) ** 2
     net = float(learner._state.mixture.losses[7])
-    # Records are paid by the mixture too, whose prediction is within the range before them.
+    # The mixture and the last layer pay records too; they predict within the range before them.
     ends = np.maximum(np.abs(y[1:] - low[:-1]), np.abs(y[1:] - high[:-1])) ** 2
-    records = float(loss[record].sum() + ends[record[1:]].sum())
+    records = float(loss[record].sum() + 2.0 * ends[record[1:]].sum())
     assert float(loss.sum()) <= net + learner.bound() + records
-    assert learner.bound() < 2.0 * (np.ptp(y) / 2) ** 2 * (np.log(101) + np.log(6.1))
+    assert learner.bound() < 2.0 * (np.ptp(y) / 2) ** 2 * (np.log(101) + np.log(6.1) + np.log(4.1))
 
 
 def test_proper_mode_plays_a_sparse_linear_model() -> None:

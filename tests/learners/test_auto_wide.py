@@ -196,7 +196,7 @@ def test_forged_seats_are_refused() -> None:
 def test_a_file_from_before_there_were_seats(few: bool) -> None:
     """It has pairs of all features; where there are too few seats, the strongest stay."""
     X, y = data(600)
-    learner = kh.AutoLearner(PROBLEM, seed=0)
+    learner = kh.AutoLearner(PROBLEM, seed=0, shapes=False)  # there were none
     learner.advance(X[:500], y[:500])
     state = learner.state()
     [kept] = [pair[1] for pair in state.parts["learnt"]["of"] if pair[0] == "kept"]

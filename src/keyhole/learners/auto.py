@@ -24,6 +24,15 @@ from keyhole.learners.blocks.auto import engine as playing
 from keyhole.learners.blocks.auto import engine as studying
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
+from keyhole.learners.blocks.auto.chain import (
+    AS_IT_IS,
+    FEWEST_ROWS,
+    Chain,
+    begin_empty,
+    chain_words,
+    heard,
+    refuse_odd_clock,
+)
 from keyhole.learners.blocks.auto.engine import LABELS, begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
@@ -51,7 +60,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
-from keyhole.learners.blocks.auto.ring import put_back, told_last
+from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -98,6 +107,7 @@ class AutoLearner(LearnerBase):
     on parts of them, started from the memories, make guesses, and a mixture predicts nearly as well
     as the best of them, whichever that turns out to be. A **last layer** corrects that prediction
     where it was systematically off, and adds what earlier labels say about the next one.
+    **Shapes**, curves of what was read and small trees, predict what is still missed.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
     reported in the user's units.
@@ -116,6 +126,10 @@ class AutoLearner(LearnerBase):
         Whether earlier labels, which cost nothing, are used to predict. A late label helps once it
         is told; a ticket remembers what was known when it was asked. None: yes, except in proper
         mode, where the model would then not be all that is played.
+    shapes
+        Whether values are used in other shapes than straight lines, at no cost: see
+        docs/algorithms/shapes.md. What is bought is the same. None: yes, except in proper mode, or
+        with a ring of fewer than 64 rows.
     parts
         What it is put together from, for experiments: memories, experts, shares of the budget,
         thresholds, lengths of batches. The defaults are what was measured.
@@ -132,8 +146,8 @@ class AutoLearner(LearnerBase):
     Default mode, each label told before the next prediction, for every sequence: the loss exceeds
     that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
     starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
-    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and the last layer, plus
-    the loss of both in rounds whose label is a record, 2 Y the range of the labels
+    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture, the last layer and
+    shapes, plus the loss of all in rounds whose label is a record, 2 Y the range of the labels
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
     selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
     are those of Algorithm 2 in practice.
@@ -182,6 +196,7 @@ class AutoLearner(LearnerBase):
         seed: int = 0,
         proper: bool = False,
         past: bool | None = None,
+        shapes: bool | None = None,
         parts: AutoParts = USUAL,
         worth: float | None = None,
         purse: Money | None = None,
@@ -199,8 +214,16 @@ class AutoLearner(LearnerBase):
         self.proper, self.parts = true_or_false("proper", proper), parts
         self._experts = list_experts(parts.experts, parts.taus, proper=self.proper)
         self.past = not self.proper if past is None else true_or_false("past", past)
+        able = not self.proper and parts.ring >= FEWEST_ROWS
+        self.shapes = able if shapes is None else true_or_false("shapes", shapes)
+        if self.shapes and not able:
+            raise ProblemError(
+                "shapes=True needs proper=False, because shapes are not linear, and a ring of at "
+                f"least {FEWEST_ROWS} rows, got proper={self.proper}, ring={parts.ring}"
+            )
         s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
-        self._auto = new_auto(s, parts, spending(problem, worth, purse, horizon))
+        money_matters = spending(problem, worth, purse, horizon)
+        self._auto = new_auto(s, parts, money_matters, shapes=self.shapes)
         self._batches = Batches[Batch]()
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
@@ -222,6 +245,10 @@ class AutoLearner(LearnerBase):
     @property
     def _last(self) -> Layer:
         return self._auto.last
+
+    @property
+    def _chain(self) -> Chain:
+        return self._auto.chain
 
     @property
     def weights(self) -> Floats:
@@ -299,7 +326,7 @@ class AutoLearner(LearnerBase):
         return best_fit(s, self._state, buying.affordable(self._auto))
 
     def bound(self) -> float:
-        """What the mixture and the last layer may have lost beyond the safety net, records aside.
+        """What mixture, last layer and shapes may have lost beyond the safety net, records aside.
 
         For rounds in which each label was told before the next prediction. Infinite where nothing
         is promised: once a label was told after a later ticket had been asked; in proper mode;
@@ -313,6 +340,7 @@ class AutoLearner(LearnerBase):
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
+        more += bound(self._chain.second, AS_IT_IS) if self._chain.there else 0.0
         return bound(self._state.mixture, e) + more + float(self._owed[0])
 
     @property
@@ -436,6 +464,7 @@ class AutoLearner(LearnerBase):
     def _study_sums(self, history: DataSums) -> None:
         self._note_played()
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
+        heard(self._chain, self._state.mixture.span)
         begin_trial(self._settings, self._state)
 
     def _note_played(self) -> None:
@@ -468,7 +497,7 @@ class AutoLearner(LearnerBase):
             cost = price(current.content.S)
         names = [expert.name for expert in self._experts]
         heard = dict(zip(names, shares(state.mixture).tolist(), strict=True))
-        words = *layer_words(self._last), cost, *found.together
+        words = *layer_words(self._last), cost, *found.together, *chain_words(self._chain)
         return Explanation(self.round, lines, heard, self.bound(), *words)
 
     def advice(self) -> Advice:
@@ -494,7 +523,8 @@ class AutoLearner(LearnerBase):
     def settings(self) -> Mapping[str, Any]:
         """The arguments this learner was made with, beside the problem and the seed."""
         given = {"worth": self.worth, "purse": self.purse, "horizon": self.horizon}
-        mode = {"proper": self.proper, "past": self.past, "parts": self.parts}
+        modes = {"proper": self.proper, "past": self.past, "shapes": self.shapes}
+        mode: dict[str, Any] = {**modes, "parts": self.parts}
         return mode if self.problem.prices is None else {**mode, **given}
 
     @classmethod
@@ -526,8 +556,13 @@ class AutoLearner(LearnerBase):
             learner._owed = fit(learner._owed, state.part("owed"), "owed")
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
             put_back(learner._state.ring, state.part("ring"))
-        s, sums, _, money = learner._auto
-        learner._auto = held_together(s, sums._replace(**learnt), last, money)
+        s, sums, _, behind, money = learner._auto
+        sums = sums._replace(**learnt)
+        if {"chain", "ring"} <= state.parts.keys():
+            behind = fit(behind, state.part("chain"), "chain")
+        else:  # earlier files have none
+            begin_empty(behind, int(sums.ring.next[TOLD]), sums.mixture.span)
+        learner._auto = held_together(s, sums, last, behind, money)
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
         learner._batches.put_back(state, learner._reopened)
@@ -550,7 +585,8 @@ class AutoLearner(LearnerBase):
             late["played_before"] = self._played
         if self._owed[0] > 0.0:
             late["owed"] = self._owed
-        return {"learnt": self._learnt(), **beside, **late, **self._batches.saved(tidy)}
+        behind = {"chain": self._chain} if self.shapes else {}
+        return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
     def _sizes(self) -> dict[str, int]:
         prices = self.problem.prices
@@ -584,6 +620,7 @@ class AutoLearner(LearnerBase):
         if self._state.played.max() > self._state.played[-1] or self._state.played[-1] > labels:
             raise StateError(f"played must be at most {labels:g} rounds, the last the most")
         refuse_odd_seats(self._state.kept)
+        refuse_odd_clock(self._chain, int(self._state.ring.next[TOLD]))
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:

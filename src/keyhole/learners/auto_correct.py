@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.learners.blocks.auto.batch import Batch
+from keyhole.learners.blocks.auto.chain import heard, judge_anew, mend
 from keyhole.learners.blocks.auto.correction import correct_sums
-from keyhole.learners.blocks.auto.engine import BEFORE
+from keyhole.learners.blocks.auto.engine import BEFORE, forget_shapes
 from keyhole.learners.blocks.auto.last_layer import Layer
 from keyhole.learners.blocks.auto.mixture import HIGH, LOW, Mixture, start_anew
 from keyhole.learners.blocks.auto.ring import GONE, SEALED, TOLD, Ring, slots
@@ -32,6 +33,7 @@ def correct_row(
     slot, age = find_row(ring, ticket, learner.round)
     row, before = ring.values[slot].copy(), float(ring.labels[slot])
     row[places] = values
+    changed = not np.array_equal(row, ring.values[slot], equal_nan=True)
     y = before if label is None else label
     entry = learner._batches.find(int(ring.batches[slot]))
     if ring.folds[slot] > 0:
@@ -45,6 +47,8 @@ def correct_row(
             relabel_past(learner._last, age, y - before)
         relabel_trial(state, before, y)
         _relabel_range(learner, before, y)
+    if changed or y != before:
+        mend(learner._chain)
 
 
 def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
@@ -55,8 +59,11 @@ def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
         owed = learner.bound()
         learner._owed[0] = owed if math.isfinite(owed) else 0.0
         begin_anew(learner._settings, state, last, ends)
+        forget_shapes(learner._auto)
+        judge_anew(learner._chain, ends)
     for mixture in (state.mixture, last.judge) if last.there else (state.mixture,):
         widen(mixture, label)
+    heard(learner._chain, np.array([label, label]))
     learner._desk.labels.note_one(label)
 
 

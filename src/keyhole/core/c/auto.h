@@ -4,6 +4,7 @@
 #include "draw.h"
 #include "fit.h"
 #include "greedy.h"
+#include "shapes.h"
 #include "sums.h"
 
 enum { KH_UNREAD = -1, KH_KEPT, KH_NET, KH_EXPLORED };    /* why a feature is read */
@@ -14,6 +15,7 @@ enum { KH_ON_KEPT, KH_ON_BEST, KH_ON_NET, KH_ON_EVERYTHING, KH_ON_NOTHING };
 enum { KH_LOW, KH_HIGH };                                 /* mixture.span */
 enum { KH_LOSS, KH_WEIGHT, KH_ROUNDS, KH_NOISE_SUMS };    /* mixture.noise */
 enum { KH_PASTS = 2 * KH_INPUTS };                        /* inputs of the past: of labels, of errors */
+enum { KH_TOLD };                                        /* ring.next: how many rows were told */
 enum { KH_LOOK_OUT = 16 };                                /* batches, after history: see choose.py */
 #define KH_WINDOW 200.0                                   /* rounds that mixture.recent looks back */
 
@@ -39,6 +41,12 @@ KH_API void kh_begin_layer(kh_layer *last, f64 variance, kh_room *room);
 KH_API f64 kh_foresee(kh_layer *last, f64 prediction, f64 centre, floats *past, kh_room *room);
 KH_API void kh_correct(kh_layer *last, f64 fade, f64 centre, floats *pasts, floats *y, floats *predictions,
                        kh_room *room);
+
+/* The chain behind it: a ridge on curves, then trees. */
+#define KH_CHAIN(F) \
+    F(floats, p) F(floats, q) F(kh_seated, seated) F(kh_ridge, ridge) F(kh_forest, forest) \
+    F(kh_mixture, first) F(kh_mixture, second) F(ints, clock)
+KH_STRUCT(kh_chain, KH_CHAIN)
 
 #define KH_EXPERT_TABLE(F) \
     F(ints, features) F(ints, memory) F(floats, ridge) F(bools, by_peak) F(ints, judges)
@@ -68,7 +76,7 @@ KH_STRUCT(kh_ring, KH_RING)
 KH_STRUCT(kh_state, KH_STATE)
 #define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
 KH_STRUCT(kh_spending, KH_SPENDING)
-#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_spending, spending)
+#define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_chain, chain) F(kh_spending, spending)
 KH_STRUCT(kh_auto, KH_AUTO)
 #define KH_BATCH(F) \
     F(ints, S) F(bytes, why) F(kh_ensemble, runs) F(floats, centre) F(floats, peak) F(floats, label) \
@@ -80,6 +88,8 @@ KH_STRUCT(kh_batch, KH_BATCH)
 void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 many);
 void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number);
 void kh_note_seats(kh_ring *ring, kh_memories *kept);
+/* A row of history: these features of x. */
+void kh_note_history(kh_ring *ring, ints *S, const f64 *x, f64 y);
 void kh_seal(kh_ring *ring);
 
 /* auto_mistrust.c */
@@ -140,5 +150,14 @@ KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, 
 /* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
 void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
                    floats *pasts, kh_room *room);
+
+/* auto_chain.c: behind the last layer. Columns as above, of features S. Rows are noted in the ring after
+   this. As many features as it has room for: those that sit, then those of S. */
+f64 kh_chain_one(kh_auto *a, ints *S, floats *values, f64 prediction, kh_room *room);
+void kh_chain_rows(kh_auto *a, ints *S, floats *X, const i64 *columns, floats *y, floats *predictions,
+                   kh_room *room);
+void kh_close_chain(kh_auto *a, kh_room *room); /* when a batch is over */
+KH_API void kh_empty_chain(kh_auto *a);
+void kh_sitting_first(kh_auto *a, ints *S, ints *out);
 
 #endif

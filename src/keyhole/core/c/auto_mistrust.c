@@ -87,6 +87,7 @@ void kh_set_aside_if_misled(kh_auto *auto_)
     kh_start_over(&state->mixture);
     kh_start_over(&last->judge);
     if (last->b.n > 0) keep_some(last, alike ? LAYER_ROUNDS : 0.0);
+    kh_empty_chain(auto_);
     kh_seal(&state->ring);
     state->aside.at[ROWS] = state->studied.at[0];
     state->aside.at[LABELS] = (i64)state->label.reads.at[0];

@@ -3,13 +3,13 @@
 
 KH_LAYOUT(kh_ring, KH_RING)
 
-enum { TOLD, FOLDED, GONE, SEALED }; /* ring.next */
+enum { TOLD = KH_TOLD, FOLDED, GONE, SEALED }; /* ring.next */
 
 void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 many)
 {
     i64 length = ring->labels.n, width = ring->features.m, b = batch->S.n, *next = ring->next.at;
     if (length == 0) return;
-    KH_CHECK(b <= width && many <= batch->rows.at[0]);
+    KH_CHECK(many <= batch->rows.at[0]);
     for (i64 t = batch->rows.at[0] - many; t < batch->rows.at[0]; t++) {
         i64 slot = next[TOLD] % length;
         int32_t *features = ROW(ring->features, slot);
@@ -27,15 +27,30 @@ void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 man
     }
 }
 
+void kh_note_history(kh_ring *ring, ints *S, const f64 *x, f64 y)
+{
+    i64 length = ring->labels.n, width = ring->features.m, *next = ring->next.at;
+    if (length == 0) return;
+    i64 slot = next[TOLD] % length;
+    if (next[TOLD] >= length) next[GONE] = i_max(next[GONE], ring->folds.at[slot]);
+    for (i64 a = 0; a < width; a++) {
+        AT2(ring->features, slot, a) = a < S->n ? (int32_t)S->at[a] : -1;
+        AT2(ring->values, slot, a) = a < S->n ? kh_taken(x[S->at[a]]) : NAN;
+    }
+    ring->labels.at[slot] = y;
+    ring->rounds.at[slot] = ring->batches.at[slot] = ring->folds.at[slot] = 0;
+    next[TOLD]++;
+}
+
 /* The rows of a batch are the last of its number that are in no sum yet, as a rule the last of all. */
 void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number)
 {
-    i64 length = ring->labels.n, row = batch->rows.at[0], b = batch->S.n, *next = ring->next.at;
+    i64 length = ring->labels.n, row = batch->rows.at[0], b = i_min(batch->S.n, ring->features.m), *next = ring->next.at;
     if (length == 0) return;
     next[FOLDED] += row;
     for (i64 i = next[TOLD] - 1; row > 0 && i >= i_max(0, next[TOLD] - length); i--) {
         i64 slot = i % length;
-        if (ring->batches.at[slot] != number || ring->folds.at[slot] != 0) continue;
+        if (ring->batches.at[slot] != number || ring->rounds.at[slot] == 0 || ring->folds.at[slot] != 0) continue;
         ring->folds.at[slot] = next[FOLDED];
         row--;
         memcpy(ROW(ring->values, slot), ROW(batch->values, row), (size_t)b * sizeof(f64)); /* as it entered */

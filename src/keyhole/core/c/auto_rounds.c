@@ -49,6 +49,7 @@ KH_API f64 kh_predict_auto(kh_auto *a, kh_batch *batch, floats *values, floats *
     if (!isnan(middle)) {
         if (a->settings.proper) prediction = play_properly(a, batch, middle, batch->runs.along.at);
         if (a->last.b.n > 0) prediction = kh_foresee(&a->last, prediction, middle, past, room);
+        prediction = kh_chain_one(a, &batch->S, values, prediction, room);
     }
     room->used = mark;
     return prediction;
@@ -112,6 +113,7 @@ KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, i64 number, i64 round, fl
     floats X = {values->at, 1, values->n, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats pasts = {past->at, past->n > 0, past->n, 1};
     kh_learn_auto_rows(a, batch, &X, &label, NULL, &out, &pasts, room);
+    kh_chain_rows(a, &batch->S, &X, NULL, &label, &out, room);
     kh_note_rows(&a->state.ring, batch, number, round, 1);
 }
 
@@ -185,6 +187,7 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, i64 number, kh_room 
     if (s->seats < s->d) kh_weigh_reads(auto_, batch, &batch->S, &values, room);
     note_model(s, state, batch);
     if (s->slots > 0) judge(state, batch, &G, &c, yy, room);
+    kh_close_chain(auto_, room);
     room->used = mark;
 }
 
@@ -220,6 +223,7 @@ KH_API i64 kh_play_auto(kh_auto *a, kh_batch *batch, ints *clock, floats *X, flo
         i64 fault = kh_first_oversized(&rows, &labels, &batch->S), played = fault < 0 ? many : fault;
         rows.n = labels.n = out.n = played;
         kh_learn_auto_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
+        kh_chain_rows(a, &batch->S, &rows, batch->S.at, &labels, &out, room);
         kh_note_rows(&a->state.ring, batch, at[NUMBER], at[ROUND] + 1, played);
         note_bought(&batch->S, bought, t, t + played);
         if (a->spending.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->spending.shop, &batch->S, room);

@@ -34,21 +34,45 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     room->used = mark;
 }
 
+enum { MIXTURES = 4 };
+
+/* What the experts of all mixtures have lost: copied out, or put back. */
+static void charge_no_one(kh_auto *a, f64 **before, kh_room *room)
+{
+    floats all[MIXTURES] = {a->state.mixture.losses, a->last.judge.losses, a->chain.first.losses,
+                            a->chain.second.losses};
+    for (i64 i = 0; i < MIXTURES; i++) {
+        size_t size = (size_t)all[i].n * sizeof(f64);
+        if (room) before[i] = memcpy(TAKE(room, f64, all[i].n), all[i].at, size);
+        else memcpy(all[i].at, before[i], size);
+    }
+}
+
+/* Shapes see all features that sit, not only those that a batch would read. */
+static void shape(kh_auto *a, kh_batch *batch, floats *x, floats *y, floats *prediction, kh_room *room)
+{
+    i64 mark = room->used;
+    ints S = take_ints(room, a->settings.width);
+    kh_sitting_first(a, &batch->S, &S);
+    kh_chain_rows(a, &S, x, S.at, y, prediction, room);
+    kh_note_history(&a->state.ring, &S, x->at, y->at[0]);
+    kh_close_chain(a, room);
+    room->used = mark;
+}
+
 /* A row as a round of its own; what experts lose is charged to no one. */
 static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
 {
     i64 mark = room->used, number = FIRST + a->state.studied.at[0];
-    floats losses = a->state.mixture.losses, judged = a->last.judge.losses;
-    f64 *before = TAKE(room, f64, losses.n), *judged_before = TAKE(room, f64, judged.n), prediction = 0.0;
-    memcpy(before, losses.at, (size_t)losses.n * sizeof(f64));
-    memcpy(judged_before, judged.at, (size_t)judged.n * sizeof(f64));
+    f64 *before[MIXTURES], prediction = 0.0;
+    charge_no_one(a, before, room);
     if (kh_priced(&a->spending.shop)) kh_buy(a, batch, number, a->spending.complete, 1, room);
     else kh_choose(a, batch, number, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
-    memcpy(losses.at, before, (size_t)losses.n * sizeof(f64));
-    memcpy(judged.at, judged_before, (size_t)judged.n * sizeof(f64));
+    if (a->chain.p.n > 0) shape(a, batch, &X, &label, &out, room);
+    charge_no_one(a, before, NULL);
     room->used = mark;
 }
 

@@ -65,7 +65,7 @@ def test_whole_rows_go_into_the_longest_memory(keep: float) -> None:
 
 def test_every_value_is_counted_and_no_loss_is_charged() -> None:
     X, y = data(25)
-    _, state, last, _ = studied(X, y)
+    _, state, last, *_ = studied(X, y)
     assert state.studied.tolist() == [25]
     assert state.values.reads.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
     assert state.label.reads[0] == 25

@@ -147,6 +147,12 @@ def finish(auto: Auto, batch: Batch, number: int) -> None:
     raise NotImplementedError
 
 
+@c_function("kh_empty_chain")
+def forget_shapes(auto: Auto) -> None:
+    """Shapes begin anew with the next row that is told."""
+    raise NotImplementedError
+
+
 _BLOCK = "clock[6] X[rows,d] y[rows] bought[rows,width] predictions[rows]"
 _WRITTEN = "clock bought predictions"
 

@@ -66,7 +66,9 @@ class Explanation:
     `past_saves` the share of the squared error of late that a layer without the past would have
     had more. `cost` is what an example costs now; None without prices. `explained` is the share of
     the label's variance that all features worth keeping explain together, and `explained_error` its
-    standard error; None if there are none.
+    standard error; None if there are none. `shapes` are the shares of that prediction as it is,
+    with curves, and with trees in what is predicted; `shapes_save` the share of the squared error
+    of late that the better of both saves.
 
     Examples
     --------
@@ -90,6 +92,8 @@ class Explanation:
     cost: float | None = None
     explained: float | None = None
     explained_error: float | None = None
+    shapes: Mapping[str, float] = field(default_factory=dict)
+    shapes_save: float = 0.0
 
     def __repr__(self) -> str:
         kept = [line.name for line in sorted(self.lines, key=_rank) if line.why == "kept"]
@@ -119,6 +123,8 @@ class Explanation:
             text.append(f"last layer: {_percents(self.layer)}")
         if self.past:
             text.append(_of_the_past(self.past, self.past_saves))
+        if self.shapes:
+            text.append(_of_shapes(self.shapes, self.shapes_save))
         return "\n".join(text)
 
 
@@ -138,6 +144,12 @@ def _of_the_past(weights: Mapping[str, float], saved: float) -> str:
     largest = sorted(weights.items(), key=lambda item: -abs(item[1]))[:3]
     adds = ", ".join(f"{weight:+.2g} × {name}" for name, weight in largest)
     return f"the past: saves {100 * saved:.0f} % of the squared error of late; adds {adds}, ..."
+
+
+def _of_shapes(heard: Mapping[str, float], saved: float) -> str:
+    if saved < WORTH_SAYING:
+        return "shapes: curves and trees say nothing of late that is not known without them"
+    return f"shapes: save {100 * saved:.0f} % of the squared error of late: {_percents(heard)}"
 
 
 def _doubted(share: float, error: float) -> str:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from keyhole.core.numbers import log
 from keyhole.errors import shortened
+from keyhole.learners.blocks.auto.chain import chain_memory
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
+from keyhole.learners.blocks.shapes.trees import DEEPEST
 from keyhole.problem import (
     DataError,
     Problem,
@@ -77,7 +79,10 @@ class AutoParts:
         them. At least as many as are read. None: all of them up to 1,024 features; beyond, eight
         times as many as are read, at least 256.
     ring
-        How many of the rows told last are kept, so that a wrong value or label can be corrected.
+        How many of the rows told last are kept: shapes are fitted to them, and a wrong value or
+        label among them can be corrected.
+    trees, depth
+        How many trees shapes have, and how many levels each of them.
 
     Examples
     --------
@@ -106,6 +111,8 @@ class AutoParts:
     layer_memory: float = 2000.0
     active: int | None = None
     ring: int = 2048
+    trees: int = 64
+    depth: int = 3
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {"taus": _taus(self.taus), "experts": _kinds(self.experts)}
@@ -125,18 +132,25 @@ class AutoParts:
             raise ProblemError("bold must be below 1, or no single expert is heard; got 1")
         checked["kinks"] = None if self.kinks is None else _kinks(self.kinks)
         checked["layer_memory"] = positive_number("layer_memory", self.layer_memory)
+        checked["trees"] = whole_number("trees", self.trees, 1)
+        checked["depth"] = whole_number("depth", self.depth, 1)
+        if self.depth > DEEPEST:
+            raise ProblemError(
+                f"depth must be at most {DEEPEST} levels of a tree, got {self.depth}"
+            )
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     def memory(self, problem: Problem) -> float:
-        """About how many bytes memories, a batch, the last layer and the rows told last take."""
+        """About how many bytes memories, a batch, the last layer, the ring and shapes take."""
         layer = 0 if self.kinks is None else len(self.kinks)
         batch = float(self.longest) * (problem.width + 1)
         seats = self.seats(problem)
         resting = problem.d if seats < problem.d else 0
         pairs, singles = len(self.taus) * (seats + 1.0) ** 2, (4.0 * len(self.taus) + 2.0) * resting
         told = self.ring * (1.5 * problem.width + 4.0)
-        return 8.0 * (pairs + singles + batch + 3.0 * layer**2 + told)
+        numbers = pairs + singles + batch + 3.0 * layer**2 + told
+        return 8.0 * numbers + chain_memory(problem.width, self.ring, self.trees, self.depth)
 
     def seats(self, problem: Problem) -> int:
         """How many features the memories know pairs of; d if all of them.

@@ -22,7 +22,8 @@ class Ring(NamedTuple):
 
     Of each row: the features read (-1 beyond), their values as they were learnt (NaN: absent), the
     label as it was learnt, the round and the batch of its ticket (0: on terms of its own), and its
-    fold: how many rows were in the sums once its batch was, 0 before. History is not in it.
+    fold: how many rows were in the sums once its batch was, 0 before. Where there are shapes, rows
+    of history are in it too, as of round 0, with the features that shapes look at, and no fold.
 
     `next`: how many rows were told (TOLD), and how many are in the sums (FOLDED), since this was
     counted; the last fold of which a row is in the ring no more (GONE); how many rows were told
@@ -48,7 +49,7 @@ class Told(NamedTuple):
     features: Annotated[NDArray[np.int32], Holds(least=-1, below="d")]
     values: Annotated[Floats, MAY_BE_NAN]
     labels: Floats
-    rounds: Annotated[Indices, Holds(least=1, most="round")]
+    rounds: Annotated[Indices, Holds(most="round")]
     batches: Annotated[Indices, Holds(most="begun")]
     folds: Indices
     next: Annotated[Indices, Holds(shape=(4,))]
@@ -122,6 +123,8 @@ def put_back(ring: Ring, tree: Any) -> None:
             fits = name == "next" or one.shape == (many,)
         if not fits:
             raise StateError(f"ring.{name} must be as long as there are rows")
+    if np.any((told.rounds == 0) & ((told.folds > 0) | (told.batches > 0))):
+        raise StateError("ring.rounds must be at least 1, but for rows of history")
     ring.next[:], ring.sat[:], ring.since[:] = told.next, told.sat, told.since
     there = slots(ring)
     ring.features[:], ring.values[:] = -1, np.nan

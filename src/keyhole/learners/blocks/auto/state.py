@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from keyhole.core.numbers import exp
 from keyhole.core.records import hold
+from keyhole.learners.blocks.auto.chain import Chain, chain, chain_room
 from keyhole.learners.blocks.auto.experts import ExpertTable, list_experts, table
 from keyhole.learners.blocks.auto.last_layer import PAST, Layer, layer
 from keyhole.learners.blocks.auto.mixture import Mixture, mix
@@ -118,14 +119,15 @@ def settings(
 
 
 def _room(s: Settings, parts: AutoParts) -> int:
-    """What choosing, buying, rounds, the last layer and studying need at most, all together."""
+    """What choosing, buying, rounds, last layer, shapes and studying need at most, all together."""
     experts, memories = len(s.experts.features), len(parts.taus)
     inputs, width = len(parts.kinks or ()) + 2 + PAST, s.width
     looking = 8 * s.d + 4 * s.seats + 4 * memories
     net = 3 * s.net**2 + 8 * s.net + 4 * s.slots * (s.net + width + 1) + 32
     fitting = 6 * width**2 + 40 * (width + 1)
     rows = s.longest * (width + 2 * experts + 8) + 8 * experts + 16
-    return looking + net + fitting + rows + inputs**2 + 8 * inputs
+    shapes = chain_room(s.d, width, parts.ring, parts.trees, parts.depth)
+    return looking + net + fitting + rows + inputs**2 + 8 * inputs + shapes
 
 
 def _stride(d: int) -> int:
@@ -212,17 +214,21 @@ class Auto(NamedTuple):
     settings: Settings
     state: State
     last: Layer
+    chain: Chain
     spending: Spending
 
 
-def new_auto(s: Settings, parts: AutoParts, spending: Spending) -> Auto:
+def new_auto(s: Settings, parts: AutoParts, spending: Spending, *, shapes: bool = False) -> Auto:
     """A learner that knows nothing yet."""
-    return held_together(s, new_state(s, parts), new_layer(s, parts), spending)
+    behind = chain(s.width, parts.ring if shapes else 0, parts.trees, parts.depth)
+    return held_together(s, new_state(s, parts), new_layer(s, parts), behind, spending)
 
 
-def held_together(s: Settings, state: State, last: Layer, spending: Spending) -> Auto:
+def held_together(
+    s: Settings, state: State, last: Layer, behind: Chain, spending: Spending
+) -> Auto:
     """The parts of a learner with their structs: from here on arrays are filled, not replaced."""
-    return hold(Auto(s, state, hold(last), spending))
+    return hold(Auto(s, state, hold(last), behind, spending))
 
 
 def new_state(s: Settings, parts: AutoParts) -> State:
