@@ -82,6 +82,7 @@ SAVED_BESIDE = (
     "evidence",
     "rate",
     "purse",
+    "reach",
 )  # of the state, saved as parts of their own
 ROWS = 16  # of history in one call, so that an interrupt is heard
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws

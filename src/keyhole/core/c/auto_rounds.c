@@ -84,8 +84,9 @@ static void guess_rows(kh_auto *auto_, kh_batch *batch, floats *X, floats *y, co
     room->used = mark;
 }
 
-void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
-                   floats *pasts, kh_room *room)
+/* Predict and learn rows whose labels are as plausible as they will be. */
+static void learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+                       floats *pasts, kh_room *room)
 {
     i64 mark = room->used, n = y->n, E = a->state.mixture.recent.n;
     kh_mixture *mixture = &a->state.mixture;
@@ -103,6 +104,29 @@ void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const
     if (a->last.b.n > 0) kh_correct(&a->last, a->settings.fade, before, pasts, y, predictions, room);
     kh_note_labels(&a->state, y);
     room->used = mark;
+}
+
+bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+                   floats *pasts, kh_room *room)
+{
+    i64 mark = room->used, t = 0, many = 0;
+    bool any = false;
+    floats told = take_floats(room, y->n);
+    for (i64 i = 0; i < y->n; i++) told.at[i] = y->at[i];
+    for (; t < y->n; t += many) {
+        floats rows = {X->at + t * X->m, y->n - t, X->m, 1}, labels = some_floats(told.at + t, y->n - t);
+        f64 by = 0.0;
+        i64 found = kh_heed_labels(a, batch, &rows, columns, &labels, &many, &by);
+        floats out = some_floats(predictions->at + t, many), now = *pasts;
+        if (pasts->n == y->n) now = (floats){pasts->at + t * pasts->m, many, pasts->m, 1};
+        rows.n = labels.n = many;
+        learn_rows(a, batch, &rows, &labels, columns, &out, &now, room);
+        if (found == KH_WAS_WILD) kh_forget_wild_label(a, batch);
+        if (found == KH_MOVED) kh_move_labels(a, batch, by);
+        any |= found == KH_WAS_WILD;
+    }
+    room->used = mark;
+    return any;
 }
 
 KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, floats *values, f64 y, floats *past, kh_room *room)
@@ -156,6 +180,7 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, kh_room *room)
     kh_state *state = &auto_->state;
     i64 mark = room->used, rows = batch->rows.at[0], b = batch->S.n;
     if (rows == 0) return;
+    kh_heed_values(auto_, batch);
     for (i64 t = 0; t < rows; t++) {
         kh_add_value(&state->label, 0, AT(batch->labels, t));
         for (i64 a = 0; a < b; a++) kh_add_value(&state->values, batch->S.at[a], AT2(batch->values, t, a));

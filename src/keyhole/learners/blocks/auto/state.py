@@ -18,6 +18,7 @@ from keyhole.learners.blocks.auto.experts import ExpertTable, list_experts, tabl
 from keyhole.learners.blocks.auto.last_layer import PAST, Layer, layer
 from keyhole.learners.blocks.auto.mixture import Mixture, mix
 from keyhole.learners.blocks.auto.parts import AutoParts
+from keyhole.learners.blocks.auto.reach import SIZE
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.draw.odds import Odds, odds
 from keyhole.learners.blocks.draw.philox import uniform
@@ -120,10 +121,10 @@ def _room(s: Settings, parts: AutoParts) -> int:
     """What choosing, buying, rounds, the last layer and studying need at most, all together."""
     experts, memories = len(s.experts.features), len(parts.taus)
     inputs, width = len(parts.kinks or ()) + 2 + PAST, s.width
-    looking = 8 * s.d + 4 * s.seats + 4 * memories
+    looking = 9 * s.d + 4 * s.seats + 4 * memories
     net = 3 * s.net**2 + 8 * s.net + 4 * s.slots * (s.net + width + 1) + 32
     fitting = 6 * width**2 + 40 * (width + 1)
-    rows = s.longest * (width + 2 * experts + 8) + 8 * experts + 16
+    rows = s.longest * (width + 2 * experts + 9) + 8 * experts + 16
     return looking + net + fitting + rows + inputs**2 + 8 * inputs
 
 
@@ -182,6 +183,7 @@ class State(NamedTuple):
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
     of each feature say about it (`core/c/auto_evidence.c`); room for none where all have a seat.
+    `reach`: how far the values of each feature, and in the last row labels, reach (`reach.py`).
     With prices, `rate`: the gain in mean squared error that one unit of money must bring, and
     `purse`: the units that are left.
     """
@@ -201,6 +203,7 @@ class State(NamedTuple):
     evidence: Annotated[Floats, "weighed 2"]
     rate: Annotated[Floats, AT_LEAST_0, "1"]
     purse: Annotated[Indices, "1"]
+    reach: Annotated[Floats, "d+1 6"]
     space: Space
 
 
@@ -251,7 +254,8 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     )
     evidence = np.zeros((d if s.seats < d else 0, 2))
     trusted = studied, np.zeros(5), aside
-    return State(*learnt, *trusted, lead, played, walk, evidence, np.zeros(1), purse, space)
+    money, reach = (np.zeros(1), purse), np.zeros((d + 1, SIZE))
+    return State(*learnt, *trusted, lead, played, walk, evidence, *money, reach, space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:
