@@ -112,6 +112,9 @@ def _heavy(what: str, kind: str, seed: int) -> Game:
     return _game(X, y, np.ones(len(y)))
 
 
+EVENTS = {"rare event": 0.01, "event": 0.04, "frequent event": 0.15}
+
+
 def _changed(kind: str, at: int, seed: int) -> Game:
     """Something is otherwise from a round on."""
     X, y, rng, w = _stream(at + 2_000, seed)
@@ -125,9 +128,15 @@ def _changed(kind: str, at: int, seed: int) -> Game:
         X[at:] *= 1_000.0
     elif kind == "records":
         y[at:] += 0.02 * np.arange(len(y) - at) ** 1.5
-    elif kind == "rare event":
-        X[:, w != 0.0] = (rng.random((len(y), K)) < 0.01) * (np.arange(len(y)) >= at)[:, None]
+    elif kind in EVENTS:
+        there = (rng.random((len(y), K)) < EVENTS[kind]) & (np.arange(len(y)) >= at)[:, None]
+        X[:, w != 0.0] = there
         y = 100.0 * X @ w + 0.5 * rng.standard_normal(len(y))
+    elif kind == "claims":  # 0 as a rule, and large where the features say so
+        z = (y - y.mean()) / y.std()
+        y = 100.0 * np.maximum(z - 2.0, 0.0)
+    elif kind == "growth":
+        y = np.exp(1.5 * (y - y.mean()) / y.std())
     elif kind == "spikes":
         y += 100.0 * (rng.random(len(y)) < 0.01) * (np.arange(len(y)) >= at)
     return _game(X, y, np.arange(len(y)) >= at)
@@ -160,9 +169,11 @@ for _what in ("label", "wilder", "creatinine"):
 for _kind in ("t2", "t3", "log-normal"):
     for _what in ("noise", "features"):
         REAL[f"{_kind} {_what}"] = partial(_heavy, _what, _kind)
-for _kind in ("level", "level of features", "unit", "unit of features", "records", "rare event"):
+for _kind in ("level", "level of features", "unit", "unit of features", "records", *EVENTS):
     for _at in (10, 500):
         REAL[f"{_kind} from {_at}"] = partial(_changed, _kind, _at)
+for _kind in ("claims", "growth"):
+    REAL[f"{_kind} in labels"] = partial(_changed, _kind, 10)
 REAL["spikes from 10"] = partial(_changed, "spikes", 10)
 ALL = {**CLEANS, **{name: make for name, (_, make) in TYPOS.items()}, **REAL}
 

@@ -47,15 +47,18 @@ static bool take_back(f64 *reach, f64 far)
     return true;
 }
 
-/* Note a value: does it show that one of the first was wild, or that everything is elsewhere now? */
+/* Note a value: does it show that one of the first was wild, or that everything is elsewhere now? The sign
+   of a doubt says on which side the last value was that was far out. */
 static i64 note(f64 *reach, f64 far, f64 value, bool believed)
 {
-    bool out = is_far_out(reach, far, value), again = FADES * reach[DOUBT] >= SURE;
+    bool out = is_far_out(reach, far, value), above = value > reach[HIGH], was_above = reach[DOUBT] > 0.0;
+    f64 doubt = FADES * fabs(reach[DOUBT]);
     reach[COUNT] += 1.0;
-    reach[DOUBT] = FADES * reach[DOUBT] + (out ? 1.0 : 0.0);
+    reach[DOUBT] = copysign(out ? doubt + 1.0 : doubt, (out ? above : was_above) ? 1.0 : -1.0);
+    bool again = out && doubt >= SURE;
     if (out && !(again || believed)) return KH_AS_BEFORE;
     widen(reach, value);
-    return take_back(reach, far) ? KH_WAS_WILD : out && again ? KH_MOVED : KH_AS_BEFORE;
+    return take_back(reach, far) ? KH_WAS_WILD : again && above == was_above ? KH_MOVED : KH_AS_BEFORE;
 }
 
 static f64 learnt(const f64 *reach, f64 value) { return cut(value, reach[LOW], reach[HIGH]); }
