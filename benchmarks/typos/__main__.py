@@ -38,9 +38,7 @@ def table(scores: Scores, here: str, other: str, only: Sequence[str], seeds: int
     typos, real = [], []
     for name in _chosen(list(TYPOS), only):
         clean = TYPOS[name][0]
-        both = [
-            scores.of(of, name, seeds) / scores.of(of, clean, seeds) for of in (other, here)
-        ]
+        both = [scores.of(of, name, seeds) / scores.of(of, clean, seeds) for of in (other, here)]
         typos.append([name, *map(_words, both)])
     for name in _chosen(list(REAL), only):
         ratios = scores.of(here, name, seeds) / scores.of(other, name, seeds)

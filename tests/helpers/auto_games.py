@@ -54,6 +54,13 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     if case.kind == "gaps":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[rng.random(X.shape) < 0.01] *= 50.0
+    if case.kind == "typos":  # of labels and values, at first and later; a real jump of both
+        y[[1, 20]] *= 100.0
+        y[[40, 45]] *= 30.0
+        X[[2, 30, 50]] *= 50.0
+        y[50] += 500.0
+        X[2 * n // 3 :] *= 20.0
+        y[3 * n // 4 :] += 300.0
     times, more = case.wrong
     y[: case.history] = times * y[: case.history] + more
     return X, y

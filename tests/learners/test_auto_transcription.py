@@ -86,6 +86,13 @@ CASES = {
     "few seats, after history": Case(
         (20, 2, 8), 250, "switch", parts=FEW, history=40, half_life=30.0
     ),
+    "typos": Case((12, 2, 8), 120, "typos"),
+    "typos, a net of two": Case((30, 3, 24), 120, "typos"),
+    "typos, everything is read": Case((9, 2, 9), 90, "typos"),
+    "typos, proper": Case((14, 2, 6), 120, "typos", proper=True, past=False),
+    "typos in history": Case((12, 2, 8), 120, "typos", history=60),
+    "typos, few seats": Case((20, 2, 8), 120, "typos", parts=FEW, history=10),
+    "typos, no last layer": Case((12, 2, 8), 90, "typos", past=False, parts=NO_LAYER),
     "one memory, no net": Case((10, 2, 6), 80, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 MANY = Case(

@@ -51,6 +51,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.reach import reach_of_old, refuse_odd_reach
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -484,6 +485,10 @@ class AutoLearner(LearnerBase):
             if name in state.parts:
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
         s, sums, _, money = learner._auto
+        if "reach" not in state.parts:
+            now = sums._replace(**learnt)
+            ends = reach_of_old(now.values, now.peaks, now.label, now.mixture.span)
+            learnt["reach"] = ends
         learner._auto = held_together(s, sums._replace(**learnt), last, money)
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
@@ -532,6 +537,7 @@ class AutoLearner(LearnerBase):
         if self._state.played.max() > self._state.played[-1] or self._state.played[-1] > labels:
             raise StateError(f"played must be at most {labels:g} rounds, the last the most")
         refuse_odd_seats(self._state.kept)
+        refuse_odd_reach(self._state.reach)
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:

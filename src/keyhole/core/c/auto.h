@@ -80,6 +80,7 @@ void kh_set_aside_if_misled(kh_auto *a);
 void kh_go_on_without(kh_auto *a, f64 rounds); /* what memories forgot; the last layer keeps so much */
 
 /* auto_reach.c: values far beyond what was seen. Both cut off what is learnt; see `reach.py`. */
+KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed);
 enum { KH_AS_BEFORE, KH_WAS_WILD, KH_MOVED }; /* what is found about the labels so far */
 /* Up to the first that shows something: so many rows; moved by how much. It is due once they are learnt. */
 i64 kh_heed_labels(kh_auto *a, kh_batch *batch, floats *X, const i64 *columns, floats *y, i64 *rows, f64 *by);

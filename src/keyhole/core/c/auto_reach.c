@@ -9,7 +9,7 @@
 #define UNUSUAL 8.0 /* standard deviations */
 enum { FIRST = 4, FEW = 8 };
 #define OFF 2.0 /* standard deviations: a label so far off needs the values that are far out */
-enum { LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT }; /* a row of state.reach */
+enum { LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT, KH_REACH }; /* a row of state.reach */
 
 static f64 *reach_of(kh_state *state, i64 j) { return ROW(state->reach, KH_INDEX(j, state->reach.n)); }
 
@@ -59,6 +59,12 @@ static i64 note(f64 *reach, f64 far, f64 value, bool believed)
     if (out && !(again || believed)) return KH_AS_BEFORE;
     widen(reach, value);
     return take_back(reach, far) ? KH_WAS_WILD : again && above == was_above ? KH_MOVED : KH_AS_BEFORE;
+}
+
+KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed)
+{
+    KH_CHECK(reach->n == KH_REACH);
+    return note(reach->at, far, value, believed);
 }
 
 static f64 learnt(const f64 *reach, f64 value) { return cut(value, reach[LOW], reach[HIGH]); }
@@ -169,8 +175,8 @@ void kh_forget_wild_label(kh_auto *a, kh_batch *batch)
     kh_begin_trial(&a->settings, state);
 }
 
-/* What speaks for the far-out values of row t: how many standard deviations the label is off without them,
-   beyond what they may explain within their reach. */
+/* Whether the far-out values of row t are needed: without them the label is off by more standard deviations
+   than they may explain within their reach. */
 static bool are_needed(kh_auto *a, kh_batch *batch, i64 t)
 {
     i64 e = AT(a->settings.experts.judges, kh_leader(&a->settings, &a->state)), b = batch->S.n;
