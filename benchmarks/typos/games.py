@@ -6,11 +6,13 @@ typo aside; of the games with real extremes, over all rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import keyhole as kh
 from keyhole.problem import Floats
@@ -22,11 +24,11 @@ CLEAN = "without"
 
 
 class Game(NamedTuple):
-    """Rows, of which the first `history` are studied; the rounds that count, of those after them."""
+    """Rows, of which the first `history` are studied; which of the others count."""
 
     X: Floats
     y: Floats
-    counts: Floats
+    counts: NDArray[np.bool_]
     problem: kh.Problem
     history: int = 0
 
@@ -44,7 +46,7 @@ def _stream(rounds: int, seed: int) -> tuple[Floats, Floats, np.random.Generator
     return X, y, rng, w
 
 
-def _game(X: Floats, y: Floats, counts: Floats) -> Game:
+def _game(X: Floats, y: Floats, counts: NDArray[np.bool_]) -> Game:
     return Game(X, y, counts, kh.Problem(D, K, BUDGET))
 
 
@@ -77,21 +79,19 @@ def _studied(what: str, at: int, seed: int) -> Game:
         y[at - 1] *= 100.0
     elif what == "value":
         X[at - 1, w != 0.0] *= 100.0
-    return _game(X, y, np.ones(AFTER))._replace(history=100)
+    return _game(X, y, np.ones(AFTER, dtype=np.bool_))._replace(history=100)
 
 
 def _clinic(what: str, seed: int) -> Game:
     """The clinic after 500 rows of history; the first of 1,000 rounds has a typo."""
     stream = kh.streams.clinic(1_500, seed=seed).stream
-    X, y = collect(stream)
-    X, y = X.astype(np.float64), y.copy()
-    problem = kh.Problem(X.shape[1], 4, 8, names=stream.names)
-    if what == "label":
-        y[500] = 100.0 * y[500]
-    elif what == "wilder":
-        y[500] = 1e4 * y[500]
-    elif what == "creatinine":
-        X[500, list(stream.names).index("creatinine_mg_dl")] *= 100.0
+    rows, labels = collect(stream)
+    X, y = np.array(rows, dtype=np.float64), np.array(labels)
+    names = list(stream.names or ())
+    if what == "creatinine":
+        X[500, names.index("creatinine_mg_dl")] *= 100.0
+    y[500] *= {"label": 100.0, "wilder": 1e4}.get(what, 1.0)
+    problem = kh.Problem(X.shape[1], 4, 8, names=names)
     return Game(X, y, np.arange(1, 1_001) > 1, problem, 500)
 
 
@@ -109,7 +109,7 @@ def _heavy(what: str, kind: str, seed: int) -> Game:
     else:
         X = _noise(kind, X.shape, rng)
         y = 5.0 + X @ w + 0.5 * rng.standard_normal(len(y))
-    return _game(X, y, np.ones(len(y)))
+    return _game(X, y, np.ones(len(y), dtype=np.bool_))
 
 
 EVENTS = {"rare event": 0.01, "event": 0.04, "frequent event": 0.15}
@@ -142,39 +142,43 @@ def _changed(kind: str, at: int, seed: int) -> Game:
     return _game(X, y, np.arange(len(y)) >= at)
 
 
+Against = tuple[str, Make]  # the game without its typo, and the game
+
+
+def _cleans() -> Iterator[tuple[str, Make]]:
+    for at in ROUNDS:
+        yield f"{CLEAN} {at}", partial(_wild, CLEAN, 1.0, at)
+    yield f"{CLEAN} 1 %", partial(_often, CLEAN, 1.0)
+    yield f"{CLEAN} history", partial(_studied, CLEAN, 1)
+    yield f"{CLEAN} clinic", partial(_clinic, CLEAN)
+
+
+def _typos() -> Iterator[tuple[str, Against]]:
+    for at in ROUNDS:
+        clean = f"{CLEAN} {at}"
+        for what, times in product(("label", "value"), (1.01, 10.0, 100.0, 1e4)):
+            yield f"{what} x{times:g} at {at}", (clean, partial(_wild, what, times, at))
+    for what, times in product(("label", "value"), (10.0, 100.0, 1e4)):
+        yield f"1 % {what}s x{times:g}", (f"{CLEAN} 1 %", partial(_often, what, times))
+    for what, at in product(("label", "value"), (1, 2, 3, 50)):
+        game = partial(_studied, what, at)
+        yield f"{what} x100 in row {at} of history", (f"{CLEAN} history", game)
+    for what in ("label", "wilder", "creatinine"):
+        yield f"clinic: {what}", (f"{CLEAN} clinic", partial(_clinic, what))
+
+
+def _real() -> Iterator[tuple[str, Make]]:
+    for kind, what in product(("t2", "t3", "log-normal"), ("noise", "features")):
+        yield f"{kind} {what}", partial(_heavy, what, kind)
+    for kind, at in product((*CHANGES, *EVENTS), (10, 500)):
+        yield f"{kind} from {at}", partial(_changed, kind, at)
+    for kind in ("claims", "growth", "spikes"):
+        yield kind, partial(_changed, kind, 10)
+
+
 ROUNDS = (1, 2, 3, 4, 5, 7, 10, 30, 100, 500)
-TYPOS: dict[str, tuple[str, Make]] = {}  # what it is measured against, and the game
-CLEANS: dict[str, Make] = {}
-REAL: dict[str, Make] = {}
-for _at in ROUNDS:
-    CLEANS[f"{CLEAN} {_at}"] = partial(_wild, CLEAN, 1.0, _at)
-    for _what in ("label", "value"):
-        for _times in (10.0, 100.0, 1e4):
-            _name = f"{_what} x{_times:g} at {_at}"
-            TYPOS[_name] = f"{CLEAN} {_at}", partial(_wild, _what, _times, _at)
-for _what in ("label", "value"):
-    CLEANS[f"{CLEAN} {_what}s"] = partial(_often, CLEAN, 1.0)
-    for _times in (10.0, 100.0, 1e4):
-        TYPOS[f"1 % {_what}s x{_times:g}"] = f"{CLEAN} {_what}s", partial(_often, _what, _times)
-CLEANS[f"{CLEAN} history"] = partial(_studied, CLEAN, 1)
-for _at in (1, 2, 3, 50):
-    for _what in ("label", "value"):
-        TYPOS[f"{_what} x100 in row {_at} of history"] = (
-            f"{CLEAN} history",
-            partial(_studied, _what, _at),
-        )
-CLEANS[f"{CLEAN} clinic"] = partial(_clinic, CLEAN)
-for _what in ("label", "wilder", "creatinine"):
-    TYPOS[f"clinic: {_what}"] = f"{CLEAN} clinic", partial(_clinic, _what)
-for _kind in ("t2", "t3", "log-normal"):
-    for _what in ("noise", "features"):
-        REAL[f"{_kind} {_what}"] = partial(_heavy, _what, _kind)
-for _kind in ("level", "level of features", "unit", "unit of features", "records", *EVENTS):
-    for _at in (10, 500):
-        REAL[f"{_kind} from {_at}"] = partial(_changed, _kind, _at)
-for _kind in ("claims", "growth"):
-    REAL[f"{_kind} in labels"] = partial(_changed, _kind, 10)
-REAL["spikes from 10"] = partial(_changed, "spikes", 10)
+CHANGES = ("level", "level of features", "unit", "unit of features", "records")
+CLEANS, TYPOS, REAL = dict(_cleans()), dict(_typos()), dict(_real())
 ALL = {**CLEANS, **{name: make for name, (_, make) in TYPOS.items()}, **REAL}
 
 
@@ -185,4 +189,4 @@ def play(name: str, seed: int) -> float:
     if h:
         learner.study(ArrayStream(game.X[:h], game.y[:h]))
     missed = game.y[h:] - np.asarray(learner.advance(game.X[h:], game.y[h:]))
-    return float((missed**2)[game.counts.astype(bool)].mean())
+    return float((missed**2)[game.counts].mean())

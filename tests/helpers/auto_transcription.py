@@ -440,10 +440,13 @@ class Transcription:
     def _is_unusual(self, batch: Batch, row: Floats) -> bool:
         """Whether a value is 8 standard deviations off."""
         for j in batch.S:
-            if self.values[j] and not math.isnan(row[j]) and self.bug != REACH_BUGS[7]:
+            n = len(self.values[j])
+            if n >= 4 and not math.isnan(row[j]) and self.bug != REACH_BUGS[7]:
                 x = np.array(self.values[j]) - self.values[j][0]
-                v = float(x.var(ddof=1)) if len(x) > 1 else 0.0
-                if (row[j] - self.values[j][0] - x.mean()) ** 2 > 64.0 * v:
+                v = float(x.var(ddof=1))
+                if (n >= 16 or v == 0.0) and (
+                    row[j] - self.values[j][0] - x.mean()
+                ) ** 2 > 64.0 * v:
                     return True
         return False
 

@@ -6,7 +6,8 @@
 #define FADES 0.8
 #define SURE 1.4
 #define WILD 5.0
-#define UNUSUAL 8.0 /* standard deviations */
+#define UNUSUAL 8.0 /* standard deviations, of so many values at least: */
+#define KNOWN 16.0
 enum { FIRST = 4, FEW = 8 };
 #define OFF 2.0 /* standard deviations: a label so far off needs the values that are far out */
 enum { LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT, KH_REACH }; /* a row of state.reach */
@@ -75,10 +76,10 @@ static bool is_unusual(kh_auto *a, kh_batch *batch, const f64 *row, const i64 *c
     kh_running *values = &a->state.values;
     for (i64 i = 0; i < batch->S.n; i++) {
         i64 j = batch->S.at[i];
-        f64 reads = AT(values->reads, j), value = kh_taken(row[columns ? columns[i] : i]);
-        if (reads == 0.0 || isnan(value)) continue;
+        f64 reads = AT(values->reads, j), value = kh_taken(row[columns ? columns[i] : i]), spread = kh_spread(values, j);
+        if (reads < (spread > 0.0 ? KNOWN : FIRST) || isnan(value)) continue;
         f64 off = value - AT(values->reference, j) - AT(values->total, j) / reads;
-        if (off * off > UNUSUAL * UNUSUAL * kh_spread(values, j)) return true;
+        if (off * off > UNUSUAL * UNUSUAL * spread) return true;
     }
     return false;
 }

@@ -11,8 +11,7 @@ import numpy as np
 
 from keyhole.core.functions import c_function
 from keyhole.learners.blocks.sums.column_stats import Running, centres
-from keyhole.problem import Floats
-from keyhole.problem.state import StateError
+from keyhole.problem import Floats, StateError
 
 LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT = range(6)  # of a row of `State.reach`
 ENDS = 4  # the first places
@@ -22,6 +21,7 @@ FIRST, FEW = 4, 8  # values: none of the first is far out; until then one may be
 WILD = 5.0  # times `far` times the range of the others: one of the first that is so far from them
 FADES, SURE = 0.8, 1.4  # a doubt, with each value; how much of it shows that values are elsewhere
 UNUSUAL = 8.0  # standard deviations of a feature: then an unusual label may be right
+KNOWN = 16.0  # values that say what its standard deviation is
 OFF = 2.0  # what predictions are off by: a label beyond that needs the values that are far out
 
 AS_BEFORE, WAS_WILD, MOVED = range(3)
