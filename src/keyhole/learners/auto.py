@@ -134,7 +134,8 @@ class AutoLearner(LearnerBase):
     that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
     starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
     leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture and the last layer, plus
-    the loss of both in rounds whose label is a record, 2 Y the range of the labels
+    the loss of both in rounds whose label is a record (or far out, and learnt as less), 2 Y the
+    range of the labels as they were learnt
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
     selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
     are those of Algorithm 2 in practice.
@@ -144,7 +145,8 @@ class AutoLearner(LearnerBase):
     Not the paper's: its two algorithms are DantzigLearner and OnlineGreedyLearner. A value more
     than twice as far from its centre as any before is cut off there before it is used to predict,
     in proper mode too: a 9999 that stands for missing would otherwise cost more than all rounds
-    together. What is learnt of it is the value as it came. Late labels are
+    together. A value far beyond all that was seen is not learnt, and a label as the end of what was
+    seen, until it repeats or something else speaks for it: a typo costs nothing. Late labels are
     learnt with the state at that time; at most 64 batches wait for labels.
 
     Examples
