@@ -64,6 +64,8 @@ def stream(case: Case) -> tuple[Floats, Floats]:
         X[5 * n // 6 :] *= 20.0
     if case.kind == "wild":  # one of the first rows
         X[2] *= 100.0
+    if case.kind == "zeros":
+        X[rng.random(X.shape) < 0.9] = 0.0
     times, more = case.wrong
     y[: case.history] = times * y[: case.history] + more
     return X, y

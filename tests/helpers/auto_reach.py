@@ -17,6 +17,7 @@ BUGS = (
     "a wild value is only cut off",
     "unusual values say nothing",
     "labels say nothing",
+    "values that come again count",
 )
 
 
@@ -32,10 +33,10 @@ class Reach:
     next_high: float = 0.0
     q: float = 0.0
     above: bool = False
-    n: int = 0
+    n: float = 0.0
 
     def is_far_out(self, v: float) -> bool:
-        margin = 0.75 * self.far * (self.high - self.low)
+        margin = 0.75 * self.far * (self.high - self.low) * (1.0 + 8.0 / max(self.n, 1.0))
         beyond = margin > 0.0 and (v > self.high + margin or v < self.low - margin)
         return self.n >= 4 and beyond and self.bug != BUGS[0]
 
@@ -46,7 +47,8 @@ class Reach:
         """Whether a value "was wild", or values "moved"."""
         out, above, as_last = self.is_far_out(v), v > self.high, self.above
         t = self.q if self.bug == BUGS[2] else 0.8 * self.q
-        self.n, self.q = self.n + 1, t + out
+        again_there = self.n > 0 and v in (self.low, self.high) and self.bug != BUGS[9]
+        self.n, self.q = self.n + (1.0 / 64.0 if again_there else 1.0), t + out
         self.above = above if out else self.above
         again = out and t >= 1.4 and self.bug != BUGS[1]
         if out and not again and not believed:
@@ -59,7 +61,7 @@ class Reach:
     def _widen(self, v: float) -> None:
         if self.n == 1:
             self.low = self.high = self.next_low = self.next_high = v
-        elif self.n == 2:
+        elif self.n <= 2:
             self.low, self.high = min(self.low, v), max(self.high, v)
             self.next_low, self.next_high = self.high, self.low
         else:

@@ -128,14 +128,14 @@ def test_a_net_over_many_features_starts_anew() -> None:
     """What its tree was built from is forgotten, too; a file has no tree."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((80, 1_100)), rng.standard_normal(80)
-    y[:6] = 1e4, 0.0, 0.0, 0.0, 0.0, 1.0  # the first is found out when the sixth is told
+    y[:7] = 1e4, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0  # the first is found out when the last is told
     learner = kh.AutoLearner(kh.Problem(d=1_100, k=2, budget=24), seed=0)
-    learner.advance(X[:5], y[:5])
+    learner.advance(X[:6], y[:6])
     assert learner._state.net.largest.max() > 1e4
-    learner.advance(X[5:6], y[5:6])
+    learner.advance(X[6:7], y[6:7])
     assert learner._state.net.largest.max() == 0.0
     again = from_bytes(to_bytes(learner))
-    assert learner.advance(X[6:], y[6:]).tolist() == again.advance(X[6:], y[6:]).tolist()
+    assert learner.advance(X[7:], y[7:]).tolist() == again.advance(X[7:], y[7:]).tolist()
     assert to_bytes(learner) == to_bytes(again)
 
 

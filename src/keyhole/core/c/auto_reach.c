@@ -4,6 +4,7 @@
 /* Rules and reasons are in docs/algorithms/auto.md, "Implausible values". */
 #define MARGIN 0.75 /* these numbers stand in reach.py too */
 #define FADES 0.8
+#define TIE 0.015625 /* what the lowest or the highest value counts when it comes again */
 #define SURE 1.4
 #define WILD 5.0
 #define UNUSUAL 8.0 /* standard deviations, of so many values at least: */
@@ -18,7 +19,7 @@ static f64 cut(f64 value, f64 low, f64 high) { return f_min(f_max(value, low), h
 
 static bool is_far_out(const f64 *reach, f64 far, f64 value)
 {
-    f64 margin = MARGIN * far * (reach[HIGH] - reach[LOW]);
+    f64 margin = MARGIN * far * (reach[HIGH] - reach[LOW]) * (1.0 + FEW / f_max(reach[COUNT], 1.0));
     return reach[COUNT] >= FIRST && margin > 0.0 && (value > reach[HIGH] + margin || value < reach[LOW] - margin);
 }
 
@@ -54,7 +55,8 @@ static i64 note(f64 *reach, f64 far, f64 value, bool believed)
 {
     bool out = is_far_out(reach, far, value), above = value > reach[HIGH], was_above = reach[DOUBT] > 0.0;
     f64 doubt = FADES * fabs(reach[DOUBT]);
-    reach[COUNT] += 1.0;
+    bool seen = reach[COUNT] > 0.0 && (value == reach[LOW] || value == reach[HIGH]);
+    reach[COUNT] += seen ? TIE : 1.0;
     reach[DOUBT] = copysign(out ? doubt + 1.0 : doubt, (out ? above : was_above) ? 1.0 : -1.0);
     bool again = out && doubt >= SURE;
     if (out && !(again || believed)) return KH_AS_BEFORE;

@@ -16,7 +16,8 @@ from keyhole.problem import Floats, StateError
 LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT = range(6)  # of a row of `State.reach`
 ENDS = 4  # the first places
 SIZE = 6
-MARGIN = 0.75  # times `far` times the range: what is farther beyond it is far out
+MARGIN = 0.75  # times `far`, the range and 1 + FEW / values: a value beyond it by more is far out
+TIE = 1 / 64  # what a value counts that is the lowest or the highest so far: 0 says little
 FIRST, FEW = 4, 8  # values: none of the first is far out; until then one may be taken back
 WILD = 5.0  # times `far` times the range of the others: one of the first that is so far from them
 FADES, SURE = 0.8, 1.4  # a doubt, with each value; how much of it shows that values are elsewhere
