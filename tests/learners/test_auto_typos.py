@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.learners.blocks.auto.reach import COUNT, HIGH, LOW
+from keyhole.learners.blocks.sums.reach import COUNT, HIGH, LOW
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream
@@ -118,7 +118,7 @@ def test_rounds_blocks_and_files_agree(history: int, how: dict[str, Any]) -> Non
         learner.study(ArrayStream(X[:history], y[:history]))
     predictions = one.advance(X[history:], y[history:])
     found = list(row_by_row(other, X[history:60], y[history:60]))
-    other = from_bytes(to_bytes(other))
+    other = from_bytes(to_bytes(other), kh.AutoLearner)
     found += other.advance(X[60:], y[60:]).tolist()
     assert predictions.tolist() == found
     assert to_bytes(one) == to_bytes(other)
@@ -134,7 +134,7 @@ def test_a_net_over_many_features_starts_anew() -> None:
     assert learner._state.net.largest.max() > 1e4
     learner.advance(X[6:7], y[6:7])
     assert learner._state.net.largest.max() == 0.0
-    again = from_bytes(to_bytes(learner))
+    again = from_bytes(to_bytes(learner), kh.AutoLearner)
     assert learner.advance(X[7:], y[7:]).tolist() == again.advance(X[7:], y[7:]).tolist()
     assert to_bytes(learner) == to_bytes(again)
 

@@ -51,7 +51,6 @@ from keyhole.learners.blocks.auto.last_layer import (
 )
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
-from keyhole.learners.blocks.auto.reach import reach_of_old, refuse_odd_reach
 from keyhole.learners.blocks.auto.spending import purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
@@ -65,6 +64,7 @@ from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.sums.column_stats import centres, spread
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.memories import refuse_odd_seats
+from keyhole.learners.blocks.sums.reach import reach_of_old, refuse_odd_reach
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.problem.labels import cut_off_largest_rounds
@@ -160,7 +160,7 @@ class AutoLearner(LearnerBase):
     """
 
     STUDIES = FADES = STUDIES_SUMS = True
-    HANDLES_PRICES = True
+    HANDLES_PRICES = OWN_REACH = True
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
     REMEDY = "use fewer features, or a smaller budget: it knows pairs of 8 for each that is read"
@@ -414,6 +414,9 @@ class AutoLearner(LearnerBase):
         for first in range(0, len(y), ROWS):
             rows = slice(first, first + ROWS)
             studying.study_rows(self._auto, room, X[rows], y[rows], keep)
+
+    def _reach(self) -> tuple[Floats, float]:
+        return self._state.reach, self.parts.far
 
     def _study_sums(self, history: DataSums) -> None:
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)

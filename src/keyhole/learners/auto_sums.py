@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from keyhole.learners.blocks.auto.mixture import Mixture
-from keyhole.learners.blocks.auto.reach import extend
 from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, State
 from keyhole.learners.blocks.sums.column_stats import Running, centres
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
 from keyhole.learners.blocks.sums.memories import Known, Memories, admit
+from keyhole.learners.blocks.sums.reach import extend
 from keyhole.problem import Floats
 
 

@@ -79,8 +79,9 @@ void kh_move_trial(kh_state *state, f64 by);
 void kh_set_aside_if_misled(kh_auto *a);
 void kh_go_on_without(kh_auto *a, f64 rounds); /* what memories forgot; the last layer keeps so much */
 
-/* auto_reach.c: values far beyond what was seen. Both cut off what is learnt; see `reach.py`. */
+/* auto_reach.c: values far beyond what was seen. Both cut off what is learnt; see `sums/reach.py`. */
 KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed);
+KH_API void kh_see(floats *reach, f64 far, floats *values, ints *features, floats *y);
 enum { KH_AS_BEFORE, KH_WAS_WILD, KH_MOVED }; /* what is found about the labels so far */
 /* Up to the first that shows something: so many rows; moved by how much. It is due once they are learnt. */
 i64 kh_heed_labels(kh_auto *a, kh_batch *batch, floats *X, const i64 *columns, floats *y, i64 *rows, f64 *by);

@@ -70,6 +70,20 @@ KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed)
     return note(reach->at, far, value, believed);
 }
 
+KH_API void kh_see(floats *reach, f64 far, floats *values, ints *features, floats *y)
+{
+    i64 d = reach->n - 1;
+    KH_CHECK(values->n == y->n && features->n == y->n && values->m == features->m && reach->m == KH_REACH);
+    for (i64 t = 0; t < y->n; t++) {
+        for (i64 i = 0; i < features->m; i++) {
+            i64 j = AT2(*features, t, i);
+            f64 value = AT2(*values, t, i);
+            if (0 <= j && j < d && !isnan(value)) note(ROW(*reach, j), far, value, false);
+        }
+        note(ROW(*reach, d), far, AT(*y, t), false);
+    }
+}
+
 static f64 learnt(const f64 *reach, f64 value) { return cut(value, reach[LOW], reach[HIGH]); }
 
 /* Whether a value of the row is unusual: then an unusual label may well be right. */

@@ -18,12 +18,12 @@ from keyhole.learners.blocks.auto.experts import ExpertTable, list_experts, tabl
 from keyhole.learners.blocks.auto.last_layer import PAST, Layer, layer
 from keyhole.learners.blocks.auto.mixture import Mixture, mix
 from keyhole.learners.blocks.auto.parts import AutoParts
-from keyhole.learners.blocks.auto.reach import SIZE
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.draw.odds import Odds, odds
 from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.learners.blocks.sums.column_stats import Running, running
 from keyhole.learners.blocks.sums.memories import Memories, memories
+from keyhole.learners.blocks.sums.reach import SIZE
 from keyhole.problem import Floats, Indices, Problem
 from keyhole.problem.state import AT_LEAST_0, MAY_OVERFLOW, Holds
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from keyhole.core.functions import c_function
 from keyhole.learners.blocks.sums.column_stats import Running, centres
-from keyhole.problem import Floats, StateError
+from keyhole.problem import Floats, Indices, StateError
 
 LOW, HIGH, NEXT_LOW, NEXT_HIGH, DOUBT, COUNT = range(6)  # of a row of `State.reach`
 ENDS = 4  # the first places
@@ -32,6 +32,21 @@ AS_BEFORE, WAS_WILD, MOVED = range(3)
 def heed(reach: Floats, far: float, value: float, believed: bool) -> int:
     """Note a value: does it show that one of the first was wild, or that all values moved?"""
     raise NotImplementedError
+
+
+@c_function(
+    "kh_see", "reach[d+1,6] values[rows,width] features[rows,width] y[rows]", writes="reach"
+)
+def see(reach: Floats, far: float, values: Floats, features: Indices, y: Floats) -> None:
+    """Note rows: their values of these features (-1: none; NaN: absent), then their labels."""
+    raise NotImplementedError
+
+
+def is_far_out(reach: Floats, far: float, value: float) -> bool:
+    """Whether a value is implausible, by a row of the reach."""
+    low, high, *_, count = reach.tolist()
+    margin = MARGIN * far * (high - low) * (1.0 + FEW / max(count, 1.0))
+    return count >= FIRST and margin > 0.0 and not low - margin <= value <= high + margin
 
 
 def range_seen(low: Floats, high: Floats, counts: Floats) -> Floats:
@@ -62,5 +77,5 @@ def refuse_odd_reach(reach: Floats) -> None:
     """Refuse what no values leave."""
     low, high, next_low, next_high, _, count = reach.T
     there = (low <= next_high) & (next_high <= high) & (low <= next_low) & (next_low <= high)
-    if not (there & (count >= 0.0)).all():
+    if not (np.isfinite(reach).all() and (there & (count >= 0.0)).all()):
         raise StateError("reach must be the ends of what was seen, and how many values that were")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keyhole.learners.blocks.auto.reach import (
+from keyhole.learners.blocks.sums.reach import (
     AS_BEFORE,
     COUNT,
     HIGH,
