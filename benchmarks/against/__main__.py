@@ -57,10 +57,11 @@ def digest(checkout: Path) -> str:
 
 
 class Scores:
-    """Scores in a file of lines, by checkout, game and seed."""
+    """Scores in a file of lines, by checkout, game and seed; `module` plays the games."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, module: str = "benchmarks.against") -> None:
         self.path, self.known = path, dict[tuple[str, str, int], float]()
+        self.module = module
         path.parent.mkdir(parents=True, exist_ok=True)
         for line in path.read_text().splitlines() if path.exists() else ():
             of, name, seed, score = json.loads(line)
@@ -77,7 +78,7 @@ class Scores:
                 continue
             print(f"{checkout.name}: {name}", file=sys.stderr, flush=True)
             path = os.pathsep.join([str(checkout / "src"), str(HERE)])
-            command = [sys.executable, "-m", "benchmarks.against", "--measure", name, *words]
+            command = [sys.executable, "-m", self.module, "--measure", name, *words]
             command += ["--which", *map(str, missing)]
             done = subprocess.run(
                 command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True

@@ -70,6 +70,7 @@ from keyhole.learners.blocks.sums.data_sums import DataSums as DataSums
 from keyhole.learners.blocks.sums.past_labels import PastModel as PastModel
 from keyhole.learners.calibration import Calibration as Calibration
 from keyhole.learners.dantzig import DantzigLearner as DantzigLearner
+from keyhole.learners.doubts import Doubt as Doubt
 from keyhole.learners.ds_oslrc import DSOSLRCLearner as DSOSLRCLearner
 from keyhole.learners.ds_poslrc import DSPOSLRCLearner as DSPOSLRCLearner
 from keyhole.learners.dual_averaging import DualAveragingLearner as DualAveragingLearner

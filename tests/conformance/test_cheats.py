@@ -11,12 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 import keyhole as kh
+from keyhole.learners.doubts import Doubt
 from keyhole.problem import Floats
+from keyhole.problem.rows import bought_for
 from keyhole.testing import extremes
 from keyhole.testing import history as studying
 from keyhole.testing import learners as checks
 from keyhole.testing import prices as priced
 from keyhole.testing import streams as stream_checks
+from keyhole.testing.doubts import doubts_leave_no_trace
 from keyhole.testing.intervals import INTERVAL_CHECKS
 
 PEEKED: dict[str, Any] = {}
@@ -279,6 +282,22 @@ class OtherBlocksAfterStudy(ForgetsWhatItStudied):
     SAVED = ("_desk", "_n", "_y", "_studied")
 
 
+class DoubtsEverything(kh.DualAveragingLearner):
+    """Has doubts about all values, however usual."""
+
+    def doubts(self, seen: Any, y: float | None = None) -> Any:
+        return tuple(Doubt(f"x{i}", value, 0.0, 1.0) for i, value in enumerate(seen.values))
+
+
+class LearnsFromDoubts(kh.DualAveragingLearner):
+    """Takes values for seen about which it was only asked."""
+
+    def doubts(self, seen: Any, y: float | None = None) -> Any:
+        found = super().doubts(seen, y)
+        self._see(bought_for(seen), np.zeros(1))
+        return found
+
+
 @pytest.fixture
 def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the last two cheats see what the suite plays, as a global variable would."""
@@ -325,6 +344,8 @@ def peeking(monkeypatch: pytest.MonkeyPatch) -> None:
         (TakesAnything, studying.refuses_history_without_a_trace),
         (ForgetsWhatItStudied, studying.goes_on_from_a_file_after_study),
         (OtherBlocksAfterStudy, studying.plays_blocks_after_study),
+        (DoubtsEverything, doubts_leave_no_trace),
+        (LearnsFromDoubts, doubts_leave_no_trace),
     ],
     ids=lambda thing: str(thing.__name__),
 )

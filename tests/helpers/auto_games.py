@@ -37,11 +37,12 @@ class Case:
     wrong: tuple[float, float] = (1.0, 0.0)
     prices: Mapping[str, Any] = field(default_factory=dict)  # with panels and derived features
     money: Mapping[str, Any] = field(default_factory=dict)  # how the learner spends it
+    seed: int = 4  # of the stream
 
 
 def stream(case: Case) -> tuple[Floats, Floats]:
     """Three features matter, in a switch others after half of it; the last column is constant."""
-    rng, (d, _, _), n = np.random.default_rng(4), case.shape, case.rounds
+    rng, (d, _, _), n = np.random.default_rng(case.seed), case.shape, case.rounds
     X = rng.standard_normal((n, d)) * rng.uniform(0.5, 2.0, d) + rng.uniform(-1.0, 1.0, d)
     X[:, -1] = 7.0
     w = np.zeros(d)
@@ -54,6 +55,17 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     if case.kind == "gaps":
         X[rng.random(X.shape) < 0.1] = np.nan
         X[rng.random(X.shape) < 0.01] *= 50.0
+    if case.kind == "typos":  # of labels and values, at first and later; a real jump of both
+        y[[1, 20]] *= 100.0
+        y[[40, 45]] *= 30.0
+        X[[2, 30, 50]] *= 50.0
+        y[50] += 500.0
+        y[2 * n // 3 :] += 3000.0
+        X[5 * n // 6 :] *= 20.0
+    if case.kind == "wild":  # one of the first rows
+        X[2] *= 100.0
+    if case.kind == "zeros":
+        X[rng.random(X.shape) < 0.9] = 0.0
     times, more = case.wrong
     y[: case.history] = times * y[: case.history] + more
     return X, y

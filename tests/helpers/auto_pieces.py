@@ -155,6 +155,12 @@ class Vaw:
     def linear(self, x: Floats) -> float:
         return self._product(x[self.features], self.A)
 
+    def weights_now(self) -> Floats:
+        """A^-1 b."""
+        unit = 1.0 / np.sqrt(np.diag(self.A))
+        weights: Floats = unit * np.linalg.solve(self.A * np.outer(unit, unit), self.b * unit)
+        return weights
+
     def _product(self, z: Floats, A: Floats) -> float:
         unit = 1.0 / np.sqrt(np.diag(A))
         return float((z * unit) @ np.linalg.solve(A * np.outer(unit, unit), self.b * unit))
@@ -291,6 +297,12 @@ class Layer:
         share = min(1.0, rounds / max(float(self._weights().sum()), 1e-300))
         self.counts = [share * count for count in self.counts]
         self.shares = [share * count for count in self.shares]
+
+    def forget(self) -> None:
+        """Nothing was learnt."""
+        self.count_at_most(0.0)
+        self.labels, self.errors = Past(), Past()
+        self.sums = [(A, 0.0 * b) for A, b in self.sums]
 
     def foresee(self, p: float, c: float, y: float) -> float:
         """Predict and learn."""

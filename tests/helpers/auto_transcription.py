@@ -38,6 +38,8 @@ from tests.helpers.auto_pieces import (
     normals,
     select,
 )
+from tests.helpers.auto_reach import BUGS as REACH_BUGS
+from tests.helpers.auto_reach import Reach
 
 BUGS = (
     "the net's losses are not weighted",
@@ -126,6 +128,7 @@ class Transcription:
         self.values: list[list[float]] = [[] for _ in range(self.d)]
         self.labels: list[float] = []
         self.peak = np.zeros(self.d)
+        self.reach = [Reach(parts.far, bug) for _ in range(self.d + 1)]  # the label's last
         self.memories = [Memory(self.d, tau) for tau in parts.taus]
         self.active = ActiveSet(problem, parts, seed, bug)
         for memory in self.memories:
@@ -148,6 +151,7 @@ class Transcription:
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
         self.t = self.b = self.studied = self.aside = 0
+        self.found = ""  # about labels, by the last of them
         self.lost_before, self.since = 0.0, list[float]()
         self.base = (0, 0.0, 0.0)  # labels that count as alike: how many, their mean and squares
         self.in_model, self.counted = np.zeros(self.d, dtype=np.int64), 0
@@ -185,8 +189,13 @@ class Transcription:
         self.play(batch, row, y)
         if self.bug != STUDY_BUGS[0]:
             for layer, L in zip(layers, losses, strict=True):
-                layer.L = L
+                layer.L = 0.0 * L if self.found == "was wild" else L
         self.t -= 0 if self.bug == STUDY_BUGS[4] else 1
+        y = batch.labels[0]
+        believed, row = self._needs(batch, 0), row.copy()
+        for j in np.flatnonzero(~np.isnan(row)).tolist():
+            row[j] = self._heed(j, float(row[j]), believed)
+        row = self._cut(row, list(range(self.d)))
         self.labels.append(y)
         arrived = ~np.isnan(row)
         for j in np.flatnonzero(arrived).tolist():
@@ -416,6 +425,104 @@ class Transcription:
 
     def play(self, batch: Batch, row: Floats, y: float) -> float:
         """Predict and learn one round."""
+        reach, told, batch_label = self.reach[-1], y, batch.label
+        low, high = reach.low, reach.high
+        unusual = reach.is_far_out(y) and self._is_unusual(batch, row)
+        self.found = reach.note(y, believed=unusual)
+        y = min(max(y, low), high) if self.found == "moved" else reach.cut(y)
+        prediction = self._play(batch, row, y)
+        if self.found == "was wild" and self.bug != REACH_BUGS[5]:
+            self._forget_wild_label(batch)
+        if self.found == "moved" and not math.isnan(batch_label) and self.bug != REACH_BUGS[4]:
+            self._move_labels(batch, told - batch.label)
+        return prediction
+
+    def _is_unusual(self, batch: Batch, row: Floats) -> bool:
+        """Whether a value is 8 standard deviations off."""
+        for j in batch.S:
+            n = len(self.values[j])
+            if n >= 4 and not math.isnan(row[j]) and self.bug != REACH_BUGS[7]:
+                x = np.array(self.values[j]) - self.values[j][0]
+                v = float(x.var(ddof=1))
+                if (n >= 16 or v == 0.0) and (
+                    row[j] - self.values[j][0] - x.mean()
+                ) ** 2 > 64.0 * v:
+                    return True
+        return False
+
+    def _forget_wild_label(self, batch: Batch) -> None:
+        reach, n = self.reach[-1], self.base[0] + len(self.labels)
+        width = reach.high - reach.low
+        if n:
+            self.base, self.labels = (n, reach.low + width / 2.0, n * width**2 / 12.0), []
+            for memory in self.memories:
+                memory.fade(0.0)
+            self.L, self.s, self.largest = 0.0 * self.L, 0.0 * self.s, 0.0 * self.largest
+        for j in np.flatnonzero(self.memories[0].n_j == 0.0).tolist():
+            self.values[j], self.peak[j] = [], 0.0
+        self.active.evidence[:] = 0.0
+        for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
+            mixture.start_over()
+            mixture.L = 0.0 * mixture.L
+            mixture.low, mixture.high = reach.low, reach.high
+        if self.last is not None:
+            self.last.forget()
+        batch.label = reach.cut(batch.label)
+        for vaw in batch.vaws:
+            if vaw is not None:
+                vaw.b = 0.0 * vaw.b
+        self.lost_before, self.since = 0.0, []
+
+    def _move_labels(self, batch: Batch, by: float) -> None:
+        n, mean, squares = self.base
+        self.base, self.labels = (n, mean + by, squares), [y + by for y in self.labels]
+        self.since = [y + by for y in self.since]
+        batch.label, batch.labels = batch.label + by, [y + by for y in batch.labels]
+        for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
+            mixture.low, mixture.high = self.reach[-1].low, self.reach[-1].high
+        if self.last is not None:
+            self.last.labels.values = [y + by for y in self.last.labels.values]
+
+    def _heed(self, j: int, value: float, believed: bool) -> float:
+        """Note a value; NaN if nothing is learnt of it."""
+        reach = self.reach[j]
+        if reach.note(value, believed=believed) == "was wild" and self.bug != REACH_BUGS[6]:
+            self.values[j], self.peak[j] = [], 0.0
+            for memory in self.memories:
+                memory.G[j], memory.G[:, j] = 0.0, 0.0
+                memory.c[j] = memory.n_j[j] = 0.0
+        return math.nan if reach.is_far_out(value) else value
+
+    def _cut(self, row: Floats, features: list[int]) -> Floats:
+        """What is learnt of these values."""
+        ends = [(self.reach[j].low, self.reach[j].high) for j in features]
+        cut: Floats = np.clip(row, *np.array(ends).T) if features else row
+        return cut
+
+    def _needs(self, batch: Batch, t: int) -> bool:
+        """Whether the label of row t cannot be explained without the values that are far out."""
+        vaw, unit = self._judge(batch)
+        if vaw is None or not unit > 0.0 or self.bug == REACH_BUGS[8]:
+            return False
+        x, more = np.append(batch.rows[t] - batch.centre[batch.S], 1.0), 0.0
+        theta = dict(zip(vaw.features, vaw.weights_now(), strict=True))
+        left = batch.labels[t] - batch.label
+        for a, j in enumerate([*batch.S, self.d]):
+            if j < self.d and self.reach[j].is_far_out(batch.rows[t][a]):
+                more += abs(theta.get(j, 0.0)) * (self.reach[j].high - self.reach[j].low)
+            elif not math.isnan(x[a]):
+                left -= theta.get(j, 0.0) * x[a]
+        return abs(left) - more > 2.0 * unit
+
+    def _judge(self, batch: Batch) -> tuple[Vaw | None, float]:
+        """The judge of the memory that leads, and what it is off by of late (0: not known)."""
+        late = self.mixture.R[self.judges]
+        window = 200.0 * (1.0 - (1.0 - 1.0 / 200.0) ** self.mixture.T)
+        known = window > 0.0 and late.min() > 0.0
+        unit = math.sqrt(late.min() / window) if known else 0.0
+        return batch.vaws[self.judges[int(late.argmin())]], unit
+
+    def _play(self, batch: Batch, row: Floats, y: float) -> float:
         x = np.zeros(self.d + 1)
         x[batch.S] = np.nan_to_num((row - batch.centre)[batch.S])
         limit = np.where(batch.peak > 0.0, self.parts.far * batch.peak, math.inf)
@@ -451,10 +558,9 @@ class Transcription:
 
     def _weigh(self, batch: Batch, values: Floats) -> None:
         """Add rows, with all features (NaN: not read), to the evidence."""
-        late, longest = self.mixture.R[self.judges], self.memories[0]
-        window = 200.0 * (1.0 - (1.0 - 1.0 / 200.0) ** self.mixture.T)
-        vaw = batch.vaws[self.judges[int(late.argmin())]]
-        if self.active.whole or vaw is None or not (window > 0.0 and late.min() > 0.0):
+        longest = self.memories[0]
+        vaw, unit = self._judge(batch)
+        if self.active.whole or vaw is None or not unit > 0.0:
             return
         left = np.array(batch.labels) - batch.label
         for t, row in enumerate(batch.rows if self.bug != SEAT_BUGS[9] else []):
@@ -463,11 +569,20 @@ class Transcription:
             left[t] -= vaw.linear(x)
         n_j, square = longest.n_j, np.diag(longest.G)[:-1]
         sizes = np.sqrt(np.divide(square, n_j, out=np.zeros(self.d), where=n_j > 0.0))
-        u, h = left / math.sqrt(late.min() / window), 1.0 / (1.0 + max(self.k, 4))
+        u, h = left / unit, 1.0 / (1.0 + max(self.k, 4))
         self.active.weigh(values, u, h, sizes, vaw.features[:-1])
 
     def finish(self, batch: Batch) -> None:
         """Take the batch into everything."""
+        batch.labels = [self.reach[-1].cut(y) for y in batch.labels]
+        for t, row in enumerate(batch.rows):
+            believed = self._needs(batch, t)
+            heeded = [
+                value if math.isnan(value) else self._heed(j, value, believed)
+                for j, value in zip(batch.S, row.tolist(), strict=True)
+            ]
+            batch.rows[t] = np.array(heeded)
+        batch.rows = [self._cut(row, batch.S) for row in batch.rows]
         X, y = np.array(batch.rows), np.array(batch.labels)
         self.labels += batch.labels
         for a, j in enumerate(batch.S):

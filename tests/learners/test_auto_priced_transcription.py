@@ -52,6 +52,7 @@ CASES = {
     "few seats, panels": Case((12, 2, 6), 120, "switch", prices=MIXED, parts=FEW),
     "few seats, worth": Case((12, 2, 8), 80, prices=OWN, money={"worth": 60.0}, parts=FEW),
     "after history": Case((12, 2, 8), 100, prices=MIXED, history=30),
+    "typos": Case((12, 2, 8), 120, "typos", prices=MIXED),
     "after history, purse": Case(
         (12, 2, 30), 120, "switch", prices=OWN, money=purse(7000, 1000), history=30
     ),

@@ -9,6 +9,7 @@ import keyhole as kh
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_active import BUGS as SEAT_BUGS
 from tests.helpers.auto_games import Case, first_difference
+from tests.helpers.auto_reach import BUGS as REACH_BUGS
 from tests.helpers.auto_transcription import BUGS, MANY_BUG, STUDY_BUGS
 
 USUAL = kh.AutoParts()
@@ -86,6 +87,16 @@ CASES = {
     "few seats, after history": Case(
         (20, 2, 8), 250, "switch", parts=FEW, history=40, half_life=30.0
     ),
+    "typos": Case((12, 2, 8), 120, "typos"),
+    "typos, a net of two": Case((30, 3, 24), 120, "typos", seed=26),
+    "typos, everything is read": Case((9, 2, 9), 90, "typos"),
+    "typos, proper": Case((14, 2, 6), 120, "typos", proper=True, past=False, seed=6),
+    "typos in history": Case((12, 2, 8), 120, "typos", history=60),
+    "a typo at first, history": Case((12, 2, 8), 50, "wild", history=10),
+    "a typo at first, few seats": Case((30, 2, 8), 50, "wild", parts=GROWING, history=10),
+    "zeros as a rule": Case((9, 2, 9), 90, "zeros"),
+    "typos, few seats": Case((20, 2, 8), 120, "typos", parts=FEW, history=10),
+    "typos, no last layer": Case((12, 2, 8), 90, "typos", past=False, parts=NO_LAYER, seed=6),
     "one memory, no net": Case((10, 2, 6), 80, parts=replace(USUAL, taus=(np.inf,), slots=0)),
 }
 MANY = Case(
@@ -98,6 +109,8 @@ SEATS_NOTICED_BY = {
     "what is looked at is drawn once": "few seats, after history",
     "batches grow as ever": "few seats, most rest",
     "what rests does not study": "few seats, after history",
+    "what rests is not looked at": "few seats, after history",
+    "one row may decide": "few seats, after history",
     "the past must be made up for": "few seats, after history",
 }  # the others by "few seats"
 HISTORY_NOTICED_BY = {
@@ -129,6 +142,15 @@ def test_a_mistake_about_seats_is_noticed(bug: str) -> None:
 def test_a_mistake_about_history_is_noticed(bug: str) -> None:
     name = HISTORY_NOTICED_BY.get(bug, "after history in other units")
     assert first_difference(CASES[name], bug) != ""
+
+
+@pytest.mark.parametrize("bug", REACH_BUGS)
+def test_a_mistake_about_implausible_values_is_noticed(bug: str) -> None:
+    named = {
+        "a wild value is only cut off": "a typo at first, history",
+        "values that come again count": "zeros as a rule",
+    }
+    assert first_difference(CASES[named.get(bug, "typos, everything is read")], bug) != ""
 
 
 def test_many_features_keep_to_the_rules() -> None:

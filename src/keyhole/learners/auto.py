@@ -74,6 +74,7 @@ from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.sums.column_stats import centres, spread
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.blocks.sums.memories import refuse_odd_seats
+from keyhole.learners.blocks.sums.reach import reach_of_old, refuse_odd_reach
 from keyhole.learners.terms import listed, mapping, own_terms
 from keyhole.problem import Floats, Indices, Observation, Problem, ProblemError, StateError, Ticket
 from keyhole.problem.labels import cut_off_largest_rounds
@@ -92,6 +93,7 @@ SAVED_BESIDE = (
     "evidence",
     "rate",
     "purse",
+    "reach",
 )  # of the state, saved as parts of their own
 ROWS = 16  # of history in one call, so that an interrupt is heard
 OWN_TERMS = 2**41  # examples on terms of their own are numbered from here on, for their draws
@@ -147,7 +149,8 @@ class AutoLearner(LearnerBase):
     that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
     starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
     leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture, the last layer and
-    shapes, plus the loss of all in rounds whose label is a record, 2 Y the range of the labels
+    shapes, plus the loss of all in rounds whose label is a record (or far out, and learnt as less),
+    2 Y the range of the labels as they were learnt
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
     selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
     are those of Algorithm 2 in practice.
@@ -157,7 +160,8 @@ class AutoLearner(LearnerBase):
     Not the paper's: its two algorithms are DantzigLearner and OnlineGreedyLearner. A value more
     than twice as far from its centre as any before is cut off there before it is used to predict,
     in proper mode too: a 9999 that stands for missing would otherwise cost more than all rounds
-    together. What is learnt of it is the value as it came. Late labels are
+    together. A value far beyond all that was seen is not learnt, and a label as the end of what was
+    seen, until it repeats or something else speaks for it: a typo costs nothing. Late labels are
     learnt with the state at that time; at most 64 batches wait for labels.
 
     `correct` mends all sums, as if the row had been told right, up to rounding: of the last 2,048
@@ -176,7 +180,7 @@ class AutoLearner(LearnerBase):
     """
 
     STUDIES = FADES = STUDIES_SUMS = CORRECTS = True
-    HANDLES_PRICES = True
+    HANDLES_PRICES = OWN_REACH = True
     MEMOS = MEMOS
     BYTES_PER_PAIR = 24.0  # of features whose pairs are known: three memories
     REMEDY = "use fewer features, or a smaller budget: it knows pairs of 8 for each that is read"
@@ -461,6 +465,9 @@ class AutoLearner(LearnerBase):
             rows = slice(first, first + ROWS)
             studying.study_rows(self._auto, room, X[rows], y[rows], keep)
 
+    def _reach(self) -> tuple[Floats, float]:
+        return self._state.reach, self.parts.far
+
     def _study_sums(self, history: DataSums) -> None:
         self._note_played()
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
@@ -562,6 +569,9 @@ class AutoLearner(LearnerBase):
             behind = fit(behind, state.part("chain"), "chain")
         else:  # earlier files have none
             begin_empty(behind, int(sums.ring.next[TOLD]), sums.mixture.span)
+        if "reach" not in state.parts:
+            span = sums.mixture.span
+            sums = sums._replace(reach=reach_of_old(sums.values, sums.peaks, sums.label, span))
         learner._auto = held_together(s, sums, last, behind, money)
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
@@ -621,6 +631,7 @@ class AutoLearner(LearnerBase):
             raise StateError(f"played must be at most {labels:g} rounds, the last the most")
         refuse_odd_seats(self._state.kept)
         refuse_odd_clock(self._chain, int(self._state.ring.next[TOLD]))
+        refuse_odd_reach(self._state.reach)
         self._refuse_odd_money()
         for ticket in self._desk.open:
             if ("past" in ticket.memo) != self.past:

@@ -86,8 +86,9 @@ def find_row(ring: Ring, ticket: Ticket, round: int) -> tuple[int, int]:
     age = len(there) - 1 - place
     if ring.next[TOLD] - age <= ring.next[SEALED]:
         raise StateError(
-            f"the ticket of round {ticket.round} was told before history was studied or set "
-            "aside, which changed what had been learnt: it can be corrected no more"
+            f"the ticket of round {ticket.round} was told before history was studied or set aside, "
+            "or before the first values or the level of labels turned out to be others, which "
+            "changed what had been learnt: it can be corrected no more"
         )
     if 0 < ring.folds[slot] <= ring.next[GONE]:
         raise TicketError(

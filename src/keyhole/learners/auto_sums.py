@@ -9,6 +9,7 @@ from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, State
 from keyhole.learners.blocks.sums.column_stats import Running, centres
 from keyhole.learners.blocks.sums.data_sums import DataSums, Gram
 from keyhole.learners.blocks.sums.memories import Known, Memories, admit
+from keyhole.learners.blocks.sums.reach import extend
 from keyhole.problem import Floats
 
 
@@ -36,6 +37,8 @@ def add_to_auto(state: State, judge: Mixture | None, history: DataSums) -> None:
         np.append(gram.counts, n),
         yy,
     )
+    low, high = np.append(history.low, ends[0]), np.append(history.high, ends[1])
+    extend(state.reach, low, high, np.append(gram.counts, n))
     for mixture in (state.mixture, judge):
         if mixture is not None:
             mixture.span[:] = np.fmin(mixture.span[0], ends[0]), np.fmax(mixture.span[1], ends[1])

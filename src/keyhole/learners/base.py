@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, T
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import SMALLEST, shortened, true_or_false
+from keyhole.errors import SMALLEST, finite_label, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
+from keyhole.learners.blocks.sums.reach import SIZE, extend, refuse_odd_reach, see
+from keyhole.learners.doubts import FAR, Doubt, doubts_about
 from keyhole.learners.history import study
 from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
 from keyhole.learners.residuals import Residuals
@@ -47,9 +49,9 @@ from keyhole.problem.labels import (
     cut_off_largest_rounds,
 )
 from keyhole.problem.memory import refuse_beyond_memory
-from keyhole.problem.rows import bought_for, bought_of_rows
+from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.problem.state import LearnerState, restore, snapshot
+from keyhole.problem.state import LearnerState, fit, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
 
 if TYPE_CHECKING:
@@ -127,6 +129,7 @@ class LearnerBase(Locked, ABC):
     - HANDLES_PRICES: it stays within `problem.limit` by itself, and buys up to `problem.width`
       features; `blocks/fit/purchase.py` helps. Without it, a learner reads any `problem.reads`
       features, and too few of those are refused.
+    - OWN_REACH: it knows by itself how far values reach, and `_reach` says so to `doubts`.
     - BYTES_PER_PAIR: memory for each pair of features, at most; where that is more than there is,
       the constructor refuses before anything is allocated.
 
@@ -145,7 +148,9 @@ class LearnerBase(Locked, ABC):
     FADES: ClassVar[bool] = False
     STUDIES_SUMS: ClassVar[bool] = False
     CORRECTS: ClassVar[bool] = False
+    OWN_REACH: ClassVar[bool] = False
 
+    _seen: Floats | None = None  # how far values reach, see `doubts`; None before any
     _in_block = False  # while a block is played round by round, whose errors are heard at its end
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
@@ -251,6 +256,8 @@ class LearnerBase(Locked, ABC):
             ticket, label = self._desk.settle(seen, y)
             own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
             self._learn(own, label)
+            if not self._in_block:
+                self._see(bought_for(own), np.array([label]))
             if prediction is not None:
                 bought = bought_for(own) if self._residuals.tracking else None
                 self._residuals.hear(ticket.round, prediction, label, bought)
@@ -362,6 +369,62 @@ class LearnerBase(Locked, ABC):
         if not issue:
             return self._residuals.look(prediction, share, bought_for(seen))
         return self._residuals.issue(seen.ticket.round, prediction, share, bought_for(seen))
+
+    @locked
+    def doubts(self, seen: Observation, y: float | None = None) -> tuple[Doubt, ...]:
+        """Which of these values, or whether the label, is implausible; nothing is changed by it.
+
+        A value far beyond all that was seen is, and one likely to be a typo says what may have been
+        meant: digits too many or too few, a sign. Nothing is refused: what is told is learnt as
+        ever. Before enough was seen there are no doubts.
+
+        Examples
+        --------
+        >>> import keyhole as kh, numpy as np
+        >>> learner = kh.AutoLearner(kh.Problem(d=1, k=1, budget=1, names=["creatinine"]), seed=0)
+        >>> values = np.linspace(0.6, 1.4, 32)
+        >>> _ = learner.advance(values[:, None], 10.0 * values)
+        >>> for doubt in learner.doubts(learner.ask().fill([90.0]), y=11.0):
+        ...     print(doubt)
+        creatinine: 90 is 64 times the largest seen (0.6 to 1.4): did you mean 0.9?
+        """
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"doubts takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        label = None if y is None else finite_label(y)
+        reach, far = self._reach()
+        return () if reach is None else doubts_about(seen, label, reach, far, self.problem)
+
+    def _reach(self) -> tuple[Floats | None, float]:
+        """How far values reach, and what is far beyond that."""
+        return self._seen, FAR
+
+    def _see(self, bought: BoughtValues, y: Floats) -> None:
+        """Note how far these rows reach."""
+        if not self.OWN_REACH:
+            see(self._noted(), FAR, bought.values, bought.features, y)
+
+    def _see_history(self, X: Floats, y: Floats) -> None:
+        """The same of complete rows, unless they were played."""
+        if self.OWN_REACH or type(self)._study is LearnerBase._study:
+            return
+        every = np.arange(self.problem.d)[None, :]
+        for x, label in zip(X, y, strict=True):
+            see(self._noted(), FAR, np.ascontiguousarray(x)[None, :], every, np.array([label]))
+
+    def _see_sums(self, history: DataSums) -> None:
+        if not self.OWN_REACH:
+            low, high = (
+                np.append(ends, end)
+                for ends, end in zip((history.low, history.high), history.ends, strict=True)
+            )
+            extend(self._noted(), low, high, np.append(history.counts, float(history.rounds)))
+
+    def _noted(self) -> Floats:
+        if self._seen is None:
+            self._seen = np.zeros((self.problem.d + 1, SIZE))
+        return self._seen
 
     @locked
     def error_range(self, coverage: float = 0.9) -> tuple[float, float]:
@@ -489,8 +552,10 @@ class LearnerBase(Locked, ABC):
     ) -> None:
         """Have the errors of rounds that were played in the record that intervals are made from."""
         tracked = self._residuals.coverages
-        its = bought_of_rows(X, bought) if tracked else None
-        self._residuals.hear_block(predictions, y, its)
+        its = bought_of_rows(X, bought) if tracked or not self.OWN_REACH else None
+        if its is not None:
+            self._see(its, y)
+        self._residuals.hear_block(predictions, y, its if tracked else None)
 
     @locked
     def study(
@@ -566,6 +631,8 @@ class LearnerBase(Locked, ABC):
     def state(self) -> LearnerState:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
+        if self._seen is not None:
+            parts["reach"] = self._seen
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
 
     @classmethod
@@ -580,6 +647,11 @@ class LearnerBase(Locked, ABC):
         if "residuals" in state.parts:  # not in files from before there were intervals
             learner._residuals = Residuals(learner.problem.d).with_arrays(state.part("residuals"))
             learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
+        if "reach" in state.parts and "reach" not in learner._parts():  # not in older files
+            learner._seen = fit(
+                np.zeros((learner.problem.d + 1, SIZE)), state.part("reach"), "reach"
+            )
+            refuse_odd_reach(learner._seen)
         learner._resume()
         return learner
 

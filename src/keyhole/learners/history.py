@@ -58,6 +58,7 @@ def study(
     student, rows = copy.deepcopy(learner), 0
     for X, y in _blocks(history):
         student._study(X, y, keep)
+        student._see_history(X, y)
         student._desk.labels.note(y)
         rows += len(y)
         if progress is not None:
@@ -83,6 +84,7 @@ def _study_sums(
     if history.rounds:
         student = copy.deepcopy(learner)
         student._study_sums(history)
+        student._see_sums(history)
         student._desk.labels.note(np.array(history.ends))
         learner.__dict__.update(student.__getstate__())
     if progress is not None:

@@ -24,6 +24,7 @@ from keyhole.learners.calibration import (
     calibrator,
     count_history,
 )
+from keyhole.learners.doubts import Doubt
 from keyhole.learners.history import kept_per_row
 from keyhole.learners.registry import learner_class
 from keyhole.problem import (
@@ -281,6 +282,14 @@ class YesNoLearner(Locked):
         self._calibrator.learn(score, label)
         learn_one(self._linear, self._model, seen, label)
         self._look()
+
+    @locked
+    def doubts(self, seen: Observation, y: float | None = None) -> tuple[Doubt, ...]:
+        """Which of these values are implausible, by the learner inside; a label is 0 or 1."""
+        if y is not None:
+            yes_or_no(y)
+        inner: Any = self._inner
+        return inner.doubts(seen) if hasattr(inner, "doubts") else ()
 
     def _score(self, seen: Observation) -> float:
         """What the learner inside predicts: for a probability, and for the pair that is learnt."""

@@ -13,6 +13,7 @@ from keyhole.problem import Floats, Learner, whole_number
 from keyhole.streams.arrays import ArrayStream
 from keyhole.testing import extremes, learners
 from keyhole.testing import prices as priced
+from keyhole.testing.doubts import doubts_leave_no_trace
 from keyhole.testing.helpers import LearnerMaker, make, require
 from keyhole.testing.history import STUDY_CHECKS
 from keyhole.testing.intervals import INTERVAL_CHECKS
@@ -78,6 +79,7 @@ LEARNER_CHECKS: tuple[Check, ...] = (
     learners.sees_only_what_it_bought_in_blocks,
     *STUDY_CHECKS,
     *INTERVAL_CHECKS,
+    doubts_leave_no_trace,
 )
 
 

@@ -28,6 +28,7 @@ KH_API f64 kh_mix(kh_mixture *mixture, floats *guesses);
 KH_API void kh_charge(kh_mixture *mixture, floats *guesses, f64 y);
 void kh_mix_rows(kh_mixture *mixture, floats *guesses, floats *y, floats *predictions);
 void kh_start_over(kh_mixture *mixture);
+f64 kh_unit_of(const kh_mixture *mixture, i64 e); /* how far off it is of late, typically; 0: not known */
 
 /* The last layer. */
 #define KH_LAYER(F) \
@@ -72,7 +73,8 @@ KH_STRUCT(kh_ring, KH_RING)
 #define KH_STATE(F) \
     F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
     F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
-    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(kh_ring, ring) F(kh_space, space)
+    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(floats, reach) \
+    F(kh_ring, ring) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
 #define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
 KH_STRUCT(kh_spending, KH_SPENDING)
@@ -96,7 +98,20 @@ void kh_seal(kh_ring *ring);
 bool kh_trusts_history(kh_state *state);
 void kh_begin_trial(kh_settings *s, kh_state *state);
 void kh_note_labels(kh_state *state, floats *y);
+void kh_move_trial(kh_state *state, f64 by);
 void kh_set_aside_if_misled(kh_auto *a);
+void kh_go_on_without(kh_auto *a, f64 rounds); /* what memories forgot; the last layer keeps so much */
+
+/* auto_reach.c: values far beyond what was seen. Both cut off what is learnt; see `sums/reach.py`. */
+KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed);
+KH_API void kh_see(floats *reach, f64 far, floats *values, ints *features, floats *y);
+enum { KH_AS_BEFORE, KH_WAS_WILD, KH_MOVED }; /* what is found about the labels so far */
+/* Up to the first that shows something: so many rows; moved by how much. It is due once they are learnt. */
+i64 kh_heed_labels(kh_auto *a, kh_batch *batch, floats *X, const i64 *columns, floats *y, i64 *rows, f64 *by);
+void kh_forget_wild_label(kh_auto *a, kh_batch *batch);
+void kh_move_labels(kh_auto *a, kh_batch *batch, f64 by); /* as if all labels so far were larger */
+void kh_heed_values(kh_auto *a, kh_batch *batch);
+void kh_heed_row(kh_auto *a, kh_batch *batch, floats *x); /* of history */
 
 /* auto_selecting.c: what memories find significant, and marks. */
 i64 kh_leader(kh_settings *s, kh_state *state);
@@ -147,9 +162,11 @@ void kh_weigh_reads(kh_auto *a, kh_batch *batch, ints *features, floats *values,
 KH_API void kh_choose(kh_auto *a, kh_batch *batch, i64 number, kh_room *room);
 KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
 
-/* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. */
-void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
-                   floats *pasts, kh_room *room);
+/* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. Rows of
+   batch `number` are noted, the first as that of `round`; those of history (round 0) are not. Whether a
+   label shows that one before it was wild: experts were judged anew. */
+bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
+                        const i64 *columns, floats *predictions, floats *pasts, kh_room *room);
 
 /* auto_chain.c: behind the last layer. Columns as above, of features S. Rows are noted in the ring after
    this. As many features as it has room for: those that sit, then those of S. */

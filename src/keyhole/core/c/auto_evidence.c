@@ -35,13 +35,11 @@ void kh_weigh_reads(kh_auto *auto_, kh_batch *batch, ints *features, floats *val
 {
     i64 mark = room->used;
     kh_state *state = &auto_->state;
-    kh_mixture *mixture = &state->mixture;
     i64 e = AT(auto_->settings.experts.judges, kh_leader(&auto_->settings, state));
-    f64 recent = AT(mixture->recent, e);
-    f64 window = KH_WINDOW * (1.0 - kh_pow(1.0 - 1.0 / KH_WINDOW, mixture->noise.at[KH_ROUNDS]));
-    if (!(window > 0.0 && recent > 0.0)) return;
+    f64 unit = kh_unit_of(&state->mixture, e);
+    if (!(unit > 0.0)) return;
     i64 used = i_max(AT(batch->runs.size, e) - 1, 0); /* without the constant */
-    f64 h = 1.0 / (1.0 + (f64)i_max(auto_->settings.k, FEW)), unit = sqrt(recent / window);
+    f64 h = 1.0 / (1.0 + (f64)i_max(auto_->settings.k, FEW));
     floats sizes = take_floats(room, features->n), before = {TAKE(room, f64, 2 * used), used, 2, 1};
     kh_typical_sizes(&state->kept, features, &sizes);
     for (i64 q = 0; q < used; q++) {

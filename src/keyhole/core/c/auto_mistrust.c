@@ -30,6 +30,11 @@ void kh_note_labels(kh_state *state, floats *y)
     }
 }
 
+void kh_move_trial(kh_state *state, f64 by)
+{
+    if (state->trial.at[ROUNDS] > 0.0) state->trial.at[LEVEL] += by;
+}
+
 /* Whether the memory with the history predicts worse than the mean of the labels since, by far and
    beyond what a few labels far out can do. */
 static bool misleads(kh_settings *s, kh_state *state)
@@ -62,10 +67,26 @@ static bool known_no_more(kh_memories *kept, i64 j)
     return reads == 0.0;
 }
 
-void kh_set_aside_if_misled(kh_auto *auto_)
+void kh_go_on_without(kh_auto *auto_, f64 rounds)
 {
     kh_state *state = &auto_->state;
     kh_layer *last = &auto_->last;
+    for (i64 j = 0; j < auto_->settings.d; j++)
+        if (known_no_more(&state->kept, j)) {
+            kh_forget_one(&state->values, j);
+            AT(state->peaks, j) = 0.0;
+        }
+    for (i64 i = 0; i < state->evidence.n * state->evidence.m; i++) state->evidence.at[i] = 0.0;
+    kh_start_over(&state->mixture);
+    kh_start_over(&last->judge);
+    if (last->b.n > 0) keep_some(last, rounds);
+    kh_empty_chain(auto_);
+    kh_seal(&state->ring);
+}
+
+void kh_set_aside_if_misled(kh_auto *auto_)
+{
+    kh_state *state = &auto_->state;
     if (!(kh_trusts_history(state) && misleads(&auto_->settings, state))) return;
     kh_memories *kept = &state->kept;
     f64 before = kh_centre(&state->label, 0), old = kh_spread(&state->label, 0);
@@ -78,17 +99,7 @@ void kh_set_aside_if_misled(kh_auto *auto_)
         if (alike) kh_shift_labels(kept, m, moved);
         else kh_forget(kept, m, 0.0);
     }
-    for (i64 j = 0; j < auto_->settings.d; j++)
-        if (known_no_more(kept, j)) {
-            kh_forget_one(&state->values, j);
-            AT(state->peaks, j) = 0.0;
-        }
-    for (i64 i = 0; i < state->evidence.n * state->evidence.m; i++) state->evidence.at[i] = 0.0;
-    kh_start_over(&state->mixture);
-    kh_start_over(&last->judge);
-    if (last->b.n > 0) keep_some(last, alike ? LAYER_ROUNDS : 0.0);
-    kh_empty_chain(auto_);
-    kh_seal(&state->ring);
+    kh_go_on_without(auto_, alike ? LAYER_ROUNDS : 0.0);
     state->aside.at[ROWS] = state->studied.at[0];
     state->aside.at[LABELS] = (i64)state->label.reads.at[0];
 }

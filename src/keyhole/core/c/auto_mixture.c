@@ -53,6 +53,13 @@ void kh_start_over(kh_mixture *mixture)
         for (i64 e = 0; e < E; e++) AT2(mixture->belief, r, e) = prior[e] / (1.0 - prior[E]) / RATES_N;
 }
 
+f64 kh_unit_of(const kh_mixture *mixture, i64 e)
+{
+    f64 recent = AT(mixture->recent, e);
+    f64 window = KH_WINDOW * (1.0 - kh_pow(1.0 - 1.0 / KH_WINDOW, mixture->noise.at[KH_ROUNDS]));
+    return window > 0.0 && recent > 0.0 ? sqrt(recent / window) : 0.0;
+}
+
 /* Bayes' rule, then the chance of a change: from every expert to one drawn from the prior. */
 static void believe(kh_mixture *mixture, const f64 *guess, f64 y)
 {

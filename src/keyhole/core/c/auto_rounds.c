@@ -85,8 +85,9 @@ static void guess_rows(kh_auto *auto_, kh_batch *batch, floats *X, floats *y, co
     room->used = mark;
 }
 
-void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
-                   floats *pasts, kh_room *room)
+/* Predict and learn rows whose labels are as plausible as they will be. */
+static void learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const i64 *columns, floats *predictions,
+                       floats *pasts, kh_room *room)
 {
     i64 mark = room->used, n = y->n, E = a->state.mixture.recent.n;
     kh_mixture *mixture = &a->state.mixture;
@@ -106,15 +107,40 @@ void kh_learn_auto_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const
     room->used = mark;
 }
 
+bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
+                        const i64 *columns, floats *predictions, floats *pasts, kh_room *room)
+{
+    i64 mark = room->used, t = 0, many = 0;
+    bool any = false;
+    floats told = take_floats(room, y->n);
+    for (i64 i = 0; i < y->n; i++) told.at[i] = y->at[i];
+    for (; t < y->n; t += many) {
+        floats rows = {X->at + t * X->m, y->n - t, X->m, 1}, labels = some_floats(told.at + t, y->n - t);
+        f64 by = 0.0;
+        i64 found = kh_heed_labels(a, batch, &rows, columns, &labels, &many, &by);
+        floats out = some_floats(predictions->at + t, many), now = *pasts;
+        if (pasts->n == y->n) now = (floats){pasts->at + t * pasts->m, many, pasts->m, 1};
+        rows.n = labels.n = many;
+        learn_rows(a, batch, &rows, &labels, columns, &out, &now, room);
+        if (round > 0) {
+            kh_chain_rows(a, &batch->S, &rows, columns, &labels, &out, room);
+            kh_note_rows(&a->state.ring, batch, number, round + t, many);
+        }
+        if (found == KH_WAS_WILD) kh_forget_wild_label(a, batch);
+        if (found == KH_MOVED) kh_move_labels(a, batch, by);
+        any |= found == KH_WAS_WILD;
+    }
+    room->used = mark;
+    return any;
+}
+
 KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *values, f64 y, floats *past,
                           kh_room *room)
 {
     f64 prediction = 0.0;
     floats X = {values->at, 1, values->n, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats pasts = {past->at, past->n > 0, past->n, 1};
-    kh_learn_auto_rows(a, batch, &X, &label, NULL, &out, &pasts, room);
-    kh_chain_rows(a, &batch->S, &X, NULL, &label, &out, room);
-    kh_note_rows(&a->state.ring, batch, number, round, 1);
+    kh_learn_auto_rows(a, batch, number, round, &X, &label, NULL, &out, &pasts, room);
 }
 
 /* The model as people are shown it: the best k of the memory that leads, when the batch ends. */
@@ -160,6 +186,7 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, i64 number, kh_room 
     kh_state *state = &auto_->state;
     i64 mark = room->used, rows = batch->rows.at[0], b = batch->S.n;
     if (rows == 0) return;
+    kh_heed_values(auto_, batch);
     for (i64 t = 0; t < rows; t++) {
         kh_add_value(&state->label, 0, AT(batch->labels, t));
         for (i64 a = 0; a < b; a++) kh_add_value(&state->values, batch->S.at[a], AT2(batch->values, t, a));
@@ -222,9 +249,7 @@ KH_API i64 kh_play_auto(kh_auto *a, kh_batch *batch, ints *clock, floats *X, flo
         floats out = some_floats(predictions->at + t, many), now = {NULL, 0, 0, 1};
         i64 fault = kh_first_oversized(&rows, &labels, &batch->S), played = fault < 0 ? many : fault;
         rows.n = labels.n = out.n = played;
-        kh_learn_auto_rows(a, batch, &rows, &labels, batch->S.at, &out, &now, room);
-        kh_chain_rows(a, &batch->S, &rows, batch->S.at, &labels, &out, room);
-        kh_note_rows(&a->state.ring, batch, at[NUMBER], at[ROUND] + 1, played);
+        kh_learn_auto_rows(a, batch, at[NUMBER], at[ROUND] + 1, &rows, &labels, batch->S.at, &out, &now, room);
         note_bought(&batch->S, bought, t, t + played);
         if (a->spending.horizon > 0) a->state.purse.at[0] -= played * kh_cost_of(&a->spending.shop, &batch->S, room);
         at[ROUND] += played, at[ASKED] += played, at[CLOSED] += played;

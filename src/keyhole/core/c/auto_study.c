@@ -9,6 +9,10 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     i64 mark = room->used, d = auto_->settings.d;
     kh_state *state = &auto_->state;
     floats z = take_floats(room, d + 1), seen = take_floats(room, d + 1);
+    floats row = take_floats(room, d);
+    memcpy(row.at, x, (size_t)d * sizeof(f64));
+    kh_heed_row(auto_, batch, &row);
+    x = row.at;
     kh_add_value(&state->label, 0, y);
     for (i64 j = 0; j < d; j++) {
         z.at[j] = seen.at[j] = 0.0;
@@ -21,13 +25,13 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     z.at[d] = seen.at[d] = 1.0;
     kh_fold_row(&state->kept, KH_LONGEST_MEMORY, keep, &z, &seen, y - kh_centre(&state->label, 0), room);
     if (auto_->settings.seats < d) {
-        floats row = {TAKE(room, f64, d), 1, d, 1};
+        floats all = {row.at, 1, d, 1};
         ints every = take_ints(room, d);
         for (i64 j = 0; j < d; j++) {
             every.at[j] = j;
-            row.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
+            all.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
         }
-        kh_weigh_reads(auto_, batch, &every, &row, room);
+        kh_weigh_reads(auto_, batch, &every, &all, room);
     }
     state->studied.at[0]++;
     kh_begin_trial(&auto_->settings, state);
@@ -36,7 +40,7 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
 
 enum { MIXTURES = 4 };
 
-/* What the experts of all mixtures have lost: copied out, or put back. */
+/* What the experts of all mixtures have lost: copied out, or put back; nothing where there is no copy. */
 static void charge_no_one(kh_auto *a, f64 **before, kh_room *room)
 {
     floats all[MIXTURES] = {a->state.mixture.losses, a->last.judge.losses, a->chain.first.losses,
@@ -44,7 +48,8 @@ static void charge_no_one(kh_auto *a, f64 **before, kh_room *room)
     for (i64 i = 0; i < MIXTURES; i++) {
         size_t size = (size_t)all[i].n * sizeof(f64);
         if (room) before[i] = memcpy(TAKE(room, f64, all[i].n), all[i].at, size);
-        else memcpy(all[i].at, before[i], size);
+        else if (before[i]) memcpy(all[i].at, before[i], size);
+        else memset(all[i].at, 0, size);
     }
 }
 
@@ -70,7 +75,9 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     else kh_choose(a, batch, number, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
-    kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
+    if (kh_learn_auto_rows(a, batch, 0, 0, &X, &label, batch->S.at, &out, &now, room))
+        for (i64 i = 0; i < MIXTURES; i++) before[i] = NULL; /* what was lost before was lost on a wild label */
+    y = AT(batch->labels, 0);
     if (a->chain.p.n > 0) shape(a, batch, &X, &label, &out, room);
     charge_no_one(a, before, NULL);
     room->used = mark;
@@ -80,6 +87,6 @@ KH_API void kh_study_auto(kh_auto *a, kh_batch *batch, floats *X, floats *y, f64
 {
     for (i64 t = 0; t < y->n; t++) {
         play(a, batch, ROW(*X, t), y->at[t], room);
-        take_in(a, batch, ROW(*X, t), y->at[t], keep, room);
+        take_in(a, batch, ROW(*X, t), batch->labels.at[0], keep, room);
     }
 }

@@ -55,6 +55,19 @@ f64 kh_forget(kh_memories *kept, i64 i, f64 share)
     return 1.0 / scale;
 }
 
+void kh_forget_feature(kh_memories *kept, i64 j)
+{
+    i64 a = AT(kept->seat, j), w = kept->who.n + 1;
+    for (i64 i = 0; i < kept->tau.n; i++) {
+        if (a < 0) {
+            for (i64 p = 0; p < KH_REST_SUMS; p++) AT3(kept->rest, i, j, p) = 0.0;
+            continue;
+        }
+        AT2(kept->c, i, a) = AT2(kept->n, i, a) = 0.0;
+        for (i64 b = 0; b < w; b++) AT3(kept->G, i, a, b) = AT3(kept->G, i, b, a) = 0.0;
+    }
+}
+
 static void copy_row(floats *from, i64 i, i64 m)
 {
     memmove(ROW(*from, i), ROW(*from, m), (size_t)(from->m * from->l) * sizeof(f64));

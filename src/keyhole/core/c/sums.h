@@ -29,6 +29,8 @@ KH_API void kh_fold(kh_memories *kept, ints *features, floats *G, floats *c, flo
 KH_API void kh_fold_row(kh_memories *kept, i64 i, f64 share, floats *z, floats *seen, f64 y, kh_room *room);
 /* Let memory i keep this share of all it has; what a new sum is multiplied by. */
 f64 kh_forget(kh_memories *kept, i64 i, f64 share);
+/* As if no value of this feature had arrived. */
+void kh_forget_feature(kh_memories *kept, i64 j);
 /* Let memory i have what memory m has; nothing, if there is no memory m. */
 void kh_copy_memory(kh_memories *kept, i64 i, i64 m);
 /* Let memory i be of the same rounds with labels larger by `more`: their centre moved. */

@@ -25,6 +25,7 @@ from keyhole.learners.blocks.draw.odds import Odds, odds
 from keyhole.learners.blocks.draw.philox import uniform
 from keyhole.learners.blocks.sums.column_stats import Running, running
 from keyhole.learners.blocks.sums.memories import Memories, memories
+from keyhole.learners.blocks.sums.reach import SIZE
 from keyhole.problem import Floats, Indices, Problem
 from keyhole.problem.state import AT_LEAST_0, MAY_OVERFLOW, Holds
 
@@ -122,10 +123,10 @@ def _room(s: Settings, parts: AutoParts) -> int:
     """What choosing, buying, rounds, last layer, shapes and studying need at most, all together."""
     experts, memories = len(s.experts.features), len(parts.taus)
     inputs, width = len(parts.kinks or ()) + 2 + PAST, s.width
-    looking = 8 * s.d + 4 * s.seats + 4 * memories
+    looking = 9 * s.d + 4 * s.seats + 4 * memories
     net = 3 * s.net**2 + 8 * s.net + 4 * s.slots * (s.net + width + 1) + 32
     fitting = 6 * width**2 + 40 * (width + 1)
-    rows = s.longest * (width + 2 * experts + 8) + 8 * experts + 16
+    rows = s.longest * (width + 2 * experts + 9) + 8 * experts + 16
     shapes = chain_room(s.d, width, parts.ring, parts.trees, parts.depth)
     return looking + net + fitting + rows + inputs**2 + 8 * inputs + shapes
 
@@ -185,6 +186,7 @@ class State(NamedTuple):
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
     of each feature say about it (`core/c/auto_evidence.c`); room for none where all have a seat.
+    `reach`: how far the values of each feature, and in the last row labels, reach (`reach.py`).
     With prices, `rate`: the gain in mean squared error that one unit of money must bring, and
     `purse`: the units that are left. `ring`: the rows told last.
     """
@@ -204,6 +206,7 @@ class State(NamedTuple):
     evidence: Annotated[Floats, "weighed 2"]
     rate: Annotated[Floats, AT_LEAST_0, "1"]
     purse: Annotated[Indices, "1"]
+    reach: Annotated[Floats, "d+1 6"]
     ring: Ring
     space: Space
 
@@ -260,8 +263,8 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     evidence = np.zeros((d if s.seats < d else 0, 2))
     trusted = studied, np.zeros(5), aside
     told = ring(parts.ring, s.width, s.seats if s.seats < d else 0)
-    money = np.zeros(1), purse
-    return State(*learnt, *trusted, lead, played, walk, evidence, *money, told, space)
+    money, reach = (np.zeros(1), purse), np.zeros((d + 1, SIZE))
+    return State(*learnt, *trusted, lead, played, walk, evidence, *money, reach, told, space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:

@@ -1,0 +1,1 @@
+"""What typos cost AutoLearner, and what it loses where extremes are real."""
