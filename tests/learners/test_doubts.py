@@ -98,6 +98,18 @@ def test_sums_are_known(name: str) -> None:
     assert len(learner.doubts(seen, y=1e9)) == len(ticket.features) + 1
 
 
+def test_merged_learners_know_what_both_have_seen() -> None:
+    X, y = data()
+    shards = [kh.DantzigLearner(PROBLEM, seed=seed, noise_sd=0.2) for seed in (1, 2)]
+    shards[0].advance(X, y)
+    shards[1].advance(10.0 * X, y)
+    merged: Any = kh.merge(*shards)
+    assert to_bytes(merged) == to_bytes(kh.merge(shards[1], shards[0]))
+    assert merged._seen[0, [0, 1]].tolist() == [X[:, 0].min(), 10.0 * X[:, 0].max()]
+    ticket = merged.ask()
+    assert merged.doubts(ticket.fill(10.0 * X[0, ticket.features])) == ()
+
+
 def test_a_file_without_a_reach_has_no_doubts_yet() -> None:
     learner = played("dual-averaging")
     state = learner.state()

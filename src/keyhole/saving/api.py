@@ -218,6 +218,7 @@ def _merge_dantzig(a: LearnerState, b: LearnerState) -> LearnerState:
                     f"to {min(last, stop)} of seed {seed}; give every shard a seed of its own"
                 )
     from keyhole.learners.blocks.sums.moments import Moments
+    from keyhole.learners.blocks.sums.reach import together
     from keyhole.learners.dantzig import DantzigLearner
 
     settings = {**a.settings, "seed": min(a.settings["seed"], b.settings["seed"])}
@@ -233,6 +234,9 @@ def _merge_dantzig(a: LearnerState, b: LearnerState) -> LearnerState:
         "diagnostics": {**empty.parts["diagnostics"], **counts},
         "shards": sorted(_shards(a) + _shards(b)),
     }
+    seen = [state.parts["reach"] for state in (a, b) if "reach" in state.parts]
+    if seen:  # not in files from before there were doubts
+        parts["reach"] = together(seen)
     return replace(empty, round=a.round + b.round, parts=parts)
 
 

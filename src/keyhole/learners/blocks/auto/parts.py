@@ -64,6 +64,7 @@ class AutoParts:
         Standard errors by which exploration lets a correlation be off.
     far
         Times its largest value so far: beyond that a value is cut off before it is used to predict.
+        A value beyond what was seen by .75 times this and the range is implausible.
     shortest, longest, growth
         A batch that begins after t rounds has t // growth rounds, from `shortest` to `longest`.
     bold

@@ -7,6 +7,8 @@ the rules are in docs/algorithms/auto.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from keyhole.core.functions import c_function
@@ -71,6 +73,14 @@ def extend(reach: Floats, low: Floats, high: Floats, counts: Floats) -> None:
         both = wider(reach[:, place], new[:, place])
         reach[:, place] = np.where(known, np.where(more, both, reach[:, place]), new[:, place])
     reach[:, COUNT] += counts
+
+
+def together(reaches: Sequence[Floats]) -> Floats:
+    """The reach of all values; no doubts are left."""
+    both = np.zeros_like(reaches[0])
+    for reach in reaches:
+        extend(both, reach[:, LOW], reach[:, HIGH], reach[:, COUNT])
+    return both
 
 
 def refuse_odd_reach(reach: Floats) -> None:
