@@ -20,15 +20,13 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     }
     z.at[d] = seen.at[d] = 1.0;
     kh_fold_row(&state->kept, KH_LONGEST_MEMORY, keep, &z, &seen, y - kh_centre(&state->label, 0), room);
-    if (auto_->settings.seats < d) {
-        floats row = {TAKE(room, f64, d), 1, d, 1};
-        ints every = take_ints(room, d);
-        for (i64 j = 0; j < d; j++) {
-            every.at[j] = j;
-            row.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
-        }
-        kh_weigh_reads(auto_, batch, &every, &row, room);
+    floats row = {TAKE(room, f64, d), 1, d, 1};
+    ints every = take_ints(room, d);
+    for (i64 j = 0; j < d; j++) {
+        every.at[j] = j;
+        row.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
     }
+    kh_weigh_reads(auto_, batch, &every, &row, room);
     state->studied.at[0]++;
     kh_begin_trial(&auto_->settings, state);
     room->used = mark;
@@ -42,8 +40,7 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     f64 *before = TAKE(room, f64, losses.n), *judged_before = TAKE(room, f64, judged.n), prediction = 0.0;
     memcpy(before, losses.at, (size_t)losses.n * sizeof(f64));
     memcpy(judged_before, judged.at, (size_t)judged.n * sizeof(f64));
-    if (kh_priced(&a->spending.shop)) kh_buy(a, batch, number, a->spending.complete, 1, room);
-    else kh_choose(a, batch, number, room);
+    kh_choose(a, batch, number, a->spending.complete, 1, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     kh_learn_auto_rows(a, batch, &X, &label, batch->S.at, &out, &now, room);
