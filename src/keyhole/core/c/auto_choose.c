@@ -146,7 +146,7 @@ KH_API void kh_reopen(kh_auto *a, kh_batch *batch, ints *S, kh_room *room)
     }
     for (i64 m = 0; m < state->kept.tau.n; m++) { /* of what was read, for nothing */
         kh_selecting into = kh_writing(space, m);
-        kh_means means = {&a->spending.shop, NULL, 0, 0.0, space->why.at, false};
+        kh_means means = {&a->spending.shop, NULL, 0, 0.0, space->why.at};
         kh_select(&state->kept, m, AT(a->settings.thresholds, m), &into, &means, &AT(space->picked, m),
                   &AT(space->noise, m), room);
         kh_name_chosen(state, m);

@@ -41,7 +41,7 @@ i64 kh_select_for(kh_purchase *p, i64 m, i64 money)
 {
     kh_state *state = &p->a->state;
     kh_selecting into = kh_writing(&state->space, m);
-    kh_means means = {p->shop, &p->held, money, p->spending->rate, NULL, false};
+    kh_means means = {p->shop, &p->held, money, p->spending->rate, NULL};
     kh_select(&state->kept, m, AT(p->a->settings.thresholds, m), &into, &means, &AT(state->space.picked, m),
               &AT(state->space.noise, m), p->room);
     kh_name_chosen(state, m);
@@ -65,6 +65,17 @@ static bool explores(i64 number, i64 lead)
     return number % (number < BEGINNING ? AT_FIRST : LATER) == 0;
 }
 
+/* What the dearest feature costs that this money buys. */
+static i64 dearest(kh_purchase *p, i64 money)
+{
+    i64 most = 0;
+    for (i64 j = 0; j < p->held.more.n; j++) {
+        i64 price = p->held.more.at[j];
+        if (price <= money && !p->shop->barred.at[j]) most = i_max(most, price);
+    }
+    return most;
+}
+
 /* How much of the money is set aside for exploring: an eighth, or what the cheapest feature costs, in few
    batches if that takes too much of what the leader promises. Where it would be more than half, one batch
    in OFTEN explores with as much as it takes. */
@@ -82,7 +93,8 @@ static i64 set_aside(kh_purchase *p, i64 lead, i64 money, ints *known)
         for (i64 rank = 0; rank < known->n; rank++) known->at[rank] = AT2(space->chosen, lead, rank);
         return i_min(usual, money);
     }
-    if (explores(p->number, lead) || spent <= money - usual) return usual;
+    if (explores(p->number, lead)) return p->number % KH_LOOK_OUT == 0 ? i_max(usual, dearest(p, money)) : usual;
+    if (spent <= money - usual) return usual;
     f64 whole = gain_of(space, lead);
     kh_select_for(p, lead, money - usual);
     return (whole - gain_of(space, lead)) * COSTS <= whole ? usual : 0;

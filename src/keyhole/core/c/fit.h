@@ -63,8 +63,7 @@ KH_STRUCT(kh_selection, KH_SELECTION)
     F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
 KH_STRUCT(kh_selecting, KH_SELECTING)
 /* What a selection may spend, and what is left of it; without a price list each feature costs 1. With
-   `only`, what is marked there costs nothing, and nothing else can be had. `is_short`: whether
-   something was left because the money did not reach, though the market's limit does. */
+   `only`, what is marked there costs nothing, and nothing else can be had. */
 enum { KH_UNMARKED = -1 };
 typedef struct {
     kh_market *shop;
@@ -72,14 +71,13 @@ typedef struct {
     i64 left;
     f64 rate;
     const int8_t *only;
-    bool is_short;
 } kh_means;
 /* Room: 2 d with a price list. */
 void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_means *means, i64 *size,
                f64 *noise, kh_room *room);
 KH_API void kh_select_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_market *shop,
                            kh_basket *held, i64 money, f64 rate, i64 *size, f64 *noise, i64 *money_left,
-                           i64 *was_short, kh_room *room);
+                           kh_room *room);
 
 /* Random optimism; see blocks/fit/stepwise_selection.py. */
 #define KH_PURPOSE (1 << 20) /* keeps these draws apart from those of experts (2 i, 2 i + 1) */

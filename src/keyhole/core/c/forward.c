@@ -128,11 +128,9 @@ void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
     steps s;
     bool some = prepare(&s, kept, memory, most, into);
     for (i64 j = 0; j < d; j++) gain[j] = 0.0;
-    means->is_short = false;
     while (some) {
         i64 v = -1, money = means->left;
         f64 best = 0.0, error = threshold * sqrt(s.noise / s.scale);
-        means->is_short = false;
         for (i64 a = 0; a < s.d; a++) {
             f64 excess = excess_of(&s, a, error);
             if (excess == 0.0 && !listed) continue;
@@ -143,11 +141,8 @@ void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
             if (listed && AT(shop->barred, j)) continue;
             if (listed) price = AT(means->held->more, j);
             if (means->only) price = 0;
+            if (price > money) continue;
             f64 score = excess * excess - means->rate * (f64)price;
-            if (price > money) {
-                means->is_short = means->is_short || (score > 0.0 && price <= shop->limit);
-                continue;
-            }
             if (listed) gain[j] = excess * excess;
             if (score > best) v = j, best = score;
         }
@@ -164,10 +159,9 @@ void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
 
 KH_API void kh_select_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_market *shop,
                            kh_basket *held, i64 money, f64 rate, i64 *size, f64 *noise, i64 *money_left,
-                           i64 *was_short, kh_room *room)
+                           kh_room *room)
 {
-    kh_means means = {shop, held, money, rate, NULL, false};
+    kh_means means = {shop, held, money, rate, NULL};
     kh_select(kept, memory, threshold, into, &means, size, noise, room);
     *money_left = means.left;
-    *was_short = means.is_short;
 }

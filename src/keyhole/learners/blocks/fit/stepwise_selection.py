@@ -76,7 +76,7 @@ def select(kept: Memories, memory: int, most: int, threshold: float) -> Selectio
         np.empty(d, dtype=np.bool_),
     )
     shop = market([], [], most)
-    size, noise, *_ = select_into(kept, memory, threshold, room, shop, basket(shop), most, 0.0)
+    size, noise, _ = select_into(kept, memory, threshold, room, shop, basket(shop), most, 0.0)
     counts = kept.n[memory, :d] * kept.scale[memory]
     return Selection(room.chosen[:size], room.gains[:size], room.r, room.D, noise, counts)
 
@@ -91,11 +91,10 @@ def select_into(
     held: Basket,
     money: int,
     rate: float,
-) -> tuple[int, float, int, bool]:
+) -> tuple[int, float, int]:
     """Fill chosen, gains, r and D, by seat; how many were chosen, what is left of label and money.
 
-    Also whether a feature that `shop.limit` could pay for, and with a positive score, was left
-    because the money did not reach. Without a price list each feature costs 1.
+    Without a price list each feature costs 1.
 
     In units in which every feature has mean square 1, with n the counts, feature j and pivot v:
     L_j = (G_vj / sqrt(G_vv G_jj) - earlier steps) / sqrt(D_v), D_j -= L_j^2,
