@@ -18,10 +18,7 @@ from keyhole.learners.auto_saving import MEMOS, by_batches, past_of, seated_as_s
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
-from keyhole.learners.blocks.auto import engine as buying
-from keyhole.learners.blocks.auto import engine as choosing
-from keyhole.learners.blocks.auto import engine as playing
-from keyhole.learners.blocks.auto import engine as studying
+from keyhole.learners.blocks.auto import engine
 from keyhole.learners.blocks.auto.advice import Advice
 from keyhole.learners.blocks.auto.batch import Batch, narrowed, new_batch, tidy
 from keyhole.learners.blocks.auto.chain import (
@@ -33,7 +30,7 @@ from keyhole.learners.blocks.auto.chain import (
     heard,
     refuse_odd_clock,
 )
-from keyhole.learners.blocks.auto.engine import LABELS, begin_trial
+from keyhole.learners.blocks.auto.engine import LABELS
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -61,7 +58,7 @@ from keyhole.learners.blocks.auto.last_layer import (
 from keyhole.learners.blocks.auto.mixture import bound, shares
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
 from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
-from keyhole.learners.blocks.auto.spending import purse_units, spending
+from keyhole.learners.blocks.auto.spending import counts, purse_units, spending
 from keyhole.learners.blocks.auto.state import (
     Settings,
     batch_size,
@@ -91,7 +88,6 @@ SAVED_BESIDE = (
     "played",
     "walk",
     "evidence",
-    "rate",
     "purse",
     "reach",
 )  # of the state, saved as parts of their own
@@ -225,7 +221,8 @@ class AutoLearner(LearnerBase):
                 "shapes=True needs proper=False, because shapes are not linear, and a ring of at "
                 f"least {FEWEST_ROWS} rows, got proper={self.proper}, ring={parts.ring}"
             )
-        s = settings(problem, parts, proper=self.proper, past=self.past, seed=seed)
+        counted = counts(problem, worth, purse)
+        s = settings(problem, parts, counted=counted, proper=self.proper, past=self.past, seed=seed)
         money_matters = spending(problem, worth, purse, horizon)
         self._auto = new_auto(s, parts, money_matters, shapes=self.shapes)
         self._batches = Batches[Batch]()
@@ -327,7 +324,7 @@ class AutoLearner(LearnerBase):
         if most:
             columns = [np.array(features) for features in prices.columns]
             return best_fit(s, self._state, columns=columns, most=most)
-        return best_fit(s, self._state, buying.affordable(self._auto))
+        return best_fit(s, self._state, engine.affordable(self._auto))
 
     def bound(self) -> float:
         """What mixture, last layer and shapes may have lost beyond the safety net, records aside.
@@ -389,7 +386,7 @@ class AutoLearner(LearnerBase):
         if self.purse is not None:
             terms = terms.within(self._spendable())
         own_spending = self._auto.spending._replace(shop=terms.shop, horizon=0)
-        S = buying.buy_once(self._auto, own_spending, OWN_TERMS + self.round)
+        S = engine.choose_once(self._auto, own_spending, OWN_TERMS + self.round)
         ordered, paid = terms.order(S)
         own = {"known": terms.known[S], "ordered": ordered, "paid": paid}
         memo = {**self._memo(np.array(0)), **own}
@@ -437,7 +434,7 @@ class AutoLearner(LearnerBase):
         """The mixture's prediction, or in proper mode that of the model; changes nothing."""
         batch = self._entry(seen.ticket).content
         known = np.array(seen.values), past_of(seen.ticket)
-        return playing.predict_row(self._auto, batch, *known)
+        return engine.predict_row(self._auto, batch, *known)
 
     def _learn(self, seen: Observation, label: float) -> None:
         """Learn the label; the batch goes into the sums if it was the last one missing."""
@@ -446,7 +443,7 @@ class AutoLearner(LearnerBase):
         entry = self._entry(ticket)
         past = past_of(ticket)
         row = entry.number, ticket.round, np.array(seen.values), label, past
-        playing.learn_row(self._auto, entry.content, *row)
+        engine.learn_row(self._auto, entry.content, *row)
         if self._batches.close(entry, 1):
             self._finish(entry)
 
@@ -463,7 +460,7 @@ class AutoLearner(LearnerBase):
         room = hold(new_batch(self._settings))
         for first in range(0, len(y), ROWS):
             rows = slice(first, first + ROWS)
-            studying.study_rows(self._auto, room, X[rows], y[rows], keep)
+            engine.study_rows(self._auto, room, X[rows], y[rows], keep)
 
     def _reach(self) -> tuple[Floats, float]:
         return self._state.reach, self.parts.far
@@ -472,7 +469,7 @@ class AutoLearner(LearnerBase):
         self._note_played()
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
         heard(self._chain, self._state.mixture.span)
-        begin_trial(self._settings, self._state)
+        engine.begin_trial(self._settings, self._state)
 
     def _note_played(self) -> None:
         """More history comes: labels told by now do not count towards what is found out of it."""
@@ -579,10 +576,10 @@ class AutoLearner(LearnerBase):
         return learner
 
     def _reopened(self, tree: Tree) -> Entry[Batch]:
-        """A batch from a file. With prices it is as wide as what it reads."""
+        """A batch from a file, as wide as what it reads."""
         width, content = None, tree.get("content") if isinstance(tree, dict) else None
         S = content.get("S") if isinstance(content, dict) else None
-        if self.problem.prices is not None and isinstance(S, np.ndarray) and S.ndim == 1:
+        if isinstance(S, np.ndarray) and S.ndim == 1:
             width = min(len(S), self.problem.d)
         entry: Entry[Batch] = fit(Entry(0, 0, new_batch(self._settings, width)), tree, "batch")
         entry.content = hold(entry.content)
@@ -640,8 +637,6 @@ class AutoLearner(LearnerBase):
                 )
 
     def _refuse_odd_money(self) -> None:
-        if not self._state.rate[0] >= 0.0:
-            raise StateError(f"rate must be at least 0, the state has {self._state.rate[0]:g}")
         if self._state.purse[0] > purse_units(self.problem, self.purse):
             raise StateError("purse: more is left than there was")
         asking = self._batches.asking
@@ -661,9 +656,7 @@ class AutoLearner(LearnerBase):
 
     def _beside(self) -> Sequence[str]:
         """The parts that came later: those of money only where there are prices."""
-        wide = self._settings.seats < self.problem.d
-        money = self.problem.prices is not None
-        left_out = (*(() if wide else ("evidence",)), *(() if money else ("rate", "purse")))
+        left_out = () if self.purse is not None else ("purse",)
         return [name for name in SAVED_BESIDE if name not in left_out]
 
     def _name(self, j: int) -> str:
@@ -672,14 +665,14 @@ class AutoLearner(LearnerBase):
 
     def _leader(self) -> int:
         """The memory whose kept features predicted best of late."""
-        return choosing.leader(self._settings.experts.judges, self._state.mixture.recent)
+        return engine.leader(self._settings.experts.judges, self._state.mixture.recent)
 
     def _shares(self) -> Floats:
         """The weight of each expert in what is played."""
         batch = self._current()
         if not self.proper or batch is None:
             return shares(self._state.mixture)
-        return playing.played_shares(self._settings, self._state, batch)
+        return engine.played_shares(self._settings, self._state, batch)
 
     def _linear(self, share: Floats, batch: Batch | None) -> tuple[Floats, float]:
         """Weights and intercept, in the user's units, of a mean of the experts of a batch."""
@@ -708,10 +701,7 @@ class AutoLearner(LearnerBase):
             self._finish(late)
         number, size = self._batches.begun + 1, batch_size(self._settings, self.round)
         batch = self._room()
-        if self.problem.prices is None:
-            choosing.choose(self._auto, batch, number)
-        else:
-            batch = buying.buy(self._auto, batch, number, self.round, size)
+        batch = engine.choose(self._auto, batch, number, self.round, size)
         return self._batches.begin(size, batch)
 
     def _room(self) -> Batch:
@@ -727,15 +717,10 @@ class AutoLearner(LearnerBase):
         entry = self._batches.find(number)
         if entry is not None:
             return entry
-        S = np.array(ticket.features)
-        if self.problem.prices is not None or number == 0:
-            return Entry(number, 1, buying.reopen_bought(self._auto, S))
-        batch = hold(new_batch(self._settings))
-        choosing.reopen(self._auto, batch, S)
-        return Entry(number, 1, batch)
+        return Entry(number, 1, engine.reopen(self._auto, np.array(ticket.features)))
 
     def _finish(self, entry: Entry[Batch]) -> None:
-        playing.finish(self._auto, entry.content, entry.number)
+        engine.finish(self._auto, entry.content, entry.number)
 
     def _rounds_alike(self, t: int) -> int:
         """In a block, the rest of the current batch comes by itself, then all others."""
@@ -750,7 +735,7 @@ class AutoLearner(LearnerBase):
             batch = entry.content
             clock = np.array([before, entry.number, entry.size, entry.asked, entry.closed, 0])
         try:
-            self._play_rows(playing.play if entry is None else playing.play_on, batch, clock, block)
+            self._play_rows(engine.play if entry is None else engine.play_on, batch, clock, block)
         except KeyboardInterrupt:  # what was played stands
             played = self._count(clock, before, entry, batch)
             y, predictions = block.y[:played], block.predictions[:played]

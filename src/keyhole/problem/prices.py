@@ -100,6 +100,17 @@ class Prices:
         return self.decimals == 0 and all(unit == 1 for unit in self.units)
 
     @property
+    def alike(self) -> bool:
+        """Whether every feature has one item of its own, all at one price: only numbers count.
+
+        >>> price_list(3, None, [0.5, 0.5, 0.5], None, None).alike
+        True
+        """
+        items = [need[0] for need in self.needs if len(need) == 1]
+        own = len(items) == len(self.needs) == len(self.items) == len(set(items))
+        return own and len(set(self.units)) == 1 and self.units[0] > 0
+
+    @property
     def columns(self) -> list[list[int]]:
         """The features of every item, where a budget counts columns; else none.
 

@@ -80,6 +80,7 @@ class Problem:
     _limit: int = field(default=0, compare=False)
     _reads: int = field(default=0, compare=False)
     _width: int = field(default=0, compare=False)
+    _counted: bool = field(default=True, compare=False)
 
     def __init__(
         self,
@@ -125,6 +126,7 @@ class Problem:
             )
         for name in ("budget", "_limit", "_reads", "_width"):
             object.__setattr__(self, name, many)
+        object.__setattr__(self, "_counted", True)
 
     def _pay(self, budget: Money) -> None:
         """Take a budget of money."""
@@ -140,6 +142,7 @@ class Problem:
             )
         object.__setattr__(self, "_reads", prices.affordable(limit))
         object.__setattr__(self, "_width", prices.widest(limit))
+        object.__setattr__(self, "_counted", prices.alike)
         if self.k > self.width:
             raise ProblemError(
                 f"k must be at most {self.width}, what a budget of {self.budget:g} can buy at "
@@ -172,6 +175,15 @@ class Problem:
     def limit(self) -> int:
         """The budget in whole units of the prices; without prices, a number of features."""
         return self._limit
+
+    @property
+    def counted(self) -> bool:
+        """Whether the budget is a number of features: no prices, or one price for each of them.
+
+        >>> Problem(d=3, k=1, budget=1.5, prices=[0.5, 0.5, 0.5]).counted
+        True
+        """
+        return self._counted
 
     @property
     def reads(self) -> int:

@@ -8,7 +8,6 @@
 #include "sums.h"
 
 enum { KH_UNREAD = -1, KH_KEPT, KH_NET, KH_EXPLORED };    /* why a feature is read */
-enum { KH_ALL = -1 };                                     /* space.many: marks are not listed */
 enum { KH_LONGEST_MEMORY = 0 };
 enum { KH_LEADING = -2, KH_NO_MEMORY = -1 };              /* in place of a memory's number */
 enum { KH_ON_KEPT, KH_ON_BEST, KH_ON_NET, KH_ON_EVERYTHING, KH_ON_NOTHING };
@@ -73,10 +72,10 @@ KH_STRUCT(kh_ring, KH_RING)
 #define KH_STATE(F) \
     F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
     F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
-    F(ints, walk) F(floats, evidence) F(floats, rate) F(ints, purse) F(floats, reach) \
+    F(ints, walk) F(floats, evidence) F(ints, purse) F(floats, reach) \
     F(kh_ring, ring) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
-#define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete) F(i64, cheapest)
+#define KH_SPENDING(F) F(kh_market, shop) F(f64, rate) F(i64, horizon) F(i64, complete)
 KH_STRUCT(kh_spending, KH_SPENDING)
 #define KH_AUTO(F) F(kh_settings, settings) F(kh_state, state) F(kh_layer, last) F(kh_chain, chain) F(kh_spending, spending)
 KH_STRUCT(kh_auto, KH_AUTO)
@@ -118,49 +117,45 @@ i64 kh_leader(kh_settings *s, kh_state *state);
 i64 kh_note_leader(kh_settings *s, kh_state *state);
 void kh_rank_memories(kh_settings *s, kh_state *state, ints *order, kh_room *room); /* the leader first */
 kh_selecting kh_writing(kh_space *space, i64 m);
-void kh_select_all(kh_settings *s, kh_state *state, i64 most);
 void kh_name_chosen(kh_state *state, i64 m);
 void kh_seat(kh_state *state, ints *S, kh_room *room);
 void kh_clear_marks(kh_space *space);
-void kh_clear_all_marks(kh_space *space);
 bool kh_mark(kh_space *space, i64 j, i64 why);
 
 /* auto_batch.c: how a batch begins whose features are marked. */
 i64 kh_place_of(ints *S, i64 j); /* where j stands in S, ascending, or would */
 void kh_begin_batch(kh_state *state, kh_batch *batch);
 void kh_leave_net(kh_batch *batch);
-void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i64 pool, kh_room *room);
+void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, kh_room *room);
 void kh_typical_sizes(kh_memories *kept, ints *S, floats *sizes);
 void kh_lay_out(kh_batch *batch, i64 width); /* the views of so many features, in room for more */
 
-/* auto_explore.c */
-void kh_explore(kh_auto *a, i64 number, i64 lead, kh_room *room);
-void kh_judge_all(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score, kh_room *room);
-void kh_judge_candidates(kh_auto *a, i64 key, i64 m, f64 optimism, floats *score);
-i64 kh_draw_candidates(kh_auto *a, i64 number);
-i64 kh_unread_at(kh_auto *a, i64 i);
-
-/* auto_shop.c: one purchase, what it is made with and for which batch, and what is in the basket. */
+/* auto_shop.c: one purchase, for batch `number`: what it is made with, and what is left of the limit.
+   Without a price list each feature costs 1, and the basket is what is marked. */
 typedef struct {
     kh_auto *a;
     kh_spending *spending;
     kh_market *shop;
     kh_basket held;
-    i64 number, limit;
+    i64 number, limit, left, cheapest, everything;
+    bool listed;
     kh_room *room;
 } kh_purchase;
-/* What memory m would keep for this money; what is left of it, and whether there was too little. */
-i64 kh_select_for(kh_purchase *p, i64 m, i64 money, f64 rate, bool *was_short);
-f64 kh_gain_for(kh_purchase *p, i64 m, i64 money, f64 rate); /* what those promise together */
-i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn);    /* marks what is read; how many that is */
-#define KH_MORE 1.01 /* times the gain: choosing by gain alone is then better than by gain and price */
+kh_purchase kh_begin_purchase(kh_auto *a, kh_spending *spending, i64 number, i64 limit, kh_room *room);
+i64 kh_more(kh_purchase *p, i64 j); /* what it costs beside what is bought */
+bool kh_buy(kh_purchase *p, i64 j, i64 why); /* if it is not read yet, and can be paid */
+i64 kh_select_for(kh_purchase *p, i64 m, i64 money); /* what memory m would keep for it; what that costs */
+/* All but what goes to the net (`apart`) and to exploring. `known`: what need not be explored. */
+void kh_keep(kh_purchase *p, i64 apart, ints *known);
+/* auto_explore.c: spends what is left; how far it went in the order of first reads. */
+i64 kh_explore(kh_purchase *p, i64 lead, ints *known);
 static inline i64 kh_floor(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 void kh_weigh_reads(kh_auto *a, kh_batch *batch, ints *features, floats *values, kh_room *room);
 
-/* auto_choose.c, auto_buy.c: a batch of `size` rounds, which begins after `round`, in room for the widest. */
-KH_API void kh_choose(kh_auto *a, kh_batch *batch, i64 number, kh_room *room);
-KH_API i64 kh_buy(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
+/* auto_choose.c: a batch of `size` rounds, which begins after `round`, in room for the widest; how many
+   features it reads. */
+KH_API i64 kh_choose(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
 
 /* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. Rows of
    batch `number` are noted, the first as that of `round`; those of history (round 0) are not. Whether a

@@ -54,11 +54,11 @@ void kh_typical_sizes(kh_memories *kept, ints *S, floats *sizes)
 
 /* The places of those of the chosen features that are kept; how many. In proper mode all memories
    share the support that is played, that of the leader, and who leads is found with k features each. */
-static i64 use_kept(kh_settings *s, kh_space *space, ints *S, i64 e, i64 lead, i64 m, i64 pool, i64 *place)
+static i64 use_kept(kh_settings *s, kh_space *space, ints *S, i64 e, i64 lead, i64 m, i64 *place)
 {
     bool best = s->experts.features.at[e] == KH_ON_BEST;
-    i64 source = m < 0 || (s->proper && best) ? lead : m, most = s->proper || best ? s->k : pool, v = 0;
-    for (i64 rank = 0; rank < i_min(most, AT(space->picked, source)); rank++) {
+    i64 source = m < 0 || (s->proper && best) ? lead : m, many = AT(space->picked, source), v = 0;
+    for (i64 rank = 0; rank < (s->proper || best ? i_min(s->k, many) : many); rank++) {
         i64 j = AT2(space->chosen, source, rank);
         if (AT(space->why, j) == KH_KEPT) place[v++] = kh_place_of(S, j);
     }
@@ -76,7 +76,7 @@ static i64 use_different(ints *slots, i64 *place)
     return v;
 }
 
-void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i64 pool, kh_room *room)
+void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, kh_room *room)
 {
     i64 mark = room->used, b = batch->S.n;
     kh_ensemble *runs = &batch->runs;
@@ -89,8 +89,8 @@ void kh_start_runs(kh_settings *s, kh_state *state, kh_batch *batch, i64 lead, i
         i64 on = AT(s->experts.features, e), *place = ROW(runs->place, e), v = 0;
         i64 m = AT(s->experts.memory, e) == KH_LEADING ? lead : s->experts.memory.at[e];
         if (on == KH_ON_KEPT || on == KH_ON_BEST)
-            v = use_kept(s, &state->space, &batch->S, e, lead, m, pool, place);
-        else if (on == KH_ON_NET) v = use_different(&batch->slots, place);
+            v = use_kept(s, &state->space, &batch->S, e, lead, m, place);
+        else if (on == KH_ON_NET && b > 0) v = use_different(&batch->slots, place);
         else if (on == KH_ON_EVERYTHING)
             for (; v < b; v++) place[v] = v;
         if (on != KH_ON_NOTHING) place[v++] = b; /* nothing: the label's centre alone, without the constant */

@@ -9,27 +9,6 @@ KH_LAYOUT(kh_state, KH_STATE)
 KH_LAYOUT(kh_spending, KH_SPENDING)
 KH_LAYOUT(kh_auto, KH_AUTO)
 
-/* By rank; at the same rank the memory that did best of late comes first. */
-static void keep(kh_settings *s, kh_state *state, i64 most, kh_room *room)
-{
-    i64 mark = room->used, memories = state->kept.tau.n;
-    kh_space *space = &state->space;
-    ints order = take_ints(room, memories);
-    kh_rank_memories(s, state, &order, room);
-    kh_select_all(s, state, most);
-    kh_clear_marks(space);
-    if (most > s->pool) /* nothing else needs the room: the leader comes first altogether */
-        for (i64 rank = 0; rank < AT(space->picked, order.at[0]); rank++)
-            kh_mark(space, AT2(space->chosen, order.at[0], rank), KH_KEPT);
-    for (i64 rank = 0; rank < most; rank++)
-        for (i64 q = 0; q < memories; q++) {
-            i64 m = order.at[q];
-            if (rank < AT(space->picked, m) && space->many.at[0] < most)
-                kh_mark(space, AT2(space->chosen, m, rank), KH_KEPT);
-        }
-    room->used = mark;
-}
-
 /* The chance of a feature that is not played to be read by the net all the same. */
 static f64 filled(kh_settings *s, i64 played)
 {
@@ -51,15 +30,6 @@ static i64 cast_net(kh_settings *s, kh_state *state, kh_batch *batch, i64 number
     i64 played = kh_draw_shared(s->seed, number, s->d, &batch->slots, s->net, net, room);
     room->used = mark;
     return played;
-}
-
-/* What may be kept at most. Who has studied rows that were known in full knows every feature: net and
-   exploration, which look out for changes, then have one batch of LOOK_OUT. With a budget of 1 and
-   something to choose from, every other batch explores. */
-static i64 may_keep(kh_settings *s, kh_state *state, i64 number)
-{
-    if (kh_trusts_history(state) && number % KH_LOOK_OUT != 0) return s->width;
-    return s->width == 1 && s->d > 1 && number % 2 == 0 ? 0 : s->pool;
 }
 
 /* What a loss counts: kept features are read for certain (1), those of the net as in `SharedReads`,
@@ -87,51 +57,104 @@ static void weigh(kh_settings *s, kh_state *state, kh_batch *batch, ints *net, i
     room->used = mark;
 }
 
-static void list_marked(kh_settings *s, kh_space *space, ints *S, kh_room *room)
+/* What was bought, in the order of the features. */
+static void list_marked(kh_auto *a, ints *S, kh_room *room)
 {
+    kh_space *space = &a->state.space;
     i64 mark = room->used;
-    ints some = take_ints(room, s->width + 1), more = take_ints(room, s->width + 1);
-    for (i64 a = 0; a < s->width; a++) AT(*S, a) = AT(space->marked, a);
-    kh_sort(S, s->d, &some, &more);
+    ints some = take_ints(room, S->n + 1), more = take_ints(room, S->n + 1);
+    for (i64 i = 0; i < S->n; i++) S->at[i] = AT(space->marked, i);
+    kh_sort(S, a->settings.d, &some, &more);
     room->used = mark;
 }
 
-KH_API void kh_choose(kh_auto *a, kh_batch *batch, i64 number, kh_room *room)
+/* What is paid for is read, whatever it was paid for. */
+static void read_what_is_paid(kh_purchase *p)
+{
+    for (i64 j = 0; p->listed && j < p->a->settings.d; j++)
+        if (AT(p->held.more, j) == 0 && !AT(p->shop->barred, j)) kh_mark(&p->a->state.space, j, KH_EXPLORED);
+}
+
+static i64 limit_of(kh_spending *spending, kh_state *state, i64 round, i64 size)
+{
+    if (spending->horizon <= 0) return spending->shop.limit;
+    i64 rounds = round < spending->complete ? size : i_max(spending->horizon - round, size);
+    return i_min(spending->shop.limit, kh_floor(state->purse.at[0], rounds));
+}
+
+KH_API i64 kh_choose(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room)
 {
     i64 mark = room->used, played = 0;
     kh_settings *s = &a->settings;
     kh_state *state = &a->state;
     kh_set_aside_if_misled(a);
-    i64 lead = kh_note_leader(s, state), most = may_keep(s, state, number);
-    ints net = take_ints(room, s->slots > 0 && most <= s->pool ? s->net : 0);
-    keep(s, state, most, room);
+    i64 lead = kh_note_leader(s, state);
+    kh_purchase p = kh_begin_purchase(a, &a->spending, number, limit_of(&a->spending, state, round, size), room);
+    bool quiet = kh_trusts_history(state) && number % KH_LOOK_OUT != 0;
+    ints net = take_ints(room, quiet ? 0 : s->net), known = {take_ints(room, s->width).at, 0, 1, 1};
+    kh_keep(&p, net.n < s->d ? net.n : 0, &known);
     if (net.n > 0) played = cast_net(s, state, batch, number, &net, room);
-    for (i64 i = 0; i < net.n; i++) kh_mark(&state->space, net.at[i], KH_NET);
-    kh_explore(a, number, lead, room);
-    list_marked(s, &state->space, &batch->S, room);
+    for (i64 i = 0; i < net.n; i++) kh_buy(&p, net.at[i], KH_NET);
+    i64 walked = kh_explore(&p, lead, &known);
+    state->walk.at[0] = (state->walk.at[0] + walked) % s->d;
+    read_what_is_paid(&p);
+    kh_lay_out(batch, i_min(state->space.many.at[0], s->width)); /* more would cost more */
+    list_marked(a, &batch->S, room);
     kh_seat(state, &batch->S, room);
     kh_begin_batch(state, batch);
     if (net.n > 0) weigh(s, state, batch, &net, played, room);
     else kh_leave_net(batch);
-    kh_start_runs(s, state, batch, lead, most, room);
+    kh_start_runs(s, state, batch, lead, room);
     kh_begin_layer(&a->last, kh_spread(&state->label, 0), room);
     room->used = mark;
+    return batch->S.n;
+}
+
+KH_API i64 kh_choose_once(kh_auto *a, kh_spending *spending, i64 number, ints *S, kh_room *room)
+{
+    i64 mark = room->used, lead = kh_leader(&a->settings, &a->state);
+    kh_purchase p = kh_begin_purchase(a, spending, number, spending->shop.limit, room);
+    ints known = {take_ints(room, a->settings.width).at, 0, 1, 1};
+    kh_keep(&p, 0, &known);
+    kh_explore(&p, lead, &known);
+    read_what_is_paid(&p);
+    S->n = a->state.space.many.at[0];
+    list_marked(a, S, room);
+    room->used = mark;
+    return S->n;
+}
+
+KH_API i64 kh_affordable(kh_auto *a, ints *S, kh_room *room)
+{
+    i64 mark = room->used, lead = kh_leader(&a->settings, &a->state), limit = a->spending.shop.limit;
+    kh_purchase p = kh_begin_purchase(a, &a->spending, 0, limit, room);
+    kh_select_for(&p, lead, limit);
+    i64 many = AT(a->state.space.picked, lead);
+    for (i64 i = 0; i < many; i++) AT(*S, i) = AT2(a->state.space.chosen, lead, i);
+    room->used = mark;
+    return many;
 }
 
 KH_API void kh_reopen(kh_auto *a, kh_batch *batch, ints *S, kh_room *room)
 {
-    kh_settings *s = &a->settings;
-    kh_space *space = &a->state.space;
-    keep(s, &a->state, s->pool, room);
+    kh_state *state = &a->state;
+    kh_space *space = &state->space;
+    kh_clear_marks(space);
     for (i64 i = 0; i < S->n; i++) {
         AT(batch->S, i) = S->at[i];
         kh_mark(space, S->at[i], KH_EXPLORED);
     }
-    kh_begin_batch(&a->state, batch);
-    kh_leave_net(batch);
-    for (i64 i = 0; i < space->many.at[0]; i++) { /* only what was read can be used */
-        i64 j = space->marked.at[i], place = kh_place_of(S, j);
-        if (place == S->n || S->at[place] != j) space->why.at[j] = KH_UNREAD;
+    for (i64 m = 0; m < state->kept.tau.n; m++) { /* of what was read, for nothing */
+        kh_selecting into = kh_writing(space, m);
+        kh_means means = {&a->spending.shop, NULL, 0, 0.0, space->why.at};
+        kh_select(&state->kept, m, AT(a->settings.thresholds, m), &into, &means, &AT(space->picked, m),
+                  &AT(space->noise, m), room);
+        kh_name_chosen(state, m);
     }
-    kh_start_runs(s, &a->state, batch, kh_leader(s, &a->state), s->pool, room);
+    for (i64 m = 0; m < state->kept.tau.n; m++)
+        for (i64 rank = 0; rank < space->picked.at[m]; rank++)
+            AT(space->why, AT2(space->chosen, m, rank)) = KH_KEPT;
+    kh_begin_batch(state, batch);
+    kh_leave_net(batch);
+    kh_start_runs(&a->settings, state, batch, kh_leader(&a->settings, state), room);
 }

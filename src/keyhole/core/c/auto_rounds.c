@@ -204,16 +204,17 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, i64 number, kh_room 
     }
     for (i64 t = 0; t < rows; t++) labels.at[t] = batch->labels.at[t] - middle;
     if (!kh_all_seated(&state->kept, &batch->S)) { /* others came in between, with labels that are late */
-        kh_select_all(s, state, s->pool);
+        kh_purchase p = kh_begin_purchase(auto_, &auto_->spending, 0, auto_->spending.shop.limit, room);
+        for (i64 m = 0; m < state->kept.tau.n; m++) kh_select_for(&p, m, p.limit);
         kh_seat(state, &batch->S, room);
     }
     kh_note_seats(&state->ring, &state->kept);
     f64 yy = kh_products(&values, &labels, rows, &G, &c, &count, room);
     kh_fold(&state->kept, &batch->S, &G, &c, &count, yy, rows);
     kh_note_fold(&state->ring, batch, number);
-    if (s->seats < s->d) kh_weigh_reads(auto_, batch, &batch->S, &values, room);
+    kh_weigh_reads(auto_, batch, &batch->S, &values, room);
     note_model(s, state, batch);
-    if (s->slots > 0) judge(state, batch, &G, &c, yy, room);
+    if (s->slots > 0 && b > 0) judge(state, batch, &G, &c, yy, room);
     kh_close_chain(auto_, room);
     room->used = mark;
 }
@@ -227,8 +228,7 @@ static void open_batch(kh_auto *a, kh_batch *batch, i64 *clock, kh_room *room)
     clock[NUMBER]++;
     clock[SIZE] = i_min(s->longest, i_max(s->shortest, clock[ROUND] / s->growth));
     clock[ASKED] = clock[CLOSED] = 0;
-    if (kh_priced(&a->spending.shop)) kh_buy(a, batch, clock[NUMBER], clock[ROUND], clock[SIZE], room);
-    else kh_choose(a, batch, clock[NUMBER], room);
+    kh_choose(a, batch, clock[NUMBER], clock[ROUND], clock[SIZE], room);
 }
 
 static void note_bought(ints *S, shorts *bought, i64 first, i64 stop)

@@ -43,16 +43,6 @@ void kh_name_chosen(kh_state *state, i64 m)
     }
 }
 
-void kh_select_all(kh_settings *s, kh_state *state, i64 most)
-{
-    for (i64 m = 0; m < state->kept.tau.n; m++) {
-        kh_selecting into = kh_writing(&state->space, m);
-        kh_select_into(&state->kept, m, most, AT(s->thresholds, m), &into, &AT(state->space.picked, m),
-                       &AT(state->space.noise, m));
-        kh_name_chosen(state, m);
-    }
-}
-
 /* The largest square, over the memories, of how many standard errors a feature is from adding nothing
    to what was chosen. */
 static void measure_strengths(kh_state *state, floats *strength)
@@ -85,15 +75,8 @@ void kh_seat(kh_state *state, ints *S, kh_room *room)
     room->used = mark;
 }
 
-void kh_clear_all_marks(kh_space *space)
-{
-    memset(space->why.at, KH_UNREAD, (size_t)space->why.n);
-    space->many.at[0] = KH_ALL;
-}
-
 void kh_clear_marks(kh_space *space)
 {
-    if (space->many.at[0] == KH_ALL) kh_clear_all_marks(space);
     for (i64 i = 0; i < space->many.at[0]; i++) AT(space->why, AT(space->marked, i)) = KH_UNREAD;
     space->many.at[0] = 0;
 }

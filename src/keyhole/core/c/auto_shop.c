@@ -1,242 +1,125 @@
-/* What AutoLearner buys where features have prices: what is kept, what is explored. */
+/* What AutoLearner buys for a batch, or for one example: what is kept, and what is left for exploring. */
 #include "auto.h"
 
-enum { ASIDE = 8, COSTS = 80 }; /* these numbers stand in buy.py too */
-enum { SELDOM = 4, BEGINNING = 64, LATER = 64, HALF = 2 };
-#define DISPLACE 0.5
-#define BOLD 1.0
-#define FIRST_RATE 1e-3
-#define LEAST_RATE 1e-5
-#define UNSPENT 0.8
-#define OPTIMISM 0.7
-enum { DEAR = KH_PURPOSE + 1 };
+enum { ASIDE = 8, COSTS = 80 }; /* these numbers stand in engine.py too */
+enum { OFTEN = 4, AT_FIRST = 8, BEGINNING = 64, LATER = 128 };
 
-/* What memory m would keep; the money that is left, and whether there was too little of it. */
-i64 kh_select_for(kh_purchase *p, i64 m, i64 money, f64 rate, bool *was_short)
+kh_purchase kh_begin_purchase(kh_auto *a, kh_spending *spending, i64 number, i64 limit, kh_room *room)
 {
-    kh_space *space = &p->a->state.space;
-    kh_selecting into = kh_writing(space, m);
-    i64 left = 0, too_little = 0;
-    kh_empty_basket(p->shop, &p->held);
-    kh_state *state = &p->a->state;
-    f64 threshold = AT(p->a->settings.thresholds, m);
-    kh_select_priced_into(&state->kept, m, threshold, &into, p->shop, &p->held, money, rate,
-                          &AT(space->picked, m), &AT(space->noise, m), &left, &too_little, p->room);
-    kh_name_chosen(state, m);
-    if (was_short) *was_short = too_little;
-    return left;
+    kh_purchase p = {.a = a, .spending = spending, .shop = &spending->shop, .number = number, .room = room};
+    p.limit = p.left = limit;
+    p.listed = kh_priced(p.shop);
+    p.cheapest = 1;
+    p.everything = a->settings.d;
+    kh_clear_marks(&a->state.space);
+    if (!p.listed) return p;
+    p.held = kh_take_basket(p.shop, room);
+    p.cheapest = p.everything = 0;
+    for (i64 j = 0; j < p.held.more.n; j++) {
+        i64 price = p.held.more.at[j];
+        if (price > 0 && !p.shop->barred.at[j] && (p.cheapest == 0 || price < p.cheapest)) p.cheapest = price;
+    }
+    for (i64 i = 0; i < p.shop->units.n; i++) p.everything += p.shop->units.at[i];
+    return p;
 }
 
-/* What the features that memory m would keep promise together. */
-f64 kh_gain_for(kh_purchase *p, i64 m, i64 money, f64 rate)
+i64 kh_more(kh_purchase *p, i64 j)
+{
+    if (p->listed) return AT(p->held.more, j);
+    return AT(p->a->state.space.why, j) == KH_UNREAD;
+}
+
+bool kh_buy(kh_purchase *p, i64 j, i64 why)
 {
     kh_space *space = &p->a->state.space;
+    if (AT(space->why, j) != KH_UNREAD || kh_more(p, j) > p->left) return false;
+    p->left -= p->listed ? kh_take_feature(p->shop, &p->held, j) : 1;
+    return kh_mark(space, j, why);
+}
+
+i64 kh_select_for(kh_purchase *p, i64 m, i64 money)
+{
+    kh_state *state = &p->a->state;
+    kh_selecting into = kh_writing(&state->space, m);
+    kh_means means = {p->shop, &p->held, money, p->spending->rate, NULL};
+    kh_select(&state->kept, m, AT(p->a->settings.thresholds, m), &into, &means, &AT(state->space.picked, m),
+              &AT(state->space.noise, m), p->room);
+    kh_name_chosen(state, m);
+    if (p->listed) kh_empty_basket(p->shop, &p->held);
+    return money - means.left;
+}
+
+/* What the features that memory m chose promise together. */
+static f64 gain_of(kh_space *space, i64 m)
+{
     f64 gain = 0.0;
-    kh_select_for(p, m, money, rate, NULL);
-    for (i64 rank = 0; rank < space->picked.at[m]; rank++) gain += AT2(space->gains, m, rank);
+    for (i64 rank = 0; rank < AT(space->picked, m); rank++) gain += AT2(space->gains, m, rank);
     return gain;
 }
 
-/* Whether a batch explores where exploring has batches for itself: often at the beginning, and while a
-   memory that forgets leads; else when the number is a square, and once in LATER. */
+/* Whether a batch explores where not all do: often while a memory that forgets leads, for then something
+   has changed; else at first more often than later. */
 static bool explores(i64 number, i64 lead)
 {
-    if (number < BEGINNING || lead != KH_LONGEST_MEMORY) return number % SELDOM == 0;
-    i64 root = (i64)sqrt((f64)number);
-    return number % LATER == 0 || root * root == number || (root + 1) * (root + 1) == number;
+    if (lead != KH_LONGEST_MEMORY) return number % OFTEN == 0;
+    return number % (number < BEGINNING ? AT_FIRST : LATER) == 0;
 }
 
-/* The money that explores, unless that is too dear: enough for a feature, if half the limit is. */
-static i64 usual_share(kh_spending *spending, i64 limit)
+/* What the dearest feature costs that this money buys. */
+static i64 dearest(kh_purchase *p, i64 money)
 {
-    i64 share = kh_floor(limit, ASIDE);
-    return share < spending->cheapest && spending->cheapest <= kh_floor(limit, HALF) ? spending->cheapest : share;
+    i64 most = 0;
+    for (i64 j = 0; j < p->held.more.n; j++) {
+        i64 price = p->held.more.at[j];
+        if (price <= money && !p->shop->barred.at[j]) most = i_max(most, price);
+    }
+    return most;
 }
 
-/* Where money is dear: how much of it explores, and the rate at which the leader keeps more. */
-static i64 plan(kh_purchase *p, i64 lead, i64 aside, f64 *chosen_rate)
+/* How much of the money is set aside for exploring: an eighth, or what the cheapest feature costs, in few
+   batches if that takes too much of what the leader promises. Where it would be more than half, one batch
+   in OFTEN explores with as much as it takes. */
+static i64 set_aside(kh_purchase *p, i64 lead, i64 money, ints *known)
 {
-    f64 rate = p->a->state.rate.at[0], whole = kh_gain_for(p, lead, p->limit, rate);
-    f64 other = rate > 0.0 ? kh_gain_for(p, lead, p->limit, 0.0) : whole;
-    if (other > KH_MORE * whole) rate = 0.0, whole = other;
-    f64 lost = whole - kh_gain_for(p, lead, p->limit - aside, rate);
-    if (lost * COSTS > whole) aside = explores(p->number, lead) ? kh_floor(p->limit, HALF) : 0;
-    *chosen_rate = rate;
-    return aside;
-}
-
-/* The rate rises while something is left for want of money, and falls when much is unspent. */
-static void adapt(kh_state *state, f64 noise, i64 limit, i64 money, i64 unspent, bool was_short)
-{
-    f64 unit = noise / (f64)i_max(limit, 1), *rate = state->rate.at;
-    if (*rate <= 0.0) *rate = FIRST_RATE * unit;
-    else if (was_short) *rate = f_min(1.1 * *rate, 1e300);
-    else if ((f64)(money - unspent) < UNSPENT * (f64)money) *rate = f_max(0.9 * *rate, LEAST_RATE * unit);
-}
-
-/* What each feature promises; -1 for those that are not looked at, where they are too many. */
-static void sample(kh_purchase *p, i64 m, f64 optimism, floats *score)
-{
-    kh_settings *s = &p->a->settings;
     kh_space *space = &p->a->state.space;
-    if (s->seats == s->d) {
-        kh_judge_all(p->a, 2 * p->number, m, optimism, score, p->room);
-        return;
+    bool quiet = kh_trusts_history(&p->a->state) && p->number % KH_LOOK_OUT != 0;
+    if (quiet || p->spending->rate > 0.0 || p->everything <= money) return 0;
+    i64 usual = kh_floor(money, ASIDE);
+    usual = i_max(usual, p->cheapest);
+    i64 spent = kh_select_for(p, lead, money);
+    if (2 * usual > money) {
+        if (p->number % OFTEN != 0) return 0;
+        known->n = AT(space->picked, lead); /* there is no money for more: let it be spent on others */
+        for (i64 rank = 0; rank < known->n; rank++) known->at[rank] = AT2(space->chosen, lead, rank);
+        return i_min(usual, money);
     }
-    for (i64 j = 0; j < s->d; j++) score->at[j] = -1.0;
-    floats some = some_floats(space->score.at, kh_draw_candidates(p->a, p->number));
-    kh_judge_candidates(p->a, 2 * p->number, m, optimism, &some);
-    for (i64 i = 0; i < some.n; i++) AT(*score, space->candidates.at[i]) = some.at[i];
-    for (i64 i = 0; i < s->width; i++) {
-        i64 j = kh_unread_at(p->a, i);
-        if (j >= 0) AT(*score, j) = KH_NEVER * (2.0 - (f64)i / (f64)s->width);
-    }
+    if (explores(p->number, lead)) return p->number % KH_LOOK_OUT == 0 ? i_max(usual, dearest(p, money)) : usual;
+    if (spent <= money - usual) return usual;
+    f64 whole = gain_of(space, lead);
+    kh_select_for(p, lead, money - usual);
+    return (whole - gain_of(space, lead)) * COSTS <= whole ? usual : 0;
 }
 
-/* Now and then a feature that exploring cannot pay for comes first, the most promising one. */
-static i64 displace(kh_purchase *p, i64 aside)
+/* By rank; at the same rank the memory that did best of late first. What proper mode plays comes first. */
+void kh_keep(kh_purchase *p, i64 apart, ints *known)
 {
     kh_settings *s = &p->a->settings;
-    i64 mark = p->room->used, first = -1;
-    if (!(kh_uniform(s->seed, p->number, DEAR, 0) < DISPLACE / sqrt((f64)p->number))) return 0;
-    floats score = take_floats(p->room, s->d);
-    sample(p, KH_LONGEST_MEMORY, BOLD, &score);
-    for (i64 j = 0; j < s->d; j++) {
-        i64 more = AT(p->held.more, j);
-        bool dear = aside < more && more <= p->limit && !AT(p->shop->barred, j);
-        if (dear && (first < 0 || score.at[j] > score.at[first])) first = j;
-    }
-    p->room->used = mark;
-    if (first < 0) return 0;
-    p->a->state.space.why.at[first] = KH_EXPLORED;
-    return kh_take_feature(p->shop, &p->held, first);
-}
-
-/* Marks what is kept; the money that is left for exploring. By rank, at the same rank the memory that
-   did best of late first. */
-static i64 keep(kh_purchase *p, bool quiet, bool learn)
-{
     kh_state *state = &p->a->state;
     kh_space *space = &state->space;
-    i64 mark = p->room->used, memories = state->kept.tau.n, limit = p->limit, spent = 0;
+    i64 memories = state->kept.tau.n, mark = p->room->used;
     ints order = take_ints(p->room, memories);
-    kh_rank_memories(&p->a->settings, state, &order, p->room);
-    bool fixed = p->spending->rate > 0.0, was_short = false;
-    i64 lead = order.at[0], usual = usual_share(p->spending, limit), aside = fixed || quiet ? 0 : usual;
-    f64 rate = fixed ? p->spending->rate : state->rate.at[0];
-    i64 unspent = kh_select_for(p, lead, limit - aside, rate, &was_short);
-    bool dear = rate > FIRST_RATE * AT(space->noise, lead) / (f64)i_max(limit, 1);
-    if ((was_short || dear) && !fixed) {
-        aside = plan(p, lead, usual, &rate);
-        if (quiet) aside = 0;
-        unspent = kh_select_for(p, lead, limit - aside, rate, &was_short);
-    }
-    i64 money = limit - aside;
-    if (learn && !fixed && aside <= usual)
-        adapt(state, space->noise.at[lead], limit, money, unspent, was_short);
-    for (i64 q = 1; q < memories; q++) kh_select_for(p, order.at[q], money, rate, NULL);
-    kh_clear_all_marks(space);
-    kh_empty_basket(p->shop, &p->held);
-    if (!fixed && !quiet) spent = displace(p, aside);
+    kh_rank_memories(s, state, &order, p->room);
+    i64 lead = order.at[0], aside = set_aside(p, lead, p->limit - apart, known) + apart;
+    for (i64 m = 0; m < memories; m++) kh_select_for(p, m, p->limit - aside);
+    p->left = p->limit - aside;
+    for (i64 rank = 0; s->proper && rank < i_min(s->k, AT(space->picked, lead)); rank++)
+        kh_buy(p, AT2(space->chosen, lead, rank), KH_KEPT);
     for (i64 rank = 0; rank < space->chosen.m; rank++)
         for (i64 q = 0; q < memories; q++) {
-            if (rank >= AT(space->picked, order.at[q])) continue;
-            i64 j = AT2(space->chosen, order.at[q], rank);
-            if (AT(space->why, j) == KH_KEPT || spent + AT(p->held.more, j) > money) continue;
-            space->why.at[j] = KH_KEPT;
-            spent += kh_take_feature(p->shop, &p->held, j);
+            i64 m = order.at[q];
+            if (rank < AT(space->picked, m) && space->many.at[0] < s->pool)
+                kh_buy(p, AT2(space->chosen, m, rank), KH_KEPT);
         }
+    p->left += aside;
     p->room->used = mark;
-    return limit - spent;
-}
-
-/* All that is left goes to what promises most beyond its price, what was never read first. */
-static void explore(kh_purchase *p, i64 m, i64 left)
-{
-    kh_space *space = &p->a->state.space;
-    i64 mark = p->room->used, d = p->a->settings.d;
-    f64 rate = p->a->state.rate.at[0];
-    floats scores = take_floats(p->room, d);
-    sample(p, m, p->a->settings.optimism, &scores);
-    for (i64 j = 0; j < d; j++)
-        if (space->why.at[j] != KH_UNREAD || AT(p->shop->barred, j)) scores.at[j] = -INFINITY;
-    for (;;) {
-        f64 best = -INFINITY;
-        i64 v = -1;
-        for (i64 j = 0; j < d; j++) {
-            if (!(scores.at[j] > best)) continue; /* a price only takes from it, and few get past here */
-            i64 more = AT(p->held.more, j);
-            f64 score = scores.at[j] - rate * (f64)more;
-            bool can = 0 < more && more <= left && space->why.at[j] == KH_UNREAD;
-            if (can && score > best) v = j, best = score;
-        }
-        if (v < 0) break;
-        space->why.at[v] = KH_EXPLORED;
-        left -= kh_take_feature(p->shop, &p->held, v);
-    }
-    p->room->used = mark;
-}
-
-/* What is spent on an unpaid item and those of its members that might be worth their own price. */
-static i64 explore_panel(kh_purchase *p, floats *score, i64 i, i64 left)
-{
-    kh_market *shop = p->shop;
-    i64 fee = shop->units.at[i], spent = 0;
-    f64 rate = p->spending->rate, surplus = -rate * (f64)fee;
-    for (i64 h = AT(shop->start, i); h < AT(shop->start, i + 1); h++) {
-        i64 j = AT(shop->holder, h);
-        surplus += f_max(0.0, AT(*score, j) - rate * (f64)(AT(p->held.more, j) - fee));
-    }
-    if (!(surplus > 0.0)) return 0;
-    for (i64 h = shop->start.at[i]; h < shop->start.at[i + 1]; h++) {
-        i64 j = shop->holder.at[h], more = p->held.more.at[j], own = p->held.paid.at[i] ? more : more - fee;
-        if (!(score->at[j] > rate * (f64)own && spent + more <= left)) continue;
-        AT(p->a->state.space.why, j) = KH_EXPLORED;
-        spent += kh_take_feature(shop, &p->held, j);
-    }
-    return spent;
-}
-
-/* What might gain more than it costs; of an item that several need, what all of them might. */
-static void explore_if_worth(kh_purchase *p, i64 left)
-{
-    kh_space *space = &p->a->state.space;
-    kh_market *shop = p->shop;
-    i64 mark = p->room->used, d = p->a->settings.d, m = KH_LONGEST_MEMORY;
-    f64 rate = p->spending->rate, noise = AT(space->noise, m);
-    floats score = take_floats(p->room, d);
-    sample(p, m, OPTIMISM, &score);
-    for (i64 j = 0; j < d; j++) {
-        if (score.at[j] < KH_NEVER) score.at[j] = f_min(score.at[j], noise);
-        if (space->why.at[j] != KH_UNREAD || AT(shop->barred, j)) score.at[j] = 0.0;
-    }
-    for (i64 j = 0; j < d; j++) {
-        i64 more = AT(p->held.more, j);
-        if (!(score.at[j] > rate * (f64)more && 0 < more && more <= left)) continue;
-        space->why.at[j] = KH_EXPLORED;
-        left -= kh_take_feature(shop, &p->held, j);
-    }
-    for (i64 i = 0; i < shop->units.n; i++)
-        if (!p->held.paid.at[i] && AT(shop->start, i + 1) - shop->start.at[i] > 1)
-            left -= explore_panel(p, &score, i, left);
-    p->room->used = mark;
-}
-
-/* Marks what is read and why; how many features that is: whatever is paid for is read. */
-i64 kh_go_shopping(kh_purchase *p, i64 lead, bool learn)
-{
-    kh_space *space = &p->a->state.space;
-    i64 mark = p->room->used, many = 0;
-    p->held = kh_take_basket(p->shop, p->room);
-    bool quiet = kh_trusts_history(&p->a->state) && p->number % KH_LOOK_OUT != 0;
-    i64 left = keep(p, quiet, learn);
-    if (p->spending->rate > 0.0) explore_if_worth(p, left);
-    else explore(p, p->number % 2 == 0 ? KH_LONGEST_MEMORY : lead, left);
-    for (i64 j = 0; j < space->why.n; j++) {
-        if (space->why.at[j] == KH_UNREAD && AT(p->held.more, j) == 0 && !AT(p->shop->barred, j))
-            space->why.at[j] = KH_EXPLORED;
-        many += space->why.at[j] != KH_UNREAD;
-    }
-    p->room->used = mark;
-    return many;
 }

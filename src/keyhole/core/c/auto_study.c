@@ -24,15 +24,13 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     }
     z.at[d] = seen.at[d] = 1.0;
     kh_fold_row(&state->kept, KH_LONGEST_MEMORY, keep, &z, &seen, y - kh_centre(&state->label, 0), room);
-    if (auto_->settings.seats < d) {
-        floats all = {row.at, 1, d, 1};
-        ints every = take_ints(room, d);
-        for (i64 j = 0; j < d; j++) {
-            every.at[j] = j;
-            all.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
-        }
-        kh_weigh_reads(auto_, batch, &every, &all, room);
+    floats all = {row.at, 1, d, 1};
+    ints every = take_ints(room, d);
+    for (i64 j = 0; j < d; j++) {
+        every.at[j] = j;
+        all.at[j] = seen.at[j] > 0.0 ? z.at[j] : NAN;
     }
+    kh_weigh_reads(auto_, batch, &every, &all, room);
     state->studied.at[0]++;
     kh_begin_trial(&auto_->settings, state);
     room->used = mark;
@@ -71,8 +69,7 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     i64 mark = room->used, number = FIRST + a->state.studied.at[0];
     f64 *before[MIXTURES], prediction = 0.0;
     charge_no_one(a, before, room);
-    if (kh_priced(&a->spending.shop)) kh_buy(a, batch, number, a->spending.complete, 1, room);
-    else kh_choose(a, batch, number, room);
+    kh_choose(a, batch, number, a->spending.complete, 1, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     if (kh_learn_auto_rows(a, batch, 0, 0, &X, &label, batch->S.at, &out, &now, room))

@@ -62,20 +62,36 @@ KH_STRUCT(kh_selection, KH_SELECTION)
 #define KH_SELECTING(F) \
     F(ints, chosen) F(floats, gains) F(floats, r) F(floats, D) F(floats, L) F(bools, ready)
 KH_STRUCT(kh_selecting, KH_SELECTING)
-KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
-                           i64 *size, f64 *noise);
-/* Room: 2 d. */
-KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
-                                  kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size,
-                                  f64 *noise, i64 *money_left, i64 *was_short, kh_room *room);
+/* What a selection may spend, and what is left of it; without a price list each feature costs 1. With
+   `only`, what is marked there costs nothing, and nothing else can be had. */
+enum { KH_UNMARKED = -1 };
+typedef struct {
+    kh_market *shop;
+    kh_basket *held;
+    i64 left;
+    f64 rate;
+    const int8_t *only;
+} kh_means;
+/* Room: 2 d with a price list. */
+void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_means *means, i64 *size,
+               f64 *noise, kh_room *room);
+KH_API void kh_select_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_market *shop,
+                           kh_basket *held, i64 money, f64 rate, i64 *size, f64 *noise, i64 *money_left,
+                           kh_room *room);
 
 /* Random optimism; see blocks/fit/stepwise_selection.py. */
 #define KH_PURPOSE (1 << 20) /* keeps these draws apart from those of experts (2 i, 2 i + 1) */
-#define KH_NEVER 1e300       /* the score of a feature that was never read, times 1 to 2 */
-/* What kh_sampled_gains writes for feature j with these sums, if it was ever read. */
-f64 kh_sampled_gain(u64 seed, i64 round, i64 j, f64 r, f64 D, f64 count, f64 noise, f64 optimism);
-KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, floats *reads, f64 optimism,
-                             floats *score);
+#define KH_NEVER 1e300       /* the score of a feature that was never read, where money has a worth */
+/* Normal numbers by feature, made by fours. */
+typedef struct {
+    u64 seed;
+    i64 round, block;
+    f64 at[4];
+} kh_normals;
+kh_normals kh_normals_of(u64 seed, i64 round);
+/* Of feature j; `constant`: all its values were alike so far. */
+f64 kh_sampled_gain(kh_normals *drawn, i64 j, f64 r, f64 D, bool constant, f64 count, f64 noise, f64 optimism);
+KH_API void kh_sampled_gains(u64 seed, i64 round, kh_selection *selection, f64 optimism, floats *score);
 
 /* set_function.sweep. Room: (n + 2) m for gains of shape n x m. */
 KH_API void kh_sweep(floats *G, floats *c, f64 yy, ints *chosen, floats *levels, floats *gains,

@@ -75,25 +75,6 @@ KH_WIDE static void project(steps *s, i64 v, kh_selecting *into)
     s->size++;
 }
 
-KH_WIDE KH_API void kh_select_into(kh_memories *kept, i64 memory, i64 most, f64 threshold, kh_selecting *into,
-                           i64 *size, f64 *noise)
-{
-    steps s;
-    bool some = prepare(&s, kept, memory, most, into);
-    while (some && s.size < most) {
-        i64 v = -1;
-        f64 best = 0.0, error = threshold * sqrt(s.noise / s.scale);
-        for (i64 j = 0; j < s.d; j++) {
-            f64 excess = excess_of(&s, j, error);
-            if (excess > best) v = j, best = excess;
-        }
-        if (v < 0) break;
-        project(&s, v, into);
-    }
-    *size = s.size;
-    *noise = s.noise;
-}
-
 /* Of an item's features those with a gain, by gain per own price, the best first; how many. Products,
    not quotients: an own price may be 0. */
 static i64 by_value(kh_market *shop, kh_basket *held, i64 i, const f64 *gain, i64 *members)
@@ -136,42 +117,51 @@ static i64 better_panel(kh_market *shop, kh_basket *held, i64 money, f64 rate, c
     return v;
 }
 
-KH_API void kh_select_priced_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
-                                  kh_market *shop, kh_basket *held, i64 money, f64 rate, i64 *size,
-                                  f64 *noise, i64 *money_left, i64 *was_short, kh_room *room)
+void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_means *means, i64 *size,
+               f64 *noise, kh_room *room)
 {
-    i64 mark = room->used, most = into->chosen.n, d = kept->seat.n, *members = TAKE(room, i64, d);
+    kh_market *shop = means->shop;
+    bool listed = kh_priced(shop);
+    i64 mark = room->used, most = into->chosen.n, d = listed ? kept->seat.n : 0;
+    i64 *members = TAKE(room, i64, d);
     f64 *gain = TAKE(room, f64, d);
     steps s;
-    bool some = prepare(&s, kept, memory, most, into), is_short = false;
+    bool some = prepare(&s, kept, memory, most, into);
     for (i64 j = 0; j < d; j++) gain[j] = 0.0;
     while (some) {
-        i64 v = -1;
+        i64 v = -1, money = means->left;
         f64 best = 0.0, error = threshold * sqrt(s.noise / s.scale);
-        is_short = false;
         for (i64 a = 0; a < s.d; a++) {
-            i64 j = kept->who.at[a];
-            if (j < 0) continue;
-            gain[KH_INDEX(j, d)] = 0.0;
             f64 excess = excess_of(&s, a, error);
-            if (excess == 0.0 || AT(shop->barred, j)) continue;
-            i64 price = AT(held->more, j);
-            f64 score = excess * excess - rate * (f64)price;
-            if (price > money) {
-                is_short = is_short || (score > 0.0 && price <= shop->limit);
-                continue;
-            }
-            gain[j] = excess * excess;
+            if (excess == 0.0 && !listed) continue;
+            i64 j = kept->who.at[a], price = 1;
+            if (j < 0) continue;
+            if (listed) gain[KH_INDEX(j, d)] = 0.0;
+            if (excess == 0.0 || (means->only && means->only[j] == KH_UNMARKED)) continue;
+            if (listed && AT(shop->barred, j)) continue;
+            if (listed) price = AT(means->held->more, j);
+            if (means->only) price = 0;
+            if (price > money) continue;
+            f64 score = excess * excess - means->rate * (f64)price;
+            if (listed) gain[j] = excess * excess;
             if (score > best) v = j, best = score;
         }
-        v = better_panel(shop, held, money, rate, gain, v, best, members);
+        if (listed && !means->only)
+            v = better_panel(shop, means->held, money, means->rate, gain, v, best, members);
         if (v < 0 || s.size == most) break;
-        money -= kh_take_feature(shop, held, v);
+        if (!means->only) means->left -= listed ? kh_take_feature(shop, means->held, v) : 1;
         project(&s, AT(kept->seat, v), into);
     }
     *size = s.size;
     *noise = s.noise;
-    *money_left = money;
-    *was_short = is_short;
     room->used = mark;
+}
+
+KH_API void kh_select_into(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into, kh_market *shop,
+                           kh_basket *held, i64 money, f64 rate, i64 *size, f64 *noise, i64 *money_left,
+                           kh_room *room)
+{
+    kh_means means = {shop, held, money, rate, NULL};
+    kh_select(kept, memory, threshold, into, &means, size, noise, room);
+    *money_left = means.left;
 }

@@ -1,6 +1,6 @@
 """AutoLearner's engine in C: choose or buy a batch's features, play its rounds, study history.
 
-These numbers stand in `core/c/auto_choose.c`, `auto_shop.c` and `auto_mistrust.c` too.
+These numbers stand in `core/c/auto_shop.c`, `auto_explore.c` and `auto_mistrust.c` too.
 """
 
 from __future__ import annotations
@@ -28,64 +28,45 @@ def leader(judges: Indices, recent: Floats) -> int:
     return min(range(len(late)), key=late.__getitem__)
 
 
-@c_function("kh_choose", room="room")
-def choose(auto: Auto, batch: Annotated[Batch, "read=width"], number: int) -> None:
-    """Fill the batch: what is read and why, centres, VAWs at their start.
-
-    What memories find significant is kept, by rank; at the same rank that of the memory that did
-    best of late comes first. Then the net is cast, and what is left of the budget explores.
-    """
-    raise NotImplementedError
-
-
-@c_function("kh_reopen", "S[width]", room="room")
-def reopen(auto: Auto, batch: Annotated[Batch, "read=width"], S: Indices) -> None:
-    """A batch for a ticket whose own is closed: what it read is learnt, the net is not told."""
-    raise NotImplementedError
-
-
 ASIDE = 8  # one part in so many of the money explores, or what the cheapest feature costs,
-COSTS = 80  # unless that takes more than one part in so many of the gain
-SELDOM, BEGINNING, LATER = 4, 64, 64  # then whole batches explore: one in SELDOM at first, and
-# while a memory that forgets leads; else those whose number is a square, and one in LATER
-HALF = 2  # one part in so many of their money
-MORE = 1.01  # times the gain: so much makes choosing by gain alone better than by gain and price
-DISPLACE = 0.5  # over the root of the batch's number: the chance that a dear feature comes first
-BOLD = 1.0  # standard errors by which its gain may be off
-FIRST_RATE, LEAST_RATE = 1e-3, 1e-5  # of the noise, for the whole limit
-UNSPENT = 0.8  # share of the money below which the rate falls
+COSTS = 80  # in few batches if that takes more than one part in so many of the gain:
+OFTEN, AT_FIRST, BEGINNING, LATER = 4, 8, 64, 128  # one in so many: while a memory that forgets
+# leads, else before and from batch BEGINNING on
+BY_EVIDENCE = 4  # of so many batches one explores what reads speak for
 OPTIMISM = 0.7  # standard errors, where money has a fixed worth
 
 _OwnSpending = Annotated[
     Spending,
     "items=own_items needs=own_needs listed=d limit=own_limit horizon=own_horizon "
-    "complete=own_complete cheapest=own_cheapest",
+    "complete=own_complete",
 ]
 
 
-def buy(auto: Auto, room: Batch, number: int, round: int, size: int) -> Batch:
+def choose(auto: Auto, room: Batch, number: int, round: int, size: int) -> Batch:
     """A batch of `size` rounds that begins after `round` rounds, filled within the money.
 
-    It stands in `room`, which has place for as many features as are read at most.
+    What memories find significant is kept, by rank; at the same rank that of the memory that did
+    best of late comes first. Then the net is cast, if there is one, and what is left explores. It
+    stands in `room`, which has place for as many features as are read at most.
     """
-    return narrowed(room, _buy(auto, room, number, round, size))
+    return narrowed(room, _choose(auto, room, number, round, size))
 
 
-@c_function("kh_buy", room="room+items")
-def _buy(
+@c_function("kh_choose", room="room+items")
+def _choose(
     auto: Auto, batch: Annotated[Batch, "read=width"], number: int, round: int, size: int
 ) -> int:
     raise NotImplementedError
 
 
-def buy_once(auto: Auto, spending: Spending, number: int) -> Indices:
+def choose_once(auto: Auto, spending: Spending, number: int) -> Indices:
     """What to buy for one example on terms of its own; nothing is learnt from the terms."""
     S = np.empty(auto.settings.d, dtype=np.int64)
-    return S[: _buy_once(auto, spending, number, S)].copy()
+    return S[: _choose_once(auto, spending, number, S)].copy()
 
 
-@c_function("kh_buy_once", "S[d]", writes="S", room="room+own_items")
-def _buy_once(auto: Auto, spending: _OwnSpending, number: int, S: Indices) -> int:
+@c_function("kh_choose_once", "S[d]", writes="S", room="room+own_items")
+def _choose_once(auto: Auto, spending: _OwnSpending, number: int, S: Indices) -> int:
     raise NotImplementedError
 
 
@@ -100,15 +81,15 @@ def _affordable(auto: Auto, S: Indices) -> int:
     raise NotImplementedError
 
 
-def reopen_bought(auto: Auto, S: Indices) -> Batch:
+def reopen(auto: Auto, S: Indices) -> Batch:
     """A batch for a ticket that has none: all it read is learnt, the best of it predicts."""
     batch = hold(new_batch(auto.settings, len(S)))
-    _reopen_bought(auto, batch, S)
+    _reopen(auto, batch, S)
     return batch
 
 
-@c_function("kh_reopen_bought", "S[read]", room="room+2*read*read+16*read")
-def _reopen_bought(auto: Auto, batch: Batch, S: Indices) -> None:
+@c_function("kh_reopen", "S[read]", room="room+2*read*read+16*read")
+def _reopen(auto: Auto, batch: Batch, S: Indices) -> None:
     raise NotImplementedError
 
 
@@ -141,7 +122,7 @@ def learn_row(
     raise NotImplementedError
 
 
-@c_function("kh_finish_auto", room="room+3*read*read+longest*read+4*slots*read+16*read")
+@c_function("kh_finish_auto", room="room+items+3*read*read+longest*read+4*slots*read+16*read")
 def finish(auto: Auto, batch: Batch, number: int) -> None:
     """Take a batch, by its number, into all sums: centres first, then moments, then the net."""
     raise NotImplementedError

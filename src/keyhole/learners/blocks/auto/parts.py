@@ -48,11 +48,10 @@ class AutoParts:
     experts
         The kinds of experts that are mixed: `AutoParts().experts` with some left out, or more.
     pool
-        How many features are kept at most. None: what the net and exploration leave.
+        How many features are kept at most. None: as many as the budget buys.
     slots
-        How many features the safety net plays; 0: no net. None: a twelfth of the budget, at least
-        1; 0 below a budget of 6, where it would take more than a third; half of `net` if that is
-        given.
+        How many features the safety net plays; 0: no net. None: a twelfth of the budget, none
+        below a budget of 12, where it takes more than it is worth; half of `net` if that is given.
     net
         How many features the safety net reads in all. None: twice its slots, or all features where
         all are read.
@@ -89,7 +88,7 @@ class AutoParts:
     --------
     >>> short = AutoParts(taus=(1024.0, 64.0), threshold=2.5)
     >>> short.sizes(Problem(d=100, k=4, budget=24))
-    Sizes(pool=17, slots=2, net=4, threshold=2.5)
+    Sizes(pool=24, slots=2, net=4, threshold=2.5)
     >>> without = tuple(kind for kind in EXPERTS if kind.features != "everything")
     >>> len(AutoParts(experts=without).experts)
     5
@@ -172,52 +171,48 @@ class AutoParts:
             )
         return min(problem.d, self.active)
 
-    def sizes(self, problem: Problem) -> Sizes:
+    def sizes(self, problem: Problem, counted: bool | None = None) -> Sizes:
         """Who gets how much of a budget: what is given, and what follows from the rest.
 
-        The net gets a sixth, of which half plays and half reads uniformly; explored is at least an
-        eighth; the rest is kept. Below 8 kept and explored features share what the net leaves.
-        Where everything is read, everything may be kept. With prices the money decides in every
-        batch, and there is no net.
+        From a budget of 12 features on the net gets a sixth, of which half plays and half reads
+        uniformly. What is kept, and what explores, is decided before every batch. Where features
+        differ in price, or a purse or an exchange rate is given (`counted` is False), there is no
+        net.
 
-        >>> AutoParts().sizes(Problem(d=8, k=1, budget=2))[:3]
-        (1, 0, 0)
-        >>> AutoParts().sizes(Problem(d=6, k=1, budget=6))[:3]
-        (6, 1, 6)
+        >>> AutoParts().sizes(Problem(d=48, k=1, budget=24))[:3]
+        (24, 2, 4)
+        >>> AutoParts().sizes(Problem(d=48, k=1, budget=6))[:3]
+        (6, 0, 0)
         """
-        d, budget = problem.d, problem.reads
+        d, width = problem.d, problem.width
         slots, net, pool, threshold = self.slots, self.net, self.pool, self.threshold
         if threshold is None:
             threshold = math.sqrt(2.0 * log(max(d, 2)))
-        if problem.prices is not None:
+        if not (problem.counted if counted is None else counted):
             for name, given in (("pool", pool), ("slots", slots), ("net", net)):
                 if given is not None:
                     raise ProblemError(
                         f"{name} counts features, and with prices the money decides: leave "
                         f"{name}={given} out of the parts"
                     )
-            return Sizes(problem.width, 0, 0, threshold)
+            return Sizes(width, 0, 0, threshold)
         if slots is None:
-            usual = max(1, budget // 12) if budget >= 6 else 0
-            slots = usual if net is None else (net + 1) // 2
+            slots = width // 12 if net is None else (net + 1) // 2
         if net is None:
-            net = 2 * slots if budget < d else d if slots else 0
-        most = budget if budget == d else budget - 1  # one is left to be kept
+            net = 2 * slots if width < d else d if slots else 0
+        most = width if width == d else width - 1  # one is left to be kept
         if not (slots <= net <= most and (slots > 0 or net == 0)):
             raise ProblemError(
                 f"the safety net plays slots={slots} of the net={net} features it reads: with "
-                f"budget {budget} it needs slots <= net <= {most}, and net=0 with slots=0"
+                f"budget {width} it needs slots <= net <= {most}, and net=0 with slots=0"
             )
-        most = budget if budget == d else budget - net
-        if pool is None:
-            explored = budget // 8 if slots else max(1, budget // 8)
-            pool = budget if budget == d else max(1, most - explored)
-        if pool > most:
+        most = width if width == d else width - net
+        if pool is not None and pool > most:
             raise ProblemError(
                 f"pool must be at most {most}, what the safety net (net={net}) leaves of the "
-                f"budget {budget}, got {pool}"
+                f"budget {width}, got {pool}"
             )
-        return Sizes(pool, slots, net, threshold)
+        return Sizes(width if pool is None else pool, slots, net, threshold)
 
 
 def _numbers(values: Sequence[float]) -> tuple[float, ...]:

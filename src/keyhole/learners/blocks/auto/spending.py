@@ -16,11 +16,11 @@ MAX_HORIZON = 1 << 62  # no game gets there, and compiled code takes no more
 
 
 class Spending(NamedTuple):
-    """What compiled code knows of money; without prices the market has no features.
+    """What compiled code knows of money; where features are counted the market lists none.
 
-    `rate`: the gain in mean squared error that one unit must bring, 0 if that is learnt; `horizon`:
-    the rounds that the purse must last, 0 without a purse; `complete`: the rounds at the beginning
-    that read everything; `cheapest`: what the cheapest feature costs that is not free.
+    `rate`: the gain in mean squared error that one unit must bring, 0 without an exchange rate;
+    `horizon`: the rounds that the purse must last, 0 without a purse; `complete`: the rounds at the
+    beginning that read everything.
 
     On each example of a batch that begins after t rounds the market's limit may be spent, and of a
     purse no more than what is left of it over the rounds that are left; over those of the batch
@@ -31,10 +31,11 @@ class Spending(NamedTuple):
     rate: float
     horizon: int
     complete: int
-    cheapest: int
 
 
-NO_MONEY = Spending(market([], [], 0), 0.0, 0, 0, 0)
+def counts(problem: Problem, worth: float | None, purse: Money | None) -> bool:
+    """Whether the budget is a number of features, at whatever price they have in common."""
+    return problem.counted and worth is None and purse is None
 
 
 def spending(
@@ -50,25 +51,24 @@ def spending(
                     f"{name}={shortened(value)} is about money: give the problem prices, "
                     "Problem(..., prices=...)"
                 )
-        return NO_MONEY
     if (purse is None) != (horizon is None):
         raise ProblemError(
             f"a purse needs a horizon, the number of examples it must last for, and a horizon a "
             f"purse; got purse={shortened(purse)}, horizon={shortened(horizon)}"
         )
+    if prices is None or counts(problem, worth, purse):
+        return Spending(market([], [], problem.width), 0.0, 0, 0)
     if worth is not None and purse is not None:
         raise ProblemError("worth and purse are two ways to spend money: give one of them")
     unit = 10.0**-prices.decimals
     rate = 0.0 if worth is None else unit / exchange_rate("worth", worth)
     shop = market(prices.units, prices.needs, prices.limit(problem.budget))
-    costs = [prices.count([j]) for j in range(problem.d)]
-    cheapest = min((cost for cost in costs if cost > 0), default=0)
     if purse is None or horizon is None:
-        return Spending(shop, rate, 0, 0, cheapest)
+        return Spending(shop, rate, 0, 0)
     rounds = min(whole_number("horizon", horizon, 1), MAX_HORIZON)
     full, whole = prices.count(range(problem.d)), purse_units(problem, purse)
     complete = whole // (COMPLETE_SHARE * full) if 0 < full <= shop.limit else 0
-    return Spending(shop, rate, rounds, complete if complete >= MIN_COMPLETE_ROWS else 0, cheapest)
+    return Spending(shop, rate, rounds, complete if complete >= MIN_COMPLETE_ROWS else 0)
 
 
 def purse_units(problem: Problem, purse: Money | None) -> int:

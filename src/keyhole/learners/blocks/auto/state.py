@@ -32,7 +32,6 @@ from keyhole.problem.state import AT_LEAST_0, MAY_OVERFLOW, Holds
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 UNREAD = -1
 LONGEST_MEMORY = 0
-ALL = -1  # for `Space.many`: marks are not listed
 DRAWN = 256  # features that are looked at before a batch beside those with a seat, at least
 SHORT = 4  # rounds of a batch, as a rule, while the features are few times d / budget
 FIRST_READS = (1 << 20) + 3  # the purpose of the draw where the order of first reads begins
@@ -41,7 +40,7 @@ FIRST_READS = (1 << 20) + 3  # the purpose of the draw where the order of first 
 class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
-    `width`: features read at most, and without prices always; `pool`: features kept at most;
+    `width`: features read at most, and where they cost the same always; `pool`: kept at most;
     `slots`: those the safety net plays (0: no net); `net`: those it reads; `thresholds`:
     the standard errors that make a feature significant, by memory; `past`: whether the last layer
     looks at it; `fade`: what its sums keep per round. `seats`: features whose pairs are kept; where
@@ -75,19 +74,21 @@ class Settings(NamedTuple):
 
 
 def settings(
-    problem: Problem, parts: AutoParts, *, proper: bool, past: bool, seed: int
+    problem: Problem, parts: AutoParts, *, counted: bool, proper: bool, past: bool, seed: int
 ) -> Settings:
     """The settings of an AutoLearner put together from these parts.
+
+    `counted`: whether a budget is a number of features, and not money.
 
     A memory that forgets may be bolder: what it chose wrongly it forgets too. Not in proper mode,
     where its choice is all that is played, and not where there is little room, because what it
     chose wrongly would take the place of something better.
     """
-    pool, slots, net, threshold = parts.sizes(problem)
+    pool, slots, net, threshold = parts.sizes(problem, counted)
     d, seats, growth = problem.d, parts.seats(problem), parts.growth
     if seats < d:
         growth = max(growth, SHORT * d // problem.width)
-    cautious = proper or pool < 2 * problem.k
+    cautious = proper or pool < 3 * problem.k
     thresholds = [
         threshold if cautious or tau == math.inf else threshold - parts.bolder for tau in parts.taus
     ]
@@ -154,9 +155,8 @@ class Space(NamedTuple):
 
     `picked[m]` features, `chosen[m]` in order, are what memory m finds significant; `r`, `D`,
     `noise`, `gains` are those of `Selection`, by seat. `why`: KEPT, NET, EXPLORED or UNREAD, by
-    feature; `marked` lists the first `many` features that are not UNREAD, and others may be if
-    `many` is ALL. `candidates`: what may be explored, where that is not everything; `score`: what
-    each of them promises, or with prices each feature.
+    feature; the first `many` of `marked` are those that are not UNREAD. `candidates`: what may be
+    explored; `score`: what each of them promises.
     """
 
     L: Annotated[Floats, "width+3 seats"]
@@ -168,7 +168,7 @@ class Space(NamedTuple):
     picked: Annotated[Indices, "memories"]
     ready: Annotated[NDArray[np.bool_], "seats"]
     why: Annotated[NDArray[np.int8], "d"]
-    marked: Annotated[Indices, "2*width"]
+    marked: Annotated[Indices, "d"]
     many: Annotated[Indices, "1"]
     candidates: Annotated[Indices, "looked"]
     score: Annotated[Floats, "looked"]
@@ -185,10 +185,9 @@ class State(NamedTuple):
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
-    of each feature say about it (`core/c/auto_evidence.c`); room for none where all have a seat.
-    `reach`: how far the values of each feature, and in the last row labels, reach (`reach.py`).
-    With prices, `rate`: the gain in mean squared error that one unit of money must bring, and
-    `purse`: the units that are left. `ring`: the rows told last.
+    of each feature say about it (`core/c/auto_evidence.c`). `purse`: the units of money that are
+    left. `reach`: how far the values of each feature, and in the last row labels, reach
+    (`reach.py`). `ring`: the rows told last.
     """
 
     kept: Memories
@@ -203,8 +202,7 @@ class State(NamedTuple):
     lead: Annotated[Indices, Holds(shape=(2,)), "2"]
     played: Annotated[Indices, "d+1"]
     walk: Annotated[Indices, Holds(below="d"), "1"]
-    evidence: Annotated[Floats, "weighed 2"]
-    rate: Annotated[Floats, AT_LEAST_0, "1"]
+    evidence: Annotated[Floats, "d 2"]
     purse: Annotated[Indices, "1"]
     reach: Annotated[Floats, "d+1 6"]
     ring: Ring
@@ -247,7 +245,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
         np.zeros(m, dtype=np.int64),
         np.empty(s.seats, dtype=np.bool_),
         np.full(d, UNREAD, dtype=np.int8),
-        np.empty(2 * s.width, dtype=np.int64),
+        np.empty(d, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.empty(s.seats + s.drawn, dtype=np.int64),
         np.empty(s.seats + s.drawn),
@@ -260,11 +258,10 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     studied, aside, lead, played, walk, purse = (
         np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1, 1)
     )
-    evidence = np.zeros((d if s.seats < d else 0, 2))
     trusted = studied, np.zeros(5), aside
     told = ring(parts.ring, s.width, s.seats if s.seats < d else 0)
-    money, reach = (np.zeros(1), purse), np.zeros((d + 1, SIZE))
-    return State(*learnt, *trusted, lead, played, walk, evidence, *money, reach, told, space)
+    evidence, reach = np.zeros((d, 2)), np.zeros((d + 1, SIZE))
+    return State(*learnt, *trusted, lead, played, walk, evidence, purse, reach, told, space)
 
 
 def new_layer(s: Settings, parts: AutoParts) -> Layer:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keyhole.core.functions import c_function
 from keyhole.learners.blocks.draw.philox import Seed
-from keyhole.learners.blocks.fit.purchase import Basket, Market
+from keyhole.learners.blocks.fit.purchase import Basket, Market, basket, market
 from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.problem import Floats, Indices
 
@@ -75,55 +75,14 @@ def select(kept: Memories, memory: int, most: int, threshold: float) -> Selectio
         np.empty((most + 3, d)),
         np.empty(d, dtype=np.bool_),
     )
-    size, noise = select_into(kept, memory, most, threshold, room)
+    shop = market([], [], most)
+    size, noise, _ = select_into(kept, memory, threshold, room, shop, basket(shop), most, 0.0)
     counts = kept.n[memory, :d] * kept.scale[memory]
     return Selection(room.chosen[:size], room.gains[:size], room.r, room.D, noise, counts)
 
 
-@c_function("kh_select_into")
+@c_function("kh_select_into", room="2*d")
 def select_into(
-    kept: Memories, memory: int, most: int, threshold: float, room: Selecting
-) -> tuple[int, float]:
-    """Fill chosen, gains, r and D; returns how many were chosen and what is left of the label.
-
-    In units in which every feature has mean square 1, with n the counts, feature j and pivot v:
-    L_j = (G_vj / sqrt(G_vv G_jj) - earlier steps) / sqrt(D_v), D_j -= L_j^2,
-    r_j -= L_j sqrt(n_v/n_j) r_v / sqrt(D_v). Products are taken as if what was not read were 0:
-    biased towards independence while few pairs were read together, which errs on the side of
-    choosing too much rather than of dividing by noise.
-    """
-    raise NotImplementedError
-
-
-OPTIMISM_PURPOSE = 1 << 20  # keeps these draws apart from those of experts (2 i, 2 i + 1)
-
-
-@c_function("kh_sampled_gains", "reads[seats] score[seats]", writes="score")
-def sampled_gains(
-    seed: Seed, round: int, selection: Selection, reads: Floats, optimism: float, score: Floats
-) -> None:
-    """Write the gain of every feature were its correlation off by a random standard error.
-
-        (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j normal, sd `optimism`
-
-    Thompson sampling on the residual correlations, keyed by (seed, round). A feature never read
-    comes before all others, in random order. One whose reads were all the same has shown no r: a
-    standard error of its own is drawn for it too, because a rare event may hide there. One that is
-    a combination of the chosen features has no gain.
-
-    >>> import numpy as np
-    >>> selection = Selection(np.array([0]), np.array([1.0]), np.array([0.0, 0.5, 0.0]),
-    ...     np.array([0.0, 1.0, 1.0]), 0.1, np.array([9.0, 9.0, 9.0]))
-    >>> score = np.empty(3)
-    >>> sampled_gains(np.uint64(0), 1, selection, np.array([9.0, 9.0, 0.0]), 1.0, score)
-    >>> int(score.argmax())
-    2
-    """
-    raise NotImplementedError
-
-
-@c_function("kh_select_priced_into", room="2*d")
-def select_priced_into(
     kept: Memories,
     memory: int,
     threshold: float,
@@ -132,21 +91,50 @@ def select_priced_into(
     held: Basket,
     money: int,
     rate: float,
-) -> tuple[int, float, int, bool]:
+) -> tuple[int, float, int]:
     """Fill chosen, gains, r and D, by seat; how many were chosen, what is left of label and money.
 
-    Also whether a feature that `shop.limit` could pay for, and with a positive score, was left
-    because the money did not reach.
+    Without a price list each feature costs 1.
 
-    As `select_into`, but feature j must fit into what is left of the money, and the next is the one
-    with the largest score
+    In units in which every feature has mean square 1, with n the counts, feature j and pivot v:
+    L_j = (G_vj / sqrt(G_vv G_jj) - earlier steps) / sqrt(D_v), D_j -= L_j^2,
+    r_j -= L_j sqrt(n_v/n_j) r_v / sqrt(D_v). Products are taken as if what was not read were 0:
+    biased towards independence while few pairs were read together, which errs on the side of
+    choosing too much rather than of dividing by noise. The next feature is the one with the largest
 
         excess_j^2 - rate (what j still costs),
         excess_j = |r_j| / sqrt(D_j) - threshold sqrt(noise / n_j),
 
-    as long as that is positive. An item that several features need, and that is not paid for yet,
-    is judged by all of them: members in the order of excess^2 per own price, as many as make the
-    sum of excess^2 - rate (fee + own prices) largest; the strongest of them is then chosen, and
-    the others are cheaper from there on.
+    of those that what is left of the money buys, as long as that is positive. An item that several
+    features need, and that is not paid for yet, is judged by all of them: members in the order of
+    excess^2 per own price, as many as make the sum of excess^2 - rate (fee + own prices) largest;
+    the strongest of them is then chosen, and the others are cheaper from there on.
+    """
+    raise NotImplementedError
+
+
+OPTIMISM_PURPOSE = 1 << 20  # keeps these draws apart from those of experts (2 i, 2 i + 1)
+
+
+@c_function("kh_sampled_gains", "score[seats]", writes="score")
+def sampled_gains(
+    seed: Seed, round: int, selection: Selection, optimism: float, score: Floats
+) -> None:
+    """Write the gain of every feature were its correlation off by a random standard error.
+
+        (r_j + sqrt(noise D_j / n_j) g_j)^2 / D_j,   g_j normal, sd `optimism`
+
+    Thompson sampling on the residual correlations, keyed by (seed, round). A feature whose reads
+    were all the same has shown no r: a standard error of its own is drawn for it too, because a
+    rare event may hide there. One that was never read, or is a combination of the chosen features,
+    has no gain.
+
+    >>> import numpy as np
+    >>> selection = Selection(np.array([0]), np.array([1.0]), np.array([0.0, 0.5, 0.0]),
+    ...     np.array([0.0, 1.0, 1.0]), 0.1, np.array([9.0, 99.0, 9.0]))
+    >>> score = np.empty(3)
+    >>> sampled_gains(np.uint64(0), 1, selection, 1.0, score)
+    >>> int(score.argmax())
+    1
     """
     raise NotImplementedError
