@@ -124,12 +124,14 @@ def test_a_file_without_a_reach_has_no_doubts_yet() -> None:
     assert old.doubts(ticket.fill([1e9] * len(ticket.features)), y=1e9)
 
 
-@pytest.mark.parametrize("forged", [np.nan, np.inf, -1e9])
-def test_a_forged_reach_is_refused(forged: float) -> None:
+@pytest.mark.parametrize(
+    ("place", "forged"), [(2, np.nan), (2, np.inf), (2, -1e9), (0, 0.0), (0, 0.5), (0, 9.0)]
+)
+def test_a_forged_reach_is_refused(place: int, forged: float) -> None:
     learner = played("dual-averaging")
     state = learner.state()
     state.parts["reach"] = state.parts["reach"].copy()
-    state.parts["reach"][1, 1] = forged
+    state.parts["reach"][1, place] = forged
     with pytest.raises(StateError, match="reach"):
         type(learner).from_state(state)
 

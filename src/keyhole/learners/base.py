@@ -19,7 +19,7 @@ from keyhole.errors import SMALLEST, finite_label, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
-from keyhole.learners.blocks.sums.reach import SIZE, extend, refuse_odd_reach, see
+from keyhole.learners.blocks.sums.reach import SIZE, extend, packed, see, unpacked
 from keyhole.learners.doubts import FAR, Doubt, doubts_about
 from keyhole.learners.history import study
 from keyhole.learners.registry import LINEAR_MEMORY_LEARNERS
@@ -51,7 +51,7 @@ from keyhole.problem.labels import (
 from keyhole.problem.memory import refuse_beyond_memory
 from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.problem.state import LearnerState, fit, restore, snapshot
+from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
 
 if TYPE_CHECKING:
@@ -632,7 +632,7 @@ class LearnerBase(Locked, ABC):
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
         if self._seen is not None:
-            parts["reach"] = self._seen
+            parts["reach"] = packed(self._seen)
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
 
     @classmethod
@@ -648,10 +648,7 @@ class LearnerBase(Locked, ABC):
             learner._residuals = Residuals(learner.problem.d).with_arrays(state.part("residuals"))
             learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
         if "reach" in state.parts and "reach" not in learner._parts():  # not in older files
-            learner._seen = fit(
-                np.zeros((learner.problem.d + 1, SIZE)), state.part("reach"), "reach"
-            )
-            refuse_odd_reach(learner._seen)
+            learner._seen = unpacked(state.part("reach"), learner.problem.d)
         learner._resume()
         return learner
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from keyhole.learners.blocks.sums.reach import HIGH, LOW, is_far_out
+from keyhole.learners.blocks.sums.reach import COUNT, FEW, HIGH, LOW, is_far_out
 from keyhole.problem import Floats, Observation, Problem
 
 FAR = 2.0  # what AutoLearner means by far, unless its parts say otherwise
@@ -93,7 +93,7 @@ def _doubts(
     rows: list[tuple[int, float]], reach: Floats, far: float, problem: Problem
 ) -> Iterator[Doubt]:
     for j, value in rows:
-        if not is_far_out(reach[j], far, value) or math.isnan(value):
+        if reach[j, COUNT] < FEW or math.isnan(value) or not is_far_out(reach[j], far, value):
             continue
         names = problem.names
         name = None if j == problem.d else f"x{j}" if names is None else names[j]

@@ -218,7 +218,7 @@ def _merge_dantzig(a: LearnerState, b: LearnerState) -> LearnerState:
                     f"to {min(last, stop)} of seed {seed}; give every shard a seed of its own"
                 )
     from keyhole.learners.blocks.sums.moments import Moments
-    from keyhole.learners.blocks.sums.reach import together
+    from keyhole.learners.blocks.sums.reach import packed, together, unpacked
     from keyhole.learners.dantzig import DantzigLearner
 
     settings = {**a.settings, "seed": min(a.settings["seed"], b.settings["seed"])}
@@ -236,7 +236,7 @@ def _merge_dantzig(a: LearnerState, b: LearnerState) -> LearnerState:
     }
     seen = [state.parts["reach"] for state in (a, b) if "reach" in state.parts]
     if seen:  # not in files from before there were doubts
-        parts["reach"] = together(seen)
+        parts["reach"] = packed(together([unpacked(rows, a.problem.d) for rows in seen]))
     return replace(empty, round=a.round + b.round, parts=parts)
 
 

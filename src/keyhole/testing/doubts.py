@@ -36,7 +36,7 @@ def doubts_leave_no_trace(factory: LearnerMaker) -> None:
     found = learner.doubts(seen)
     if has_state(learner):
         require(to_bytes(learner) == known, "doubts change nothing")
-        again: Any = from_bytes(known)
+        again: Any = from_bytes(known, type(learner))
         require(again.doubts(seen) == found, "a file has the same doubts")
     names = [doubt.name for doubt in found]
     require(len(set(names)) == len(names) <= len(seen.values), "one doubt for a value at most")

@@ -70,6 +70,9 @@ KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed)
     return note(reach->at, far, value, believed);
 }
 
+/* The first values are as they are: nothing is learnt from them, and doubts begin later. */
+static void see_one(f64 *reach, f64 far, f64 value) { note(reach, far, value, reach[COUNT] < FEW); }
+
 KH_API void kh_see(floats *reach, f64 far, floats *values, ints *features, floats *y)
 {
     i64 d = reach->n - 1;
@@ -78,9 +81,9 @@ KH_API void kh_see(floats *reach, f64 far, floats *values, ints *features, float
         for (i64 i = 0; i < features->m; i++) {
             i64 j = AT2(*features, t, i);
             f64 value = AT2(*values, t, i);
-            if (0 <= j && j < d && !isnan(value)) note(ROW(*reach, j), far, value, false);
+            if (0 <= j && j < d && !isnan(value)) see_one(ROW(*reach, j), far, value);
         }
-        note(ROW(*reach, d), far, AT(*y, t), false);
+        see_one(ROW(*reach, d), far, AT(*y, t));
     }
 }
 

@@ -83,6 +83,26 @@ def together(reaches: Sequence[Floats]) -> Floats:
     return both
 
 
+def packed(reach: Floats) -> Floats:
+    """The rows of what was seen, for a file: its number, and its reach."""
+    seen = np.flatnonzero(reach[:, COUNT] > 0.0)
+    return np.column_stack([seen.astype(np.float64), reach[seen]])
+
+
+def unpacked(rows: object, d: int) -> Floats:
+    """The reach that a file says."""
+    shaped = isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype == np.float64
+    if not (isinstance(rows, np.ndarray) and shaped and rows.shape[1] == 1 + SIZE):
+        raise StateError(f"reach must be an array of rows of {1 + SIZE} float64 numbers")
+    numbers = rows[:, 0]
+    if not (np.isin(numbers, np.arange(d + 1)).all() and (np.diff(numbers) > 0.0).all()):
+        raise StateError(f"reach must be of features below {d} and the label, ascending")
+    reach = np.zeros((d + 1, SIZE))
+    reach[numbers.astype(np.int64)] = rows[:, 1:]
+    refuse_odd_reach(reach)
+    return reach
+
+
 def refuse_odd_reach(reach: Floats) -> None:
     """Refuse what no values leave."""
     low, high, next_low, next_high, _, count = reach.T
