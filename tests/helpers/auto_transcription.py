@@ -1,4 +1,4 @@
-"""AutoLearner once more: plain NumPy, written from "The rules" in docs/algorithms/auto.md.
+"""AutoLearner once more: plain NumPy, written from docs/algorithms/auto-rules.md.
 
 `bug` is a mistake to make, for tests that must notice it.
 """

@@ -162,7 +162,7 @@ class AutoLearner(LearnerBase):
 
     `correct` mends all sums, as if the row had been told right, up to rounding: of the last 2,048
     rows told, since history was last studied or set aside. It does not undo purchases, predictions,
-    losses of experts, intervals, or the batches being played; docs/algorithms/auto.md has the rules
+    losses of experts, intervals, or the batches being played; docs/algorithms/auto-rules.md has them
     under *Corrections*.
 
     Examples

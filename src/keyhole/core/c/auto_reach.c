@@ -1,7 +1,7 @@
 /* Implausible values: how far what was seen reaches, and what is learnt of a value far beyond. */
 #include "auto.h"
 
-/* Rules and reasons are in docs/algorithms/auto.md, "Implausible values". */
+/* Rules and reasons are in docs/algorithms/auto-rules.md, "Implausible values". */
 #define MARGIN 0.75 /* these numbers stand in reach.py too */
 #define FADES 0.8
 #define TIE 0.015625 /* what the lowest or the highest value counts when it comes again */

@@ -560,7 +560,7 @@ def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Flo
     learn from the same rounds, so their errors are added as they are. In proper mode weights are
     taken less than once in all; what is missing comes to it.
 
-    That features were selected by the same sums is not allowed for: see docs/algorithms/auto.md for
+    That features were selected by the same sums is not allowed for: see docs/algorithms/auto-rules.md for
     what that was measured to be.
     """
     errors, taken, size = np.zeros(s.d), np.zeros(s.d), np.zeros(s.d)

@@ -2,7 +2,7 @@
 
 A typo is one value far beyond all others. It is not learnt (a label: as the end of what was seen)
 until it repeats, or something else speaks for it. What is done then is in `core/c/auto_reach.c`,
-the rules are in docs/algorithms/auto.md.
+the rules are in docs/algorithms/auto-rules.md.
 """
 
 from __future__ import annotations
