@@ -15,6 +15,7 @@ from hypothesis import settings
 import keyhole as kh
 from keyhole.report import Run, plots, record
 from tests.helpers.cli import Cli, in_this_process
+from tests.helpers.skipped import reason_of, why_skipped
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background: tests that interrupt something, and their children, would wait.
@@ -36,6 +37,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if module in item.path.stem:
                 item.extra_keyword_matches.add(row.name)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line why tests were skipped."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if line := why_skipped(reason_of(report.longrepr) for report in skipped):
+        terminalreporter.write_line(line)
 
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 import keyhole as kh
-from keyhole.counter.client import Client
 from keyhole.counter.store.database import open_database
+from keyhole.counter.transport import Client
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

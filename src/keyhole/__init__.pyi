@@ -20,6 +20,7 @@ from keyhole.analysis.frontier import frontier as frontier
 from keyhole.analysis.hindsight import Hindsight as Hindsight
 from keyhole.analysis.hindsight import hindsight as hindsight
 from keyhole.analysis.hindsight import hindsight_curve as hindsight_curve
+from keyhole.analysis.irrepresentability import irrepresentability as irrepresentability
 from keyhole.analysis.regret import RegretCurve as RegretCurve
 from keyhole.analysis.regret import oracle as oracle
 from keyhole.analysis.regret import regret as regret

@@ -157,6 +157,8 @@ def positive_number(name: str, value: float, hint: str = "") -> float:
 
     `hint` says, at the end of its message, what could be given instead.
     """
+    if isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} must be a number, got {value}{hint}")
     number = real_number(name, value)
     if number <= 0:
         raise ProblemError(f"{name} must be positive, got {number:g}{hint}")
@@ -168,6 +170,16 @@ def true_or_false(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ProblemError(f"{name} must be True or False, got {shortened(value)}")
     return bool(value)
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown, however it is written: nothing before its last @.
+
+    >>> without_password("postgresql://me:se/cr@et@host/db?sslmode=on&password=x")
+    'postgresql://...@host/db?sslmode=on&password=...'
+    """
+    hidden = re.sub(r"(?s)^([a-zA-Z][\w+.-]*:/*)?.*@", r"\1...@", address)
+    return re.sub(r"(?i)((?:pass\w*|sslpassword|key|token|secret)=)[^&\s]*", r"\1...", hidden)
 
 
 def one_of(name: str, value: object, known: Iterable[str]) -> str:

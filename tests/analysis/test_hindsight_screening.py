@@ -14,13 +14,9 @@ from hypothesis import given, settings
 
 import keyhole as kh
 from keyhole.analysis import hindsight_screening
-from keyhole.analysis.hindsight_screening import (
-    Passes,
-    ScreenedOut,
-    column_moments,
-    minimum,
-    products,
-)
+from keyhole.analysis.exact import outside
+from keyhole.analysis.exact.outside import Outside, minimum
+from keyhole.analysis.hindsight_screening import Passes, column_moments, products
 from keyhole.problem import BlockStream, Floats
 from keyhole.streams import ArrayStream, GeneratedStream, SparseStream
 
@@ -137,7 +133,7 @@ def uncorrelated(s2: float, H: Floats, T: Floats, left: float) -> Floats:
 def test_a_broken_bound_is_caught(
     broken: Callable[..., Floats], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hindsight_screening, "minimum", broken)
+    monkeypatch.setattr(outside, "minimum", broken)
     assert any(map(violated, SEEDS))
 
 
@@ -161,7 +157,7 @@ def test_two_columns_whose_difference_is_the_label_are_not_bounded_away(
     assert found.screening.coherence > 0.9
     assert one.losses(set(range(2)))[2] == pytest.approx(0.0, abs=1e-9)
     assert found.loss.low < 40.0 < found.loss.high
-    monkeypatch.setattr(hindsight_screening, "minimum", uncorrelated)
+    monkeypatch.setattr(outside, "minimum", uncorrelated)
     found = one.best()
     assert found.screening is not None
     assert found.screening.lows[2] > 100.0  # the broken bound, which the search above refutes
@@ -292,16 +288,18 @@ def test_features_outside_are_known_by_their_products() -> None:
     passes = Passes(ArrayStream(X, y), None)
     columns = column_moments(passes, centred=True)
     G = products(passes, columns, A, "")
-    outside = ScreenedOut(columns, A, G)
+    beside = Outside(columns.g, columns.c, columns.yy, A, G)
     Z, z = X - X.mean(axis=0), y - y.mean()
     Q, _ = np.linalg.qr(Z[:, A])
     rest, left = Z - Q @ (Q.T @ Z), z - Q @ (Q.T @ z)
     others = [0, 2, 4, 6, 7, 8]
     size = np.linalg.norm(rest[:, others], axis=0)
-    assert outside.features.tolist() == others
-    assert pytest.approx(left @ left) == outside.Y
-    assert outside.rho == pytest.approx(rest[:, others].T @ left / size)
+    assert beside.features.tolist() == others
+    assert pytest.approx(left @ left) == beside.Y
+    assert beside.rho == pytest.approx(rest[:, others].T @ left / size)
     reach = np.linalg.norm((Q.T @ Z)[:, others], axis=0) / size
-    assert pytest.approx(reach) == outside.H
+    assert pytest.approx(reach) == beside.H
     C = np.abs(np.corrcoef(rest[:, others].T)) - np.eye(6)
-    assert outside.coherence(passes) == pytest.approx(C.max())
+    assert beside.coherence(lambda some: products(passes, columns, some, "")) == pytest.approx(
+        C.max()
+    )

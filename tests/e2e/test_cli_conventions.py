@@ -1,8 +1,10 @@
 """How every command behaves: quick help, clean output, interrupts, broken pipes."""
 
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ COMMANDS = ("run", "compare", "diagnose", "predict", "simulate", "theory", "lear
 # A learner that presses Ctrl-C PRESSES times, from the beginning of game number GAME on.
 IMPATIENT = """
 import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored by who started us
 import keyhole as kh
 from keyhole.cli.app import run
 from keyhole.learners.registry import LearnerRow
@@ -114,6 +117,20 @@ def test_an_interrupted_comparison_shows_the_games_so_far() -> None:
     assert found["interrupted"]
     assert [game["seed"] for game in found["games"]] == [0, 1]
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def in_the_background() -> Iterator[None]:
+    """Ctrl-C is ignored here, and by what is started from here, as after `make test &`."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("in_the_background")
+def test_what_presses_ctrl_c_hears_it_where_it_was_ignored(tmp_path: Path) -> None:
+    test_an_interrupted_comparison_shows_the_games_so_far()
+    test_an_interrupted_sweep_shows_the_games_so_far(tmp_path)
 
 
 def test_an_interrupted_sweep_shows_the_games_so_far(tmp_path: Path) -> None:

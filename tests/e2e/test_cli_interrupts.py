@@ -19,7 +19,8 @@ from tests.helpers.cli import Cli
 
 # Plays as `random` does, and says where it is: the test answers by creating the file `go`.
 PATIENT = """
-import pathlib, sys, time
+import pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored by who started us
 import keyhole as kh
 import keyhole.report.page, keyhole.saving.api
 from keyhole.cli.app import run

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import keyhole as kh
-from keyhole.counter.client import Client
+from keyhole.counter.transport import Client
 from tests.helpers.cli import Cli, answer
 from tests.helpers.serving import Process, Service, serving
 
@@ -45,14 +45,16 @@ class Clerk:
         rng = random.Random(self.seed)
         try:
             while not self.stop.is_set():
-                [ticket] = client.post(f"{CLINIC}/tickets", {})["tickets"]
+                [ticket] = client.post(f"{CLINIC}/tickets", {}, dict)["tickets"]
                 id = ticket["id"]
                 self.asked.append(id)
                 value = rng.random()
-                filled = client.post(f"/api/v1/tickets/{id}/values", {"values": [value, None, 1.0]})
+                filled = client.post(
+                    f"/api/v1/tickets/{id}/values", {"values": [value, None, 1.0]}, dict
+                )
                 self.filled[id] = filled["prediction"]
                 label = rng.random()
-                client.post(f"/api/v1/tickets/{id}/label", {"label": label})
+                client.post(f"/api/v1/tickets/{id}/label", {"label": label}, dict)
                 self.told[id] = label
         except BaseException as error:
             self.error = error

@@ -81,8 +81,10 @@ class Service:
         return Service(self.url, {"authorization": f"Bearer {secret}"})
 
     def wait(self) -> None:
-        """Until it is ready."""
+        """Until it is ready; that takes a second, even on a busy machine not a minute."""
+        ends = time.monotonic() + 60.0
         while self.get("/ready").status != 200:
+            assert time.monotonic() < ends, "the service does not become ready"
             time.sleep(0.02)
 
 

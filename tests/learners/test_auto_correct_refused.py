@@ -38,7 +38,7 @@ def test_a_feature_named_twice_is_refused() -> None:
     ticket = learner.ask()
     learner.tell(ticket.fill([1.0, 2.0]), 1.0)
     both: Any = {"age": 1.0, 0: 2.0}
-    with pytest.raises(kh.DataError, match="twice"):
+    with pytest.raises(kh.DataError, match="are the same feature: give one value"):
         learner.correct(ticket, values=both)
 
 

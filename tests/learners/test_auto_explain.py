@@ -185,3 +185,15 @@ def test_a_value_far_out_does_not_overflow() -> None:
         assert str(learner.explain())
         assert str(learner.advice())
     assert math.isfinite(learner.bound())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_of_what_was_never_read_do_not_overflow(seed: int) -> None:
+    """In the first rounds an expert has features of which its memory knows nothing."""
+    rng = np.random.default_rng(seed)
+    X, y = 1e-100 * rng.normal(size=(5, 12)), 1e100 * rng.normal(size=5)
+    learner = kh.AutoLearner(kh.Problem(d=12, k=5, budget=11), seed=seed)
+    kh.play(learner, kh.streams.ArrayStream(X, y))
+    doubts = [line.weight_error for line in learner.explain().lines]
+    assert all(doubt is not None and math.isfinite(doubt) for doubt in doubts)
+    assert np.isfinite(learner.weight_errors).all()

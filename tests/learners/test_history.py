@@ -198,7 +198,7 @@ def test_a_row_that_cannot_be_used_is_named() -> None:
         kh.AutoLearner(WIDE).study(ArrayStream(X[:, :80], y))
 
 
-@pytest.mark.parametrize("bad", [0.0, -3.0, np.nan, "ten"])
+@pytest.mark.parametrize("bad", [0.0, -3.0, np.nan, "ten", True, np.True_])
 def test_a_half_life_is_a_positive_number(bad: Any) -> None:
     with pytest.raises(kh.ProblemError, match="half_life"):
         kept_per_row(bad)

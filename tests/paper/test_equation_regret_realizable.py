@@ -69,6 +69,35 @@ def test_waiting_costs_no_more_than_t0_and_its_noise(seed: int) -> None:
     )
 
 
+def spent(powers: int, *, union: bool) -> float:
+    """The squared thresholds of the programs of rounds 1, 2, 4, ... as often as each is played.
+
+    Divided by (d/k0)(sigma + d/k0)^2; with a union over the programs solved where the paper has t.
+    """
+    k0, total = BUDGET - K, 0.0
+    for i in range(powers):
+        printed = theory.threshold(2**i, D, k0, noise_sd=SIGMA).value ** 2
+        logarithm = math.log(2**i * D / 0.05)
+        wanted = math.log(powers * D / 0.05) if union else logarithm
+        total += 2**i * printed / logarithm * wanted
+    return total / (D / k0 * (SIGMA + D / k0) ** 2)
+
+
+@pytest.mark.parametrize("powers", [1, 10, 40, 400])
+def test_the_printed_logarithm_costs_log_squared(powers: int) -> None:
+    """As on the page of errata: m log(d/delta) + m (m - 1)/2 log 2 for 2^m rounds."""
+    m, known = powers, math.log(D / 0.05)
+    assert spent(m, union=False) == pytest.approx(m * known + m * (m - 1) / 2 * math.log(2))
+    assert spent(m, union=True) == pytest.approx(m * (known + math.log(m)))
+
+
+def test_only_the_union_over_programs_is_of_order_log() -> None:
+    """From 2^100 to 2^400 rounds log T grows by 4, log^2 T by 16."""
+    ratios = [spent(400, union=union) / spent(100, union=union) for union in (False, True)]
+    assert ratios[0] > 13
+    assert ratios[1] < 4.7
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_full_bound_is_far_above_at_constant_one(seed: int) -> None:
     """As a matter of record: 1 stands for a constant nobody has named, and is large here."""

@@ -113,6 +113,16 @@ def test_the_constant_cannot_be_less_than_the_golden_ratio() -> None:
     assert not breaks(top_k, 3)(tie)
 
 
+def test_the_printed_sign_of_the_proof_is_wrong_and_does_no_harm() -> None:
+    """w* = (w_hat - w*) + w_hat is false, w* = w_hat - (w_hat - w*) true; one bound for both."""
+    for w_hat, w_star in product(range(-5, 6), repeat=2):
+        error = w_hat - w_star
+        assert w_hat - error == w_star
+        assert w_star**2 <= 2 * error**2 + 2 * w_hat**2
+    assert (2 - 3) + 2 != 3
+    assert (2 - 3 + 2) ** 2 != 3**2
+
+
 def test_on_a_grid_every_case_is_tried() -> None:
     """All w_hat and w* of three coordinates from -3 to 3, every k: the worst ratio^2 is 13/5."""
     grid = list(product(range(-3, 4), repeat=3))

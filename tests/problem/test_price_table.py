@@ -78,7 +78,11 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         HEAD + "a,12,50,blood\n",
         "line 2: 4 cells where the header has 3: put quotes around a cell that holds the separator",
     ),
-    "needs itself": ("feature,price,needs\na,,a\n", "line 2: 'a' needs itself: name what it is"),
+    "needs itself": ("feature,price,needs\na,,a\n", "line 2: 'a' needs 'a', a circle: give one"),
+    "needs in a circle": (
+        "feature,price,needs\nx,1,\na,,b;x\nb,2,c\nc,,a\n",
+        "line 3: 'a' needs 'b' needs 'c' needs 'a', a circle: give one of them a price, and",
+    ),
     "needs a panel": (
         "feature,price,panel,needs\nblood,4,,\ncrp,2,blood,\nb,,,blood\n",
         "line 4: 'b' needs 'blood', which is a panel: name it in the panel column",
@@ -197,8 +201,9 @@ def lists(draw: st.DrawFn) -> kh.PriceTable:
             panels[panel] = (draw(cents), members)
     joint = {m for _, members in panels.values() for m in members}
     derived: dict[str, list[str]] = {}
+    rank = draw(st.permutations(names))
     for name in names:
-        sources = [n for n in plain if n != name]
+        sources = [n for n in plain if rank.index(n) < rank.index(name)]  # no circles
         if draw(st.booleans()) and sources:
             derived[name] = draw(st.lists(st.sampled_from(sources), min_size=1, unique=True))
     prices = {n: draw(cents) for n in names if n not in joint | {*derived} or draw(st.booleans())}

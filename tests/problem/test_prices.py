@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ def problems(draw: st.DrawFn) -> Problem:
     cents = st.integers(0, 500).map(lambda c: f"{c / 100:.2f}")
     several = st.lists(feature, min_size=1, max_size=d, unique=True)
     panels = draw(st.dictionaries(st.sampled_from("xyz"), st.tuples(cents, several)))
-    derived = draw(st.dictionaries(feature, several, max_size=2))
+    rank = draw(st.permutations(range(d)))  # no circles: what is needed has a lower one
+    given = draw(st.dictionaries(feature, several, max_size=2))
+    derived = {j: [m for m in of if rank[m] < rank[j]] for j, of in given.items()}
     prices = draw(st.lists(cents, min_size=d, max_size=d))
     made = price_list(d, None, prices, panels, derived)
     cheapest = min(made.cost([j]) for j in range(d))
@@ -121,7 +124,12 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"prices": [1, 2, 3]}, "prices must be one per feature, 4 of them"),
         ({"prices": {"agee": 1}}, "prices: there is no feature 'agee'"),
         ({"prices": {"age": 1}}, "prices: 'crp' has none, and 2 others"),
+        ({"prices": {"age": 1, "crp": 1}}, "prices: 'alb' has none, and 1 other: give every"),
+        ({"prices": {"age": 1, "crp": 1, "alb": 1}}, "prices: 'mri' has none: give every feature"),
         ({"prices": [1, 2, 3, "0.1234567891"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1e-999999999"]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, Decimal("1e-999999999")]}, "has more than 9 decimals"),
+        ({"prices": [1, 2, 3, "1." + "0" * 40 + "1"]}, "has more than 15 digits"),
         ({"prices": [1, 2, 3, "1234567890123.4567"]}, "has more than 15 digits"),
         ({"prices": [9e14, 9e14, 1, 1]}, "too much to count exactly"),
         ({"panels": {"blood": (3, [])}}, "panel 'blood' has no members"),
@@ -136,6 +144,12 @@ def test_derived_features_need_what_their_sources_need_in_any_order() -> None:
         ({"derived": ["mri"]}, "derived must be a mapping by name"),
         ({"derived": {"mri": "age"}}, "derived 'mri' must be the features it is computed from"),
         ({"derived": {"mri": 0}}, "derived 'mri' must be the features it is computed from"),
+        ({"derived": {"mri": ["mri"]}}, "derived: 'mri' needs 'mri', a circle: give one of them"),
+        (
+            {"derived": {"mri": ["age", "crp"], "crp": ["alb"], "alb": ["mri"]}},
+            "'mri' needs 'crp' needs 'alb' needs 'mri', a circle",
+        ),
+        ({"names": None, "derived": {0: [1], 1: [0]}}, "'feature 0' needs 'feature 1' needs"),
         ({"derived": {"mri": [7]}}, "derived: features run from 0 to 3, got 7"),
         ({"prices": [9, 9, 9, 9]}, "a budget of 5 buys nothing: age is the cheapest and costs 9"),
         ({"prices": [1, 1, 1, 1], "budget": -1}, "budget must be an amount of at least 0"),

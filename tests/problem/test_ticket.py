@@ -72,6 +72,7 @@ def test_fill(values: Any, expected: list[float]) -> None:
         ([1.0, [2.0], 3.0], "must be numbers|inhomogeneous"),
         ({"agee": 1.0}, r"'agee' was not bought in round 3 \(did you mean 'age'\?\)"),
         ({2: 1.0}, "2 was not bought in round 3"),
+        ({"age": 1.0, 1: 1.0}, "'age' and 1 are the same feature: give one value"),
         ({"age": "61"}, "the value of 'age' must be a number, got '61'"),
         ({"age": [1]}, "the value of 'age' must be a number"),
         ({"age": -math.inf}, "feature 1 is -inf in round 3"),

@@ -211,6 +211,25 @@ def test_arguments_that_make_no_sense(folder: Path) -> None:
         kh.sums(folder, target="y", jobs=0)
 
 
+def test_sums_of_streams_are_not_added_to_themselves(tmp_path: Path) -> None:
+    """They have no names to go by; their numbers tell."""
+    rng = np.random.default_rng(0)
+    a, b, c = (
+        kh.sums(kh.streams.ArrayStream(rng.normal(size=(20, 3)), rng.normal(size=20)))
+        for _ in range(3)
+    )
+    kh.save(a, tmp_path / "a.npz")
+    again, both = kh.load(tmp_path / "a.npz", kh.DataSums), kh.merge(a, b)
+    for first, second in ((a, a), (a, again), (both, a), (again, both), (both, kh.merge(b, c))):
+        with pytest.raises(kh.StateError, match="share rows cannot be added: 1 of the shards"):
+            kh.merge(first, second)
+    assert kh.merge(both, c).same(kh.merge(kh.merge(a, b), c))
+    assert kh.merge(both, c).rounds == 60
+    assert a.parts == ()  # adding changes nothing of what is added
+    nothing = kh.sums(kh.streams.ArrayStream(np.empty((0, 3)), np.empty(0)))
+    assert kh.merge(nothing, nothing).rounds == 0
+
+
 def test_they_are_saved_loaded_and_merged(folder: Path, tmp_path: Path) -> None:
     names = kh.sums(folder, target="y").names
     first = kh.sums([folder / "0.parquet", folder / "1.parquet"], target="y", features=names)

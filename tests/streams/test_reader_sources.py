@@ -3,6 +3,8 @@
 import bz2
 import datetime
 import lzma
+import subprocess
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -144,6 +146,42 @@ def test_spreadsheets_that_cannot_be_used(tmp_path: Path) -> None:
     assert "damaged or locked" in refused(lambda: read(tmp_path / "t.xls", target="y"))
     (tmp_path / "t.csv").write_bytes(TEXT)
     assert "is no spreadsheet" in refused(lambda: read(tmp_path / "t.csv", target="y", sheet="S"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ('r="ABCDE2000000000"', "has a cell ABCDE2000000000, and a sheet has at most"),
+        ("s='1' r = 'XFD1048576'", "a sheet of 1,048,576 rows and 16,384 columns"),
+        ('r="AAAA1000"', "has a cell AAAA1000, and a sheet has at most"),
+    ],
+)
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv"])
+def test_hostile_cells_are_refused_before_they_are_parsed(
+    cell: str, says: str, name: str, tmp_path: Path
+) -> None:
+    # In a process of its own, for the parser may abort: the tests go on whatever it does.
+    workbook(tmp_path / name, {"Data": ROWS}, f"<row><c {cell}><v>1</v></c></row>")
+    assert says in run_in_process(tmp_path / name)
+
+
+def test_a_parser_that_aborts_takes_nobody_with_it(tmp_path: Path) -> None:
+    # A reference that is not seen before: its tag holds a ">".
+    far = '<row><c s=">" r="ABCDE2000000000"><v>1</v></c></row>'
+    path = workbook(tmp_path / "t.xlsx", {"Data": ROWS}, far)
+    assert "t.xlsx could not be read, it is damaged or too large" in run_in_process(path)
+
+
+def run_in_process(path: Path) -> str:
+    """What reading a file says in a process of its own; a signal that ends it is an error."""
+    code = (
+        "import sys, keyhole as kh, keyhole.streams\n"
+        "try: keyhole.streams.read(sys.argv[1], target='y')\n"
+        "except kh.KeyholeError as error: print(error)"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
 
 
 def test_several_files(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def hindsight(
     past
         Whether models may use earlier labels; not with sums, which do not know the order of rows.
     seconds
-        How long the search for the best subset may take; reading the stream comes on top.
+        How long the search for the best subset may take, within a fifth of it; reading the stream
+        comes on top.
     screen
         How many features to search among; None: all, or 256 where there are more than 4,096 (down
         to 32, or 4 k, from 131,072 features on: memory is d times this). Not with the past, `cost`

@@ -453,7 +453,8 @@ def realizable_regret_full(
 
         C (t0 + sqrt(t0 log(1/delta)) + k^2 (d/k0) log(d log(T)/delta) (sigma + d/k0)^2 log T)
 
-    Printed without the C it needs. The proof has sigma sqrt(t0 log(1/delta)) in the middle.
+    Printed without the C it needs. The proof has sigma sqrt(t0 log(1/delta)) in the middle. With
+    the logarithm of the printed program, log(t d/delta), the proof gives log^2 T: see the errata.
     """
     ratio, log_T = d / exploration, math.log(horizon)
     waiting = constant * burn_in

@@ -98,11 +98,12 @@ def create(
         info = counter.create(
             name, problem, learner, seed=seed, history=old, half_life=history.half_life, units=units
         )
+        url = counter.url if "://" in store else store  # without its password
     after = f", after {info.history:,} rows of history" if info.history else ""
     answer(
         as_json,
         info.as_dict(),
-        f"{name}: a learner of kind {learner} for {info.d} features in {store}{after}",
+        f"{name}: a learner of kind {learner} for {info.d} features in {url}{after}",
         f"  keyhole ask {name}",
     )
 
@@ -138,16 +139,20 @@ def status(
 
     with open_store(store) as counter:
         infos = counter.learners() if learner is None else [counter.info(learner)]
+        damaged = counter.damaged() if learner is None else {}
         url = counter.url
     if as_json:
-        emit({"store": url, "learners": [info.as_dict() for info in infos]})
+        found = [info.as_dict() for info in infos]
+        emit({"store": url, "learners": found, "damaged": damaged})
         return
-    if not infos:
+    say(*damaged.values())
+    if not infos and not damaged:
         say(f"{url}: no learners yet; `keyhole create` makes one")
         return
     head = ("learner", "kind", "rounds", "open", "told", "dropped", "spent", "mean squared error")
     rows = [(*head, "last asked", "last told"), *(_row(info) for info in infos)]
-    say(*columns(rows, "<<>>>>>>>>", indent=0))
+    if infos:
+        say(*columns(rows, "<<>>>>>>>>", indent=0))
 
 
 def _row(info: LearnerInfo) -> tuple[str, ...]:

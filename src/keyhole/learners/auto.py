@@ -33,7 +33,7 @@ from keyhole.learners.blocks.auto.chain import (
     heard,
     refuse_odd_clock,
 )
-from keyhole.learners.blocks.auto.engine import begin_trial
+from keyhole.learners.blocks.auto.engine import LABELS, begin_trial
 from keyhole.learners.blocks.auto.experts import (
     NO_MEMORY,
     ExpertKind,
@@ -228,6 +228,7 @@ class AutoLearner(LearnerBase):
         self._space: Batch | None = None  # room of the current batch
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
+        self._played = np.zeros(2, dtype=np.int64)  # labels told before the last study, and before
         self._owed = np.zeros(1)  # the bounds of mixtures that began anew
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
@@ -454,15 +455,29 @@ class AutoLearner(LearnerBase):
         correct_row(self, ticket, label, places, values)
 
     def _study(self, X: Floats, y: Floats, keep: float) -> None:
+        self._note_played()
         room = hold(new_batch(self._settings))
         for first in range(0, len(y), ROWS):
             rows = slice(first, first + ROWS)
             studying.study_rows(self._auto, room, X[rows], y[rows], keep)
 
     def _study_sums(self, history: DataSums) -> None:
+        self._note_played()
         add_to_auto(self._state, self._last.judge if self._last.there else None, history)
         heard(self._chain, self._state.mixture.span)
         begin_trial(self._settings, self._state)
+
+    def _note_played(self) -> None:
+        """More history comes: labels told by now do not count towards what is found out of it."""
+        if self._state.aside.any():
+            self._played[1] = self._told_before_aside()
+        self._played[0] = int(self._state.label.reads[0] - self._state.studied[0])
+
+    def _told_before_aside(self) -> int:
+        """How many labels had been told when the history that was set aside was studied."""
+        last, before = self._played.tolist()
+        since = int(self._state.aside[LABELS]) >= last + int(self._state.studied[0])
+        return int(last if since else before)
 
     def _dropped(self, ticket: Ticket) -> None:
         """Its batch does without it."""
@@ -497,7 +512,10 @@ class AutoLearner(LearnerBase):
         reads = None if current is None else current.content.S
         waiting = [self.round - ticket.round for ticket in self._desk.open]
         span = memory_span(lead, self.parts.taus)
-        return advised(self._settings, self._state, found, lead, span, self.round, reads, waiting)
+        told = self._told_before_aside()
+        return advised(
+            *(self._settings, self._state, found, lead, span, self.round, reads, waiting, told)
+        )
 
     def _prices(self) -> Callable[[ArrayLike], float] | None:
         return None if self.problem.prices is None else self.problem.cost
@@ -523,6 +541,8 @@ class AutoLearner(LearnerBase):
         known = learner._learnt()
         if "late" in state.parts:  # earlier files do not have it
             learner._late = fit(learner._late, state.part("late"), "late")
+        if "played_before" in state.parts:
+            learner._played = fit(learner._played, state.part("played_before"), "played_before")
         if before:
             del known["last"]
         saved, converted = by_batches(state.part("learnt"))
@@ -561,6 +581,8 @@ class AutoLearner(LearnerBase):
     def _parts(self) -> Mapping[str, object]:
         beside = {name: getattr(self._state, name) for name in self._beside()}
         late = {"late": self._late, "ring": told_last(self._state.ring)}
+        if self._played.any():
+            late["played_before"] = self._played
         if self._owed[0] > 0.0:
             late["owed"] = self._owed
         behind = {"chain": self._chain} if self.shapes else {}
@@ -586,6 +608,8 @@ class AutoLearner(LearnerBase):
             )
         if not 0 <= int(self._late[0]) <= self.round:
             raise StateError(f"late must be at most {self.round} rounds, got {int(self._late[0])}")
+        if not 0 <= min(self._played) <= max(self._played) <= labels - studied:
+            raise StateError(f"played_before must be at most {labels - studied:g} labels")
         if not self._owed[0] >= 0.0:
             raise StateError(f"owed must be at least 0, the state has {self._owed[0]:g}")
         if lead >= memories or since > labels:

@@ -342,8 +342,10 @@ class LearnerBase(Locked, ABC):
         Guarantee
         ---------
         For every sequence of labels, the share of labels told that lie within their intervals comes
-        to `coverage`, with an error that shrinks as 1/rounds: see
-        `keyhole/learners/blocks/conformal.py`. Not for every part of the rounds by itself.
+        to `coverage`, with an error that shrinks as 1/rounds, D^2/rounds if labels are D rounds
+        late: see `keyhole/learners/blocks/conformal.py`. More lie within them where an interval is
+        one point and that is the label: all, once labels are constant. Not for every part of the
+        rounds by itself.
 
         Examples
         --------

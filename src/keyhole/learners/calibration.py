@@ -51,14 +51,16 @@ class Calibrator(NamedTuple):
 
     Guarantee
     ---------
-    For every sequence of scores and labels, every forecaster e of E = 4 and every T
+    For every sequence of scores and labels, each label told before the next forecast, every
+    forecaster e of E = 4 and every T
 
         log loss of the forecasts <= log loss of e + ln(E T),
 
     in nats, all T rounds together (fixed share of Herbster and Warmuth 1998, with these rates:
     keeping to e for T rounds has the prior weight 1/E * prod_{t<T} (1 - 1/(t + 1)) = 1/(E T) at
     least). Against the best sequence that changes forecasters m times it is
-    ln(E T) + m ln(E T). Forecasts lie between 1e-9 and 1 - 1e-9.
+    ln(E T) + m ln(E T). Of late labels it holds for the forecasts made anew as they are told, not
+    for those served before. Forecasts lie between 1e-9 and 1 - 1e-9.
 
     Sums: `told` (labels no and yes, history included, and ROUNDS without it), `bins` (the same by
     bin of the score), `precision` (of Platt's theta, beside the prior), `losses` (log loss of every

@@ -115,8 +115,9 @@ class OnlineGreedyLearner(LearnerBase):
     restricted condition number at most kappa for sparsity k1 + k. None of that is checked, and at
     T = 10^5 the theorem's B is below its k1 (docs/algorithms/online-greedy.md).
 
-    PRACTICAL parts: once the largest label Y has been seen, predictions cost at most 2 Y^2 log 2
-    in all more than those of the better of two VAWs, one of which is the paper's. Each slot's
+    PRACTICAL parts: once the largest label Y has been seen, and if each label is told before the
+    next prediction, predictions cost at most 2 Y^2 log 2 in all more than those of the better of
+    two VAWs, one of which is the paper's. Each slot's
     estimates are unbiased given the slots before it, with less variance than the printed ones; but
     slots learn from each other's reads, so their losses are no longer independent of their draws,
     which the proof of `lem:online-greedy` conditions on.

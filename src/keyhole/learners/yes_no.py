@@ -165,10 +165,12 @@ class YesNoLearner(Locked):
 
     Guarantee
     ---------
-    Probabilities lie between 1e-9 and 1 - 1e-9. For every sequence, the log loss of T rounds is at
-    most ln(4 T) above that of the best of the four forecasters, in nats, all rounds together:
-    `calibration()` says how much it is. What is bought and learnt inside is, bit for bit, what the
-    learner alone would buy and learn from the labels 0 and 1.
+    Probabilities lie between 1e-9 and 1 - 1e-9. For every sequence, each label told
+    before the next ask, the log loss of T rounds is at most ln(4 T) above that of the best of the
+    four forecasters, in nats, all rounds together: `calibration()` says how much it is. Of late
+    labels it holds for probabilities made anew as labels are told, not for those served. What is
+    bought and learnt inside is, bit for bit, what the learner alone would buy and learn from the
+    labels 0 and 1.
 
     Deviations
     ----------

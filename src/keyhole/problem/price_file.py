@@ -10,11 +10,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NoReturn
 
 from keyhole.errors import DataError, ProblemError, nearest, shortened
-from keyhole.problem.prices import Money, PriceTable, money
+from keyhole.problem.prices import Money, PriceTable, going_round, money
 
 COLUMNS = ("feature", "price", "panel", "needs")
 _EXAMPLE_HEADER = "feature,price,panel"
@@ -199,6 +200,11 @@ def _table(title: str, rows: Sequence[_PriceRow]) -> PriceTable:
             (fees if row.feature in members else prices)[row.feature] = row.price
     panels = {name: (fees[name], tuple(listed)) for name, listed in members.items()}
     derived = {row.feature: row.needs for row in rows if row.needs}
+    try:
+        TopologicalSorter(derived).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        _refuse(title, lines[circle[-1]], going_round(circle))
     return PriceTable(prices, panels, derived, title, lines)
 
 
@@ -217,8 +223,6 @@ def _check(title: str, row: _PriceRow, members: dict[str, list[str]]) -> None:
     elif row.price is None and not row.panels and not row.needs:
         _refuse(title, row.line, f"{name!r} has no price: write it, 0 if it is free")
     for source in row.needs:
-        if source == name:
-            _refuse(title, row.line, f"{name!r} needs itself: name what it is computed from")
         if source in members:
             what = f"{name!r} needs {source!r}, which is a panel: name it in the panel column"
             _refuse(title, row.line, what)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -224,17 +225,19 @@ def money(what: str, value: Money) -> Decimal:
     shown = str(value) if isinstance(value, Decimal) else shortened(value)
     try:
         odd = isinstance(value, bool | complex)
-        amount = Decimal("nan") if odd else Decimal(str(value)).normalize()
+        exact = Decimal("nan") if odd else Decimal(str(value))
+        amount = exact.normalize()
     except ArithmeticError:
-        amount = Decimal("nan")
+        exact = amount = Decimal("nan")
     if not (amount.is_finite() and 0 <= amount <= MAX_AMOUNT):
         raise ProblemError(
             f"{what} must be an amount of at least 0, and at most {MAX_AMOUNT:.0e}, got {shown}"
         )
     digits, exponent = amount.as_tuple()[1:]
-    if len(digits) > 15:
+    underflows = amount.is_zero() and not exact.is_zero()  # as 1e-999999999 does
+    if len(digits) > 15 or (amount != exact and not underflows):
         raise ProblemError(f"{what} has more than 15 digits, got {shown}: round it")
-    if isinstance(exponent, int) and -exponent > MAX_DECIMALS:
+    if underflows or (isinstance(exponent, int) and -exponent > MAX_DECIMALS):
         raise ProblemError(f"{what} has more than {MAX_DECIMALS} decimals, got {shown}: round it")
     return abs(amount)  # never -0
 
@@ -304,9 +307,12 @@ def price_list(
                 needs[j].add(len(items))
             items.append(name)
             amounts.append(fee)
-    for _ in sources:  # as often as a chain of them can be long
-        for j, of in sources.items():
-            needs[j] = needs[j].union(*(needs[m] for m in of))
+    try:
+        for j in TopologicalSorter(sources).static_order():
+            needs[j] = needs[j].union(*(needs[m] for m in sources.get(j, ())))
+    except CycleError as error:
+        circle = [f"feature {j}" if names is None else names[j] for j in error.args[1]]
+        raise ProblemError(f"derived: {going_round(circle)}") from None
     decimals = max([0, *(-int(a.as_tuple().exponent) for a in amounts)])
     units = tuple(int(amount.scaleb(decimals)) for amount in amounts)
     if sum(units) > MAX_AMOUNT:
@@ -316,6 +322,18 @@ def price_list(
             "a larger unit of money"
         )
     return Prices(tuple(items), units, tuple(tuple(sorted(need)) for need in needs), decimals)
+
+
+def going_round(circle: Sequence[str]) -> str:
+    """What is wrong with features that are computed from each other, each from the one before.
+
+    >>> going_round(["a", "b", "a"])
+    "'a' needs 'b' needs 'a', a circle: give one of them a price, and nothing that it needs"
+    """
+    return (
+        f"{' needs '.join(map(repr, reversed(circle)))}, a circle: give one of them a price, "
+        "and nothing that it needs"
+    )
 
 
 def _panels(panels: Panels | None) -> list[tuple[str, tuple[Money, Sequence[str | int]]]]:
@@ -375,6 +393,16 @@ def feature_finder(d: int, names: tuple[str, ...] | None) -> Callable[[object, s
     return find
 
 
+def and_others(missing: Sequence[object]) -> str:
+    """What follows the first of several names.
+
+    >>> and_others("a"), and_others("ab"), and_others("abc")
+    ('', ', and 1 other', ', and 2 others')
+    """
+    more = len(missing) - 1
+    return f", and {more} other{'s' if more > 1 else ''}" if more else ""
+
+
 def _own_prices(
     d: int,
     names: tuple[str, ...] | None,
@@ -393,8 +421,8 @@ def _own_prices(
         if missing:
             name = f"feature {missing[0]}" if names is None else repr(names[missing[0]])
             raise ProblemError(
-                f"prices: {name} has none, and {len(missing) - 1} others: give every feature one, "
-                "0 if it is free"
+                f"prices: {name} has none{and_others(missing)}: give every feature one, 0 if it is "
+                "free"
             )
         return [given.get(j, Decimal(0)) for j in range(d)]
     shape = np.shape(np.asarray(prices, dtype=object))  # what is in it is looked at below
@@ -535,12 +563,10 @@ class PriceTable:
     def _refuse_unpriced(self, missing: Sequence[str]) -> None:
         if missing:
             column, level = missing[0].partition("=")[:2]
-            more = len(missing) - 1
-            others = f", and {more} other{'s' if more > 1 else ''}" if more else ""
             whole = f" (or one for {column!r}, for all its levels)" if level else ""
             raise ProblemError(
-                f"{self.title}: there is no price for {missing[0]!r}{others}: add a row for every "
-                f"feature{whole}, 0 if it is free"
+                f"{self.title}: there is no price for {missing[0]!r}{and_others(missing)}: add a "
+                f"row for every feature{whole}, 0 if it is free"
             )
 
     def parts(

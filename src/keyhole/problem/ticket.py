@@ -221,10 +221,15 @@ class Ticket:
         if self.names is not None:
             place.update({name: i for i, name in enumerate(self.names)})
         filled = np.full(len(self.features), np.nan)
+        given: dict[int, object] = {}
         for key, value in values.items():
             if key not in place:
                 hint = nearest(key, self.names or ())
                 raise DataError(f"{key!r} was not bought in round {self.round}{hint}")
+            if given.setdefault(place[key], key) is not key:
+                raise DataError(
+                    f"{given[place[key]]!r} and {key!r} are the same feature: give one value for it"
+                )
             if value is None:
                 continue
             if isinstance(value, str | bytes):

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import datetime
-import functools
+import json
 import os
-import re
+import subprocess
+import sys
 import tempfile
 import weakref
-import zipfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from keyhole.problem import DataError, nearest
 from keyhole.problem.optional_imports import extra
 from keyhole.streams.read_options import Assumption
-from keyhole.streams.source_file import ZIP, SourceFile, first_line, readable
+from keyhole.streams.sheet_process import MAX_SECONDS
+from keyhole.streams.source_file import SourceFile
 
-CELL_REFERENCE = re.compile(rb'\br="([A-Z]{1,4})([0-9]{1,9})"')
-MAX_CELLS = 20_000_000  # of one sheet
-MAX_WORKBOOK_BYTES = 1 << 30  # that a workbook may unpack to: it is held in memory once
+PROCESS = "keyhole.streams.sheet_process"
 
 
 def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[Assumption]]:
     """A sheet as a file of text, and what was assumed about it; lines are the sheet's rows."""
-    rows, title, assumed = _rows(origin, sheet)
-    if not any(map(any, rows)):
-        raise DataError(f"{title} is empty")
+    extra("python_calamine", "excel")
+    if sheet == "":
+        raise DataError(f"{origin.title} has no sheet '': leave the name out for the first one")
     descriptor, name = tempfile.mkstemp(prefix="keyhole-", suffix=".csv")
+    os.close(descriptor)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            for row in rows:
-                if any(row):
-                    writer.writerow(row)
-                else:
-                    file.write("\n")
+        said = _parsed(origin, sheet or "", name)
+        title, assumed = _checked(origin.title, sheet, said)
         made = SourceFile(name)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -47,83 +39,42 @@ def sheet_of(origin: SourceFile, sheet: str | None) -> tuple[SourceFile, list[As
     return made, assumed
 
 
-def _rows(origin: SourceFile, sheet: str | None) -> tuple[list[list[str]], str, list[Assumption]]:
-    calamine = extra("python_calamine", "excel")
-    if origin.magic == ZIP:
-        with readable(origin.title, origin.packing):
-            _refuse_huge(origin)
-    assumed: list[Assumption] = []
+def _parsed(origin: SourceFile, sheet: str, goal: str) -> dict[str, Any]:
+    """What the process says that parses the workbook; DataError if it does not end in peace."""
+    path = os.pathsep.join(filter(None, sys.path))
     try:
-        with readable(origin.title):
-            book = calamine.CalamineWorkbook.from_path(str(origin.path))
-            names = list(book.sheet_names)
-            if sheet is not None and sheet not in names:
-                some = nearest(sheet, names) or f": it has {', '.join(names[:8])}"
-                raise DataError(f"{origin.title} has no sheet {sheet!r}{some}")
-            if sheet is None and len(names) > 1:
-                told = f"sheet {names[0]!r}, the first of {len(names)}"
-                assumed.append(Assumption(told, "sheet"))
-            chosen = names[0] if sheet is None else sheet
-            found = book.get_sheet_by_name(chosen)
-            above = 0 if found.start is None else found.start[0]
-            cells = found.to_python(skip_empty_area=True)
-    except BaseException as error:
-        # What calamine says about a damaged workbook; a panic of it is no Exception.
-        if isinstance(error, DataError | KeyboardInterrupt | SystemExit | MemoryError):
-            raise
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", PROCESS, str(origin.path), sheet, goal],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=MAX_SECONDS,
+            env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
         raise DataError(
-            f"{origin.title} is a damaged or locked spreadsheet: {first_line(error)}"
+            f"{origin.title} could not be read within {MAX_SECONDS} seconds: save the sheet as CSV"
         ) from None
-    title = f"{origin.title}, sheet {chosen}" if len(names) > 1 else origin.title
-    return _text(cells, above), title, assumed
+    except (subprocess.CalledProcessError, OSError):
+        raise DataError(
+            f"{origin.title} could not be read, it is damaged or too large: save the sheet as CSV"
+        ) from None
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
 
 
-def _refuse_huge(origin: SourceFile) -> None:
-    """DataError for a workbook that would not fit in memory: two cells far apart are enough."""
-    with zipfile.ZipFile(origin.path) as archive:
-        entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > MAX_WORKBOOK_BYTES:
-            raise DataError(f"{origin.title} unpacks to more than 1 GiB: save the sheet as CSV")
-        for entry in entries:
-            if entry.filename.startswith("xl/worksheets/") and entry.filename.endswith(".xml"):
-                with archive.open(entry) as sheet:
-                    rows, columns = _extent(sheet)
-                if rows * columns > MAX_CELLS:
-                    raise DataError(
-                        f"{origin.title} has a sheet of {rows:,} rows and {columns:,} columns: "
-                        "save the part that you need as CSV"
-                    )
-
-
-def _extent(sheet: IO[bytes]) -> tuple[int, int]:
-    """The last row and the last column that cells of a worksheet name."""
-    rows, columns, rest = 0, 0, b""
-    while data := sheet.read(1 << 20):
-        data = rest + data
-        for letters, row in set(CELL_REFERENCE.findall(data)):
-            rows = max(rows, int(row))
-            columns = max(columns, functools.reduce(lambda n, c: 26 * n + c - 64, letters, 0))
-        rest = data[-32:]
-    return rows, columns
-
-
-def _text(cells: Sequence[Sequence[object]], above: int) -> list[list[str]]:
-    """Cells as text, without columns at the right that are empty."""
-    rows = [[_cell(value) for value in row] for row in cells]
-    width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
-    return [[] for _ in range(above)] + [row[:width] for row in rows]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, datetime.datetime):
-        midnight = value.time() == datetime.time()
-        return value.date().isoformat() if midnight else value.isoformat(sep=" ")
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return str(value)
+def _checked(file: str, sheet: str | None, said: dict[str, Any]) -> tuple[str, list[Assumption]]:
+    """What to call the sheet and what was assumed about it, or a DataError."""
+    if "refused" in said:
+        raise DataError(f"{file} {said['refused']}")
+    names, chosen = said["names"], said["chosen"]
+    if chosen is None:
+        some = nearest(sheet or "", names) or f": it has {', '.join(names[:8])}"
+        raise DataError(f"{file} has no sheet {sheet!r}{some}")
+    title = f"{file}, sheet {chosen}" if len(names) > 1 else file
+    if said["empty"]:
+        raise DataError(f"{title} is empty")
+    if sheet is None and len(names) > 1:
+        return title, [Assumption(f"sheet {chosen!r}, the first of {len(names)}", "sheet")]
+    return title, []

@@ -151,7 +151,7 @@ def refuses_history_without_a_trace(factory: LearnerMaker) -> None:
         play(learner, ArrayStream(*_rows_after(problem.d)))
         for what, history in _bad(problem.d):
             _refused(learner, what, history)
-        for half_life in (0.0, -1.0, math.nan, "long"):
+        for half_life in (0.0, -1.0, math.nan, "long", True):
             _refused(learner, f"half_life = {half_life}", _history(problem.d), half_life=half_life)
     named: Any = make(factory, (3, 2, 2), names=tuple("abc"))
     if hasattr(named, "study") and _takes_rows(named):

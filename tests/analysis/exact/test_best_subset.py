@@ -277,7 +277,7 @@ def test_dual_bound_holds_for_every_point_and_every_subset() -> None:
 
 
 def as_if_orthogonal(
-    values: Floats, vectors: Floats, k: int, theta: float, weight: Floats | None
+    values: Floats, vectors: Floats, k: int, theta: float, weight: Floats | None, until: float
 ) -> tuple[Floats, Floats]:
     """Broken twin of the split: the gains of single columns add up, as if none were correlated."""
     m = len(values)

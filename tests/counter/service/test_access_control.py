@@ -1,9 +1,12 @@
 """Who may do what: every route, every role, and no way round them."""
 
+import contextlib
 import logging
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,6 +170,61 @@ def test_a_key_sees_only_its_learners(guarded: Service, store: kh.Store, keys: A
     assert (filled.status, filled.kind) == (404, "UnknownTicketError")
 
 
+def test_a_limited_key_cannot_tell_foreign_tickets_from_none(
+    guarded: Service, store: kh.Store, keys: ApiKeys
+) -> None:
+    secret, _ = keys.create(["read", "ask", "tell"], ["other", "gone"])
+    keys.all()
+    mine = guarded.with_key(secret)
+    [ticket], never = store.ask("clinic"), "0123-4567-89AM"
+    for path in (
+        "/counter/other/{}",
+        "/counter/other/{}/drop",
+        f"{API_PATH}/learners/other/tickets?after={{}}",
+        "/counter/other?after={}",
+        "/counter?ticket={}",
+    ):
+        theirs, none = mine.get(path.format(ticket.id)), mine.get(path.format(never))
+        assert theirs.status == none.status == 404, path
+        assert theirs.content.replace(ticket.id.encode(), never.encode()) == none.content, path
+    # Nor where it is damaged, which is said to those who may see it.
+    with contextlib.closing(sqlite3.connect(store.url)) as connection:
+        connection.execute("UPDATE kh_ticket SET asked_at = 'then'")
+        connection.commit()
+    for path in ("/counter/other/{}", f"{API_PATH}/tickets/{{}}"):
+        theirs, none = mine.get(path.format(ticket.id)), mine.get(path.format(never))
+        assert theirs.status == none.status == 404, path
+        assert theirs.content.replace(ticket.id.encode(), never.encode()) == none.content, path
+    # Nor other learners by their names: not even where one of the key's is gone.
+    for path in (f"{API_PATH}/learners/gone", "/learners/gone"):
+        gone = mine.get(path)
+        assert gone.status == 404
+        assert b"clinic" not in gone.content
+
+
+def test_where_the_store_is_only_administrators_see(
+    guarded: Service, store: kh.Store, keys: ApiKeys
+) -> None:
+    readers = guarded.with_key(keys.create(["read", "ask", "tell"])[0])
+    admins = guarded.with_key(keys.create(["admin"])[0])
+    keys.all()
+    place = store.url.encode()
+    for path in ("/", "/learners/clinic", "/counter/clinic", "/metrics", f"{CLINIC}/explanation"):
+        reply = readers.get(path)
+        assert reply.status == 200, path
+        assert place not in reply.content, path
+    assert place in admins.get("/").content
+    away = Path(store.url).rename(store.url + ".away")
+    try:
+        for path in ("/learners/clinic", f"{CLINIC}", f"{CLINIC}/tickets"):
+            reply = readers.get(path)
+            assert (reply.status, place in reply.content) == (503, False), path
+            assert b"the store was moved" in reply.content
+        assert place in admins.get(f"{CLINIC}").content
+    finally:
+        away.rename(store.url)
+
+
 def test_keys_end(guarded: Service, keys: ApiKeys) -> None:
     secret, key = keys.create(["read"])
     brief, _ = keys.create(["read"], expires_in=0.0)
@@ -322,6 +380,31 @@ def test_open_tickets_per_key_are_capped(store: kh.Store, keys: ApiKeys) -> None
         assert a.post(f"{CLINIC}/tickets").status == 201
         assert a.post(f"{CLINIC}/tickets").status == 429
     assert store.info("clinic").rounds == 7
+
+
+def test_the_cap_holds_for_requests_at_the_same_time(store: kh.Store, keys: ApiKeys) -> None:
+    """Each of them alone would fit; who comes first is committed first, and then it is full."""
+    secret, _ = keys.create(["ask"])
+    body = {"count": 10}
+    with serving(store, ServiceSettings(port=0, open_tickets=50), keys) as service:
+        mine = service.with_key(secret)
+        with ThreadPoolExecutor(16) as pool:
+            asked = [pool.submit(mine.post, f"{CLINIC}/tickets", body) for _ in range(16)]
+            statuses = sorted(each.result().status for each in asked)
+        assert statuses == [201] * 5 + [429] * 11
+    assert store.info("clinic").open == 50
+
+
+def test_a_repeated_request_gets_its_reply_though_the_cap_is_reached(
+    store: kh.Store, keys: ApiKeys
+) -> None:
+    secret, _ = keys.create(["ask"])
+    with serving(store, ServiceSettings(port=0, open_tickets=1), keys) as service:
+        mine = service.with_key(secret)
+        first = mine.post(f"{CLINIC}/tickets", idempotency_key="one")
+        assert first.status == 201
+        assert mine.post(f"{CLINIC}/tickets", idempotency_key="two").status == 429
+        assert mine.post(f"{CLINIC}/tickets", idempotency_key="one").json == first.json
 
 
 def test_the_rate_is_a_bucket_per_key() -> None:

@@ -205,6 +205,28 @@ def test_late_double_unknown_and_edited(service: Service) -> None:
     assert service.get("/api/v1/learners/%00").status == 404
 
 
+def test_a_feature_that_is_given_twice_is_refused(service: Service, store: kh.Store) -> None:
+    """By its number and by its name, or by its number in two ways: which value counts?"""
+    [ticket] = store.ask("clinic")
+    number, name = int(ticket.ticket.features[0]), ticket.names[0]
+    path = f"/api/v1/tickets/{ticket.id}/values"
+    for one, other in ((str(number), name), (str(number), f"feature {number}")):
+        reply = service.post(path, {"values": {one: 1.0, other: 2.0}})
+        assert (reply.status, reply.kind) == (422, "DataError")
+        assert other in reply.json["error"]
+    many = {"values": {ticket.id: {str(number): 1.0, name: 2.0}}}
+    assert service.post(f"{CLINIC}/values", many).status == 422
+    assert store.ticket(ticket.id).state == "asked"
+
+
+@pytest.mark.parametrize("round", [0, -5, 2, 2**70])
+def test_rounds_that_never_were(service: Service, store: kh.Store, round: int) -> None:
+    store.ask("clinic")
+    reply = service.get(f"{CLINIC}/rounds/{round}")
+    assert (reply.status, reply.kind) == (404, "UnknownTicketError")
+    assert "has issued no ticket of round" in reply.json["error"]
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import keyhole as kh
-from keyhole.counter.client import Client
 from keyhole.counter.service.access_control import ApiKeys
+from keyhole.counter.transport import Client
 from keyhole.problem.problem import problem_from_dict, problem_to_dict
 from keyhole.testing.helpers import LearnerMaker
 from tests.helpers.serving import Service, serving
@@ -218,7 +218,7 @@ def test_lost_replies_change_nothing(store: kh.Store, service: Service) -> None:
 def test_what_is_no_answer_of_keyhole_is_said(service: Service) -> None:
     client = Client(service.url, patience=0.1)
     with pytest.raises(kh.ServiceError, match="there is nothing under this address"):
-        client.get("/nothing")
+        client.get("/nothing", dict)
     client.close()
 
 

@@ -1,6 +1,7 @@
 """Stores that were edited, damaged, or written by somebody else: refused in clear words."""
 
 import hashlib
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import keyhole as kh
+from keyhole.counter.service.access_control import ApiKeys
 from keyhole.saving.api import to_bytes
 
 PROBLEM = kh.Problem(d=6, k=2, budget=3)
@@ -143,3 +145,57 @@ def test_a_page_that_is_overwritten(path: Path) -> None:
     path.write_bytes(bytes(data))
     with pytest.raises(kh.StoreError), kh.Store(path) as store:
         store.verify()
+
+
+@pytest.mark.parametrize("size", [1, 100, 511, 512, 4096, 5000])
+def test_a_store_that_was_cut_short_is_not_a_new_one(path: Path, size: int) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = DELETE")  # nothing is left beside the file
+    connection.close()
+    os.truncate(path, size)
+    with pytest.raises(kh.StoreDamagedError, match="damaged"):
+        kh.Store(path)
+    with pytest.raises(kh.StoreDamagedError, match="damaged"):
+        ApiKeys(str(path))
+    assert path.stat().st_size == size
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_files_are_for_their_owner_only(folder: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with kh.Store(folder / "keyhole.db") as store:
+            store.create("a", PROBLEM, "fixed")
+            store.ask("a")
+            store.backup(folder / "backup.db")
+            found = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    finally:
+        os.umask(before)
+    assert {"keyhole.db", "keyhole.db-wal", "backup.db"} <= {*found}
+    assert set(found.values()) == {0o600}
+    with kh.Store(folder / "backup.db") as copy:
+        assert copy.verify() == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@host:port/db",
+        "postgresql://me:hunter2/x@127.0.0.1:1/db",
+        "postgresql://me:hunter2?x@127.0.0.1:1/db",
+        "postgresql://me:x@hunter2@127.0.0.1:1/db",
+        "postgresql://me:hunter2%@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?pasword=hunter2",
+        "postgresql:/me:hunter2@127.0.0.1/db",
+        "postgres//me:hunter2@127.0.0.1/db",
+        "mysql://me:hunter2@127.0.0.1/db",
+        "Postgresql://me:hunter2@127.0.0.1/db",
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(
+    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(kh.StoreError) as caught:
+        kh.Store(url)
+    assert "hunter2" not in str(caught.value)

@@ -87,13 +87,13 @@ def test_values_and_label_in_one_request_are_taken_together(tmp_path: Path) -> N
         [ticket] = store.ask("both")
         wrong = requests.tell(ticket.id, 1.0, values=[1.0])
         with pytest.raises(kh.DataError, match="which asks for"):
-            store._answer(wrong)
+            store.answer(wrong)
         assert store.ticket(ticket.id).state == "asked"
-        [reply] = store._answer(requests.tell(ticket.id, 1.0, key="k", values=[1.0, 2.0, 3.0]))
+        [reply] = store.answer(requests.tell(ticket.id, 1.0, key="k", values=[1.0, 2.0, 3.0]))
         assert (reply.state, reply.values, reply.label) == ("told", (1.0, 2.0, 3.0), 1.0)
         other = requests.tell(ticket.id, 1.0, key="k", values=[1.0, 2.0, 4.0])
         with pytest.raises(kh.ConflictError, match="another request"):
-            store._answer(other)
+            store.answer(other)
 
 
 def test_a_learner_of_a_store_refuses_to_correct(url: str) -> None:

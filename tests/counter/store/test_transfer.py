@@ -1,14 +1,19 @@
 """Learners that move, old stores that are opened, terms and prices, being ready."""
 
+import json
 import math
+import zipfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import keyhole as kh
 from keyhole.counter.store.requests import LoadedLearner
+from keyhole.counter.store.tables import digest
 
 NAMES = ("age", "crp", "tsh", "alb", "bmi")
 PRICED = kh.Problem(
@@ -50,6 +55,75 @@ def test_from_a_file_to_a_server_and_back(folder: Path, postgres: str) -> None:
             back.import_(folder / "again.keyhole", "back")
             assert back.tickets("back")[0].learner == "back"
             assert back.verify() == {"back": there.info(name).events}
+
+
+def forge(path: Path, change: Callable[[list[list[Any]]], None]) -> None:
+    """Change the events of an exported learner, and everything that shows it."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    events = [json.loads(line) for line in parts["events.jsonl"].splitlines()]
+    change(events)
+    about, before = json.loads(parts["learner.json"]), ""
+    for event in events:
+        before = event[-1] = digest(before, *event[:-1])
+        for which in ("first", "last"):
+            if about[which]["seq"] == event[0]:
+                about[which]["digest"] = before
+    parts["learner.json"] = json.dumps(about).encode()
+    parts["events.jsonl"] = "".join(json.dumps(event) + "\n" for event in events).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def _about(**changed: Any) -> Callable[[list[list[Any]]], None]:
+    def change(events: list[list[Any]]) -> None:
+        events[0][5] = json.dumps({**json.loads(events[0][5]), **changed})
+
+    return change
+
+
+def _field(number: int, place: int, value: Any) -> Callable[[list[list[Any]]], None]:
+    def change(events: list[list[Any]]) -> None:
+        events[number][place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _about(d="x"),
+        _about(units=7),
+        _about(names=[1, 2]),
+        _about(more=1),
+        _field(0, 4, 1e300),
+        _field(0, 4, "then"),
+        _field(1, 5, "junk"),
+        _field(1, 5, "{}"),
+        _field(1, 5, 7),
+        _field(1, 4, "then"),
+        _field(1, 3, None),
+        _field(1, 2, 7),
+        _field(1, 1, "junk"),
+    ],
+    ids=range(13),
+)
+def test_a_forged_learner_is_not_taken_in(
+    change: Callable[[list[list[Any]]], None], folder: Path
+) -> None:
+    with kh.Store(folder / "a.db") as store:
+        store.create("a", PRICED, "fixed")
+        play(store, "a", 3)
+        store.export("a", folder / "learner.keyhole")
+        forge(folder / "learner.keyhole", lambda events: None)
+        with kh.Store(folder / "c.db") as other:  # what is forged well is taken in
+            assert other.import_(folder / "learner.keyhole").rounds == 3
+        forge(folder / "learner.keyhole", change)
+        with kh.Store(folder / "b.db") as other:
+            with pytest.raises(kh.KeyholeError):
+                other.import_(folder / "learner.keyhole")
+            assert other.names() == ()
 
 
 def test_a_backup_is_a_store(folder: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+import keyhole as kh
 from keyhole.learners.blocks.conformal import (
     EDGES,
     NOTE_SIZE,
@@ -227,6 +228,16 @@ def tally(
     for sign, side in ((1.0, 0), (-1.0, 1)):
         off = np.abs(sign * error / more - notes[:, TOGETHER + side]) / unit
         verdict.b = max(verdict.b, float(off.max()))
+
+
+def test_constant_labels_are_in_all_intervals() -> None:
+    """The exception that the pages name; labels that vary a little are in half of them."""
+    X = np.zeros((3000, 1))
+    noise = 1e-6 * np.random.default_rng(0).normal(size=len(X))
+    for spread, least, most in ((0.0, 1.0, 1.0), (1.0, 0.48, 0.52)):
+        stream = kh.streams.ArrayStream(X, 3.0 + spread * noise)
+        ledger = kh.play(kh.RunningMean(kh.Problem(1, 1, 1)), stream, coverage=0.5)
+        assert least <= ledger.covered_share <= most
 
 
 @pytest.mark.parametrize("adversary", ADVERSARIES)

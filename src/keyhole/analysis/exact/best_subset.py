@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.analysis.exact.branch_and_bound import (
+    FEW,
     GAIN,
     IN,
     MIN_IMPROVEMENT,
@@ -35,6 +36,7 @@ from keyhole.analysis.exact.branch_and_bound import (
     swaps,
     widest,
 )
+from keyhole.analysis.exact.outside import Outside
 from keyhole.core import library
 from keyhole.core.functions import c_function, kept, to_the_end
 from keyhole.learners.blocks.sums.data_sums import DEPENDENT
@@ -66,6 +68,27 @@ class CountSearch(BranchAndBound):
             size, best = swaps(self.A, self.b, self.k, S, len(given))
             if best < self.best:
                 self.best, self.S = best, S[:size]
+
+    def certify(self) -> bool:
+        """Bound all subsets from how columns correlate beside the incumbent; whether it is best.
+
+        Without r of its columns the incumbent S loses at least the r smallest w_i^2 times the least
+        eigenvalue of G[S, S] more, and at least what leaving out the best one loses.
+        """
+        G, S = self.A[self.S], self.S
+        if len(S) < self.k:
+            return False
+        inverse = np.linalg.inv(G[:, S])
+        w = np.sort((inverse @ self.b[S]) ** 2)
+        one = float(((inverse @ self.b[S]) ** 2 / np.diag(inverse)).min())
+        several = float(np.linalg.eigvalsh(G[:, S])[0]) * np.cumsum(w)
+        outside = Outside(np.ones_like(self.b), self.b, 1.0, S, G)
+        coherence = outside.coherence(lambda some: self.A[some])
+        fewer = outside.Y + np.maximum(several, one)
+        lows = [outside.least(r, fewer[r - 1], coherence) for r in range(1, self.k + 1)]
+        if (bound := min([self.best, *lows])) > self.lower:
+            self.lower, self.below = bound, "bound by correlations"
+        return self.lower >= self.best - MIN_IMPROVEMENT
 
     def widest(self) -> int:
         """k."""
@@ -153,9 +176,10 @@ def best_subset(
 
         minimise over |S| <= k:   rss(S) = min_w yy - 2 c[S].w + w'G[S, S]w
 
-    Forward selection and swaps give a first model; the perspective relaxation gives, at every node
-    of the search, numbers with rss(S) >= base - sum over S of v_j, which settle most features at
-    once; what they leave open is branched on, best bound first, or enumerated when it is small.
+    Forward selection and swaps give a first model, and how columns correlate beside it may prove
+    that it is the best (`Outside`). The perspective relaxation gives, at every node of the search,
+    numbers with rss(S) >= base - sum over S of v_j, which settle most features at once; what they
+    leave open is branched on, best bound first, or enumerated when it is small.
 
     Parameters
     ----------
@@ -168,7 +192,8 @@ def best_subset(
     k
         How many features the model may have, 1 <= k <= d.
     seconds
-        When to stop searching. The first model and the first bound are made in any case.
+        When to stop searching. The first model is made in any case, the first relaxation if there
+        are at most 1,000 columns.
     start
         Features of a model to try as well.
 
@@ -203,14 +228,15 @@ def best_subset(
     place = {int(j): p for p, j in enumerate(kept)}
     search = CountSearch(A, b, min(k, len(kept)))
     search.first([place[j] for j in tried if j in place])
-    done = search.root(began + seconds) or search.run(began + seconds)
+    end, many = began + seconds, len(kept) > FEW  # the cheaper bound first
+    done = (many and search.certify()) or search.root(end) or (not many and search.certify())
+    done = done or search.run(end)
     lower, exact = (search.best, True) if done else (search.lower, False)
     how = f"branch and bound, complete, {search.nodes:,} nodes"
     if not exact:
-        below = "relaxation bound" if search.split.e.min() > 0.0 else "the rss of all columns"
         how = (
             f"stopped after {seconds:g} s, {search.nodes:,} nodes: "
-            f"forward selection and swaps above, {below} below"
+            f"forward selection and swaps above, {search.below} below"
         )
     support = np.sort(kept[search.S])
     return _subset((G, c, yy), support, lower * yy, exact, search.nodes, how)
@@ -229,10 +255,13 @@ def _scaled(G: Floats, c: Floats, yy: float) -> tuple[Floats, Floats, Indices]:
     """
     scale = np.zeros(len(c))
     scale[np.diag(G) > 0.0] = 1.0 / np.sqrt(np.diag(G)[np.diag(G) > 0.0])
-    A = scale[:, None] * G * scale
+    A = scale[:, None] * G
+    A *= scale
     b = scale * c / math.sqrt(yy) if yy > 0.0 else np.zeros(len(c))
     kept = _distinct(A, b)
-    return np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept], kept
+    if len(kept) < len(b):
+        A, b = np.ascontiguousarray(A[np.ix_(kept, kept)]), b[kept]
+    return A, b, kept
 
 
 def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Floats, float, int]:
@@ -243,7 +272,7 @@ def _checked(G: ArrayLike, c: ArrayLike, yy: float, k: int) -> tuple[Floats, Flo
 def checked_moments(G: ArrayLike, c: ArrayLike, yy: float) -> tuple[Floats, Floats, float]:
     """The moments as arrays and a number, or a ProblemError that names the wrong one."""
     try:
-        G = np.array(G, dtype=np.float64)
+        G = np.array(G, dtype=np.float64, order="C")
         c = np.array(c, dtype=np.float64)
         yy = float(yy)
     except (TypeError, ValueError):
@@ -261,6 +290,8 @@ def checked_moments(G: ArrayLike, c: ArrayLike, yy: float) -> tuple[Floats, Floa
     if (diagonal < 0.0).any():
         raise ProblemError("G must be positive semidefinite, it has a negative diagonal entry")
     root = np.sqrt(diagonal)  # first, or products of squares overflow
+    if np.array_equal(G, G.T):
+        return G, c, yy
     if (np.abs(G - G.T) > 1e-8 * np.outer(root, root)).any():
         raise ProblemError("G must be symmetric")
     return (G + G.T) / 2.0, c, yy
@@ -282,7 +313,7 @@ def _distinct(A: Floats, b: Floats, needs: Sequence[tuple[int, ...]] | None = No
     With what each column needs, only a copy that needs all that the other does is left out.
     """
     out = {*np.flatnonzero(np.diag(A) <= 0.0).tolist()}
-    for i, j in np.argwhere(1.0 - np.abs(A) < 1e-12).tolist():
+    for i, j in np.argwhere(np.abs(A) > 1.0 - 1e-12).tolist():
         if i == j or i in out or j in out:
             continue
         if (needs is None or {*needs[i]} <= {*needs[j]}) and _same(A, b, i, j):

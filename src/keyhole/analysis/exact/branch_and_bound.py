@@ -23,6 +23,8 @@ from keyhole.core.records import hold
 from keyhole.problem import Floats, Indices, ProblemError
 
 MIN_IMPROVEMENT = 1e-10  # a subset that is better by less than this part of y'y is not looked for
+FEW = 1000  # columns whose relaxation takes no time worth asking for
+QUARTERS = 60  # a relaxation of more takes about so many times the eigenvalues of a quarter of them
 
 
 class Leaf(NamedTuple):
@@ -310,7 +312,12 @@ def levels(values: Floats, k: int) -> list[float]:
 
 
 def split_off(
-    values: Floats, vectors: Floats, k: int, theta: float, weight: Floats | None
+    values: Floats,
+    vectors: Floats,
+    k: int,
+    theta: float,
+    weight: Floats | None,
+    until: float = math.inf,
 ) -> tuple[Floats, Floats] | None:
     """R (positive semidefinite) and e > 0 with w'Gw >= w'Rw + sum_j e_j w_j^2 for k-sparse w.
 
@@ -318,7 +325,8 @@ def split_off(
     w'Nw <= (sum |w_j| sqrt(N_jj))^2 <= k sum N_jj w_j^2 (Cauchy-Schwarz, k terms). So with any
     δ that keeps R = G + N - diag(δ) positive semidefinite, e = δ - k diag(N) will do. theta = 0 is
     the usual split; a theta helps when few directions are (nearly) missing, as in one-hot groups.
-    δ is one number, or, given the gains of the relaxation per unit of e, `weight`, it follows them.
+    δ is one number, or, given the gains of the relaxation per unit of e, `weight`, it follows them;
+    OutOfTime if that takes longer than `until`.
     """
     raised = np.maximum(values, theta)
     G = (vectors * raised) @ vectors.T
@@ -331,7 +339,7 @@ def split_off(
         delta -= 0.5 * e.min()
         least = delta[0]
         P = (vectors / (raised - least)) @ vectors.T
-        spread(P, delta, weight / weight.max(), SWEEPS * raised[0], least)
+        spread(P, delta, weight / weight.max(), SWEEPS * raised[0], least, until)
         # P drifts; this puts the smallest eigenvalue of R back to zero, from either side.
         delta += np.linalg.eigvalsh(G - np.diag(delta))[0]
     delta -= 1e-12  # eigenvalues are rounded
@@ -339,7 +347,9 @@ def split_off(
     return (G - np.diag(delta), e) if e.min() > 1e-9 else None
 
 
-def spread(P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float) -> None:
+def spread(
+    P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float, until: float = math.inf
+) -> None:
     """Sweeps of coordinate ascent on sum(weight δ) + mu log det(G - diag(δ)), δ >= least.
 
     P is the inverse of G - diag(δ). Along one coordinate the determinant falls by the factor
@@ -347,6 +357,8 @@ def spread(P: Floats, delta: Floats, weight: Floats, mus: Floats, least: float) 
     """
     steps, at_once = len(mus) * len(delta), 1 + ADDITIONS_PER_SLICE // P.size
     for first in range(0, steps, at_once):
+        if time.monotonic() > until:
+            raise OutOfTime
         _spread(P, delta, weight, mus, least, first, min(first + at_once, steps))
 
 
@@ -406,6 +418,7 @@ class BranchAndBound(ABC):
         self.A, self.b, self.G, self.c = A, b, A, b
         self.S: Indices = np.zeros(0, dtype=np.int64)
         self.best, self.lower, self.nodes = 1.0, 0.0, 0
+        self.below = "0"  # what `lower` is, for people
         self.alive: Indices = np.arange(m, dtype=np.int64)
         self.split = Split(A, np.zeros(m), b)  # none yet
         self.work = point(m, items)
@@ -444,13 +457,36 @@ class BranchAndBound(ABC):
         return node.bound
 
     def root(self, deadline: float) -> bool:
+        """Bound the root as far as there is time; whether it is solved.
+
+        A root of few columns is bounded once in any case.
+        """
+        self.until = deadline
+        try:
+            return self._root()
+        except OutOfTime:
+            return False
+
+    def _eigen(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and vectors of G; OutOfTime if a relaxation would take too long."""
+        quarter, began = len(self.c) // 4, time.monotonic()
+        if len(self.c) > FEW:
+            if began < self.until:
+                np.linalg.eigh(self.G[:quarter, :quarter])
+            if began + QUARTERS * (time.monotonic() - began) >= self.until:
+                raise OutOfTime
+        values, vectors = np.linalg.eigh(self.G)
+        return values, vectors
+
+    def _root(self) -> bool:
         """Bound the root, drop columns no better subset has, and again; whether it is solved.
 
         At its solution (q, z) the relaxation gains q_j^2 (1/z_j - 1) per unit of e_j. These gains,
         summed over the turns so that they settle, say where the next split should put its diagonal.
         """
-        weight = np.zeros_like(self.b)
+        weight, deadline = np.zeros_like(self.b), self.until
         for turn in range(12):
+            self.until = math.inf if turn == 0 and len(self.c) <= FEW else deadline
             live = self.top.state != OUT
             self.keep(live)
             weight = weight[live]
@@ -458,23 +494,28 @@ class BranchAndBound(ABC):
                 self.lower = self.best
                 return True
             if turn == 0 or not live.all():
-                values, vectors = np.linalg.eigh(self.G)
+                values, vectors = self._eigen()
                 k = max(self.widest(), 1)
             if turn == 0:
                 if self.checks and values[0] < -1e-8:
                     raise ProblemError("G must be positive semidefinite")
                 # No subset beats all columns together. Directions below 1e-12 are rounding.
                 solid = values > 1e-12
-                self.lower = 1.0 - float(((vectors.T @ self.c)[solid] ** 2 / values[solid]).sum())
+                explained = float(((vectors.T @ self.c)[solid] ** 2 / values[solid]).sum())
+                if 1.0 - explained >= self.lower:
+                    self.lower, self.below = 1.0 - explained, "the rss of all columns"
                 thetas = levels(values, k)
             before = self.lower
             gains: list[tuple[float, float, Floats]] = []
             for theta in thetas:
-                split = split_off(values, vectors, k, theta, weight if turn else None)
+                weighted = weight if turn else None
+                split = split_off(values, vectors, k, theta, weighted, self.until)
                 if split is not None:
                     bound, gain = self.resplit(*split)
                     gains.append((bound, theta, gain))
-            self.lower = max([self.lower, *(bound for bound, _, _ in gains)])
+            bound = max((bound for bound, _, _ in gains), default=0.0)
+            if bound > self.lower:
+                self.lower, self.below = bound, "relaxation bound"
             if self.lower >= self.best - MIN_IMPROVEMENT:
                 return True
             if not gains or time.monotonic() > deadline:
@@ -503,7 +544,11 @@ class BranchAndBound(ABC):
         old, self.split = self.split, hold(Split(R, e, self.c))
         # The states are shared: what one split settles is settled.
         node = Node(self.top.state, self.top.paid, np.zeros_like(self.c))
-        self.settle(node, finish=False)
+        try:
+            self.settle(node, finish=False)
+        except OutOfTime:
+            self.split = old
+            raise
         z = self.shares(node)
         if node.bound > self.top.bound:
             self.top = node

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
@@ -18,7 +20,7 @@ from keyhole.counter.service.errors import NoKeyError, NotAllowedError, TooManyE
 from keyhole.counter.service.settings import ServiceSettings, bare_host
 from keyhole.counter.store import Store, StoredTicket
 from keyhole.counter.store.database import Connection, SharedConnection, open_database
-from keyhole.counter.store.records import checked_name, checked_who
+from keyhole.counter.store.records import checked_name, checked_who, moment
 from keyhole.errors import ConflictError, ProblemError, one_of, shortened
 
 if TYPE_CHECKING:  # keys are made without the extra `serve`
@@ -58,6 +60,8 @@ class ApiKey:
         For which learners; None: for all.
     created_at, expires_at, revoked_at
         In seconds since 1970.
+    damaged
+        Whether its row cannot be read; then it may do nothing.
     """
 
     id: str
@@ -67,10 +71,13 @@ class ApiKey:
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None
+    damaged: bool = False
 
     @property
     def state(self) -> str:
-        """ "valid", "expired" or "revoked"."""
+        """ "valid", "expired", "revoked" or "damaged"."""
+        if self.damaged:
+            return "damaged"
         if self.revoked_at is not None:
             return "revoked"
         late = self.expires_at is not None and self.expires_at <= time.time()
@@ -191,10 +198,18 @@ def redacted(text: str) -> str:
 
 
 def _key(row: Sequence[Any]) -> ApiKey:
-    grants = json.loads(row[3])
-    named = grants["learners"]
-    learners = None if named is None else tuple(named)
-    return ApiKey(row[0], row[2], tuple(grants["roles"]), learners, *row[4:])
+    """A key from its row; one that cannot be read may do nothing, and the others what they may."""
+    id, _, label, grants, created_at, *ends = row
+    try:
+        given = json.loads(grants)
+        named = given["learners"]
+        learners = None if named is None else tuple(map(checked_name, named))
+        roles = tuple(one_of("role", role, ROLES) for role in given["roles"])
+        for time_of in (float(created_at), *ends):
+            moment(time_of)
+        return ApiKey(id, checked_who(label), roles, learners, created_at, *ends)
+    except Exception:
+        return ApiKey(str(id), str(label), (), (), 0.0, damaged=True)
 
 
 COOKIE = "keyhole_session"
@@ -395,8 +410,7 @@ def _bearer(request: HTTPConnection) -> str | None:
     return secret.strip()
 
 
-TICKETS_PER_QUERY = 1000  # tickets at a time
-RECOUNT_SECONDS = 5.0  # seconds
+RECOUNT_SECONDS, RECOUNT_AT_LAST = 5.0, 60.0
 
 
 class RateLimit:
@@ -425,30 +439,54 @@ class RateLimit:
 class OpenTickets:
     """How many tickets each key has open. Whose a ticket is, its `who` says: see `owner_of`.
 
-    Counted in memory. Other processes may close tickets too, so when the cap seems reached the
-    store is asked, at most every few seconds.
+    Counted in memory. Other processes may open and close tickets too, so the store is asked every
+    minute, and when the cap seems reached, at most every few seconds.
     """
 
     def __init__(self, store: Store, cap: int) -> None:
         self._store, self._cap = store, cap
         self._open: dict[str, set[str]] = {}
-        self._counted_at = -RECOUNT_SECONDS
+        self._kept: dict[object, tuple[str, int]] = {}  # places, by the request that is under way
+        self._counted_at = -math.inf
         self._lock = Lock()
 
     def must_recount(self, key: str, count: int) -> bool:
-        """Whether `check_limit` would have to ask the store."""
-        return self._counted_at < 0.0 or self._full(key, count)
+        """Whether the store must be asked before so many more."""
+        age = time.monotonic() - self._counted_at
+        return age > RECOUNT_AT_LAST or (age > RECOUNT_SECONDS and self._full(key, count))
 
-    def check_limit(self, key: str, count: int) -> None:
-        """A TooManyError if this key may not have so many more."""
+    def recount(self, key: str, count: int) -> None:
+        """Ask the store, if that must be."""
         with self._lock:
             if self.must_recount(key, count):
-                self._recount()
-            if self._full(key, count):
-                raise TooManyError(
-                    f"this key has {len(self._open.get(key, ())):,} tickets open and may have "
-                    f"{self._cap:,}: tell their labels or drop them before it asks for {count}"
-                )
+                self._open, self._counted_at = {}, time.monotonic()
+                for id, who in self._store.open_tickets():
+                    self._open.setdefault(owner_of(who), set()).add(id)
+
+    @contextlib.contextmanager
+    def places(self, key: str) -> Iterator[Callable[[int], None]]:
+        """What a request calls in its transaction, with how many tickets it is about to open.
+
+        It is a TooManyError if this key may not have so many more; else places are kept until the
+        block ends, by when `update` has been told: of requests at the same time none slips by.
+        """
+        request = object()
+
+        def keep(count: int) -> None:
+            with self._lock:
+                self._kept.pop(request, None)  # an attempt before this one counts for nothing
+                if self._full(key, count):
+                    raise TooManyError(
+                        f"this key has {self._many(key):,} tickets open and may have "
+                        f"{self._cap:,}: tell their labels or drop them before it asks for {count}"
+                    )
+                self._kept[request] = key, count
+
+        try:
+            yield keep
+        finally:
+            with self._lock:
+                self._kept.pop(request, None)
 
     def update(self, tickets: list[StoredTicket]) -> None:
         """Take notice of tickets as they are now."""
@@ -457,22 +495,12 @@ class OpenTickets:
                 mine = self._open.setdefault(owner_of(ticket.who), set())
                 (mine.add if ticket.open else mine.discard)(ticket.id)
 
-    def _full(self, key: str, count: int) -> bool:
-        return len(self._open.get(key, ())) + count > self._cap
+    def _many(self, key: str) -> int:
+        kept = sum(count for owner, count in [*self._kept.values()] if owner == key)
+        return len(self._open.get(key, ())) + kept
 
-    def _recount(self) -> None:
-        now = time.monotonic()
-        if now - self._counted_at < RECOUNT_SECONDS and self._counted_at >= 0.0:
-            return
-        self._open, self._counted_at = {}, now
-        after: str | None = None
-        while True:
-            page = self._store.tickets(state="open", limit=TICKETS_PER_QUERY, after=after)
-            for ticket in page:
-                self._open.setdefault(owner_of(ticket.who), set()).add(ticket.id)
-            if len(page) < TICKETS_PER_QUERY:
-                return
-            after = page[-1].id
+    def _full(self, key: str, count: int) -> bool:
+        return self._many(key) + count > self._cap
 
 
 def owner_of(who: str) -> str:

@@ -54,7 +54,9 @@ LEARNER_RESPONSE = {"model": schemas.LearnerReply}
 def learners(caller: Calling) -> Response:
     """The learners that the caller may see."""
     seen = [info for info in caller.store.learners() if caller.who.may(ANY_ROLE, info.name)]
-    return json_reply({"learners": [info.as_dict() for info in seen]})
+    damaged = caller.store.damaged().items()
+    may = {name: words for name, words in damaged if caller.who.may(ANY_ROLE, name)}
+    return json_reply({"learners": [info.as_dict() for info in seen], "damaged": may})
 
 
 @router.post(f"{API_PATH}/learners", status_code=201, responses={201: LEARNER_RESPONSE})

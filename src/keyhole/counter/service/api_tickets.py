@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from keyhole.counter.service.routes import (
     ticket_reply,
 )
 from keyhole.counter.store import Store, requests
-from keyhole.errors import ProblemError
+from keyhole.counter.store.records import read_id
+from keyhole.errors import DataError, ProblemError, UnknownTicketError, shortened
 from keyhole.problem.ticket import Ticket
 
 router = APIRouter(tags=["tickets"], responses=ERROR_RESPONSES)
@@ -41,15 +43,16 @@ async def ask(
     name: LearnerInPath, body: schemas.Ask, caller: Calling, whole: WholeTicket = False
 ) -> Response:
     """Ask for tickets: what to buy for the next examples."""
-    await caller.check_limit(body.count)
     terms = None
     if body.terms is not None:
         terms = await run_in_threadpool(_terms, caller.store, name, body.terms)
     who = caller.who.signed(body.who)
-    tickets = await caller.answer(
-        requests.ask(name, body.count, who, caller.key, body.expires_in, terms)
-    )
-    return json_reply({"tickets": caller.replies(tickets, whole=whole), "next": None}, 201)
+    async with caller.places(body.count) as keep:
+        tickets = await caller.answer(
+            requests.ask(name, body.count, who, caller.key, body.expires_in, terms, keep)
+        )
+        replies = caller.replies(tickets, whole=whole)
+    return json_reply({"tickets": replies, "next": None}, 201)
 
 
 @router.get(f"{LEARNER_PATH}/tickets", responses=TICKETS_RESPONSE)
@@ -118,7 +121,7 @@ async def drop(id: str, caller: Calling, body: schemas.Drop | None = None) -> Re
 @router.post(f"{LEARNER_PATH}/values", responses=TICKETS_RESPONSE)
 def fill_many(name: LearnerInPath, body: schemas.FillMany, caller: Calling) -> Response:
     """Send what came back for several tickets: all of it is taken, or on an error nothing."""
-    rows = {id: values_of(caller.store, id, values) for id, values in body.values.items()}
+    rows = {id: values_of(caller.store, id, values, name) for id, values in body.values.items()}
     found = caller.store.fill_many(name, rows, who=caller.who.signed(body.who), key=caller.key)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
@@ -156,13 +159,18 @@ def interval(name: LearnerInPath, body: schemas.Issue, caller: Calling) -> Respo
 
 def ticket_by_round(store: Store, name: str, round: int) -> str:
     """The id of the ticket of a round."""
-    number = min(max(round, 1), 2**62)  # no database knows a larger one
-    return store.learner(name).id_of(Ticket(number, np.empty(0, dtype=np.int64)))
+    if not 1 <= round < 2**62:  # no database knows a larger one
+        raise UnknownTicketError(f"{name!r} has issued no ticket of round {shortened(round)}")
+    return store.learner(name).id_of(Ticket(round, np.empty(0, dtype=np.int64)))
 
 
-def values_of(store: Store, id: str, values: schemas.JsonValues) -> Any:
+def values_of(store: Store, id: str, values: schemas.JsonValues, learner: str | None = None) -> Any:
     """Values as the store takes them: JSON has no numbers for keys, a mapping by number does."""
-    return _by_key(store.ticket(id).ticket, values) if _may_be_by_number(values) else values
+    if not _may_be_by_number(values):
+        return values
+    if learner not in (None, store.owner_of(id)):  # as unknown as one that never was
+        raise UnknownTicketError(f"there is no ticket {read_id(id)} in the store")
+    return _by_key(store.ticket(id).ticket, values)
 
 
 async def _values(store: Store, id: str, values: schemas.JsonValues) -> Any:
@@ -179,7 +187,18 @@ def _may_be_by_number(values: schemas.JsonValues) -> bool:
 def _by_key(order: Ticket, values: schemas.JsonValues) -> Any:
     if isinstance(values, list):
         return values
-    return {_feature(key, order.names): value for key, value in values.items()}
+    return _by_feature(values, order.names)
+
+
+def _by_feature(given: Mapping[str, Any], names: tuple[str, ...] | None) -> dict[int | str, Any]:
+    """What is said of features, by name or number; DataError if "7" and "feature 7" both are."""
+    found: dict[int | str, Any] = {}
+    for key, value in given.items():
+        feature = _feature(key, names)
+        if feature in found:
+            raise DataError(f"{shortened(key)} is given twice: give one value for it")
+        found[feature] = value
+    return found
 
 
 def _terms(store: Store, name: str, terms: schemas.TermsBody) -> dict[str, Any]:
@@ -187,7 +206,7 @@ def _terms(store: Store, name: str, terms: schemas.TermsBody) -> dict[str, Any]:
     names = store.info(name).names
     for part in ("prices", "known"):
         if part in given:
-            given[part] = {_feature(key, names): value for key, value in given[part].items()}
+            given[part] = _by_feature(given[part], names)
     return given
 
 

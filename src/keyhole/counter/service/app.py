@@ -31,7 +31,13 @@ from keyhole.counter.service.middleware import (
     Say,
 )
 from keyhole.counter.service.pages import pages_router
-from keyhole.counter.service.routes import authorize_request, invalid, json_reply, refused
+from keyhole.counter.service.routes import (
+    authorize_request,
+    for_caller,
+    invalid,
+    json_reply,
+    refused,
+)
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
 from keyhole.counter.store.writer import AsyncStore
@@ -158,7 +164,7 @@ def _add_the_rest(app: FastAPI, loading: LearnerLoader) -> None:
 def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(KeyholeError)
     async def known(request: Request, error: KeyholeError) -> Response:
-        return refused(error)
+        return refused(for_caller(request, error))
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(request: Request, error: RequestValidationError) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -29,7 +30,7 @@ from keyhole.counter.service.errors import (
     TooLargeError,
     TooSlowError,
 )
-from keyhole.counter.service.routes import is_public, refusal
+from keyhole.counter.service.routes import for_caller, is_public, refusal
 from keyhole.counter.service.settings import ServiceSettings, bare_host
 from keyhole.counter.store import Store
 from keyhole.errors import KeyholeError, printable
@@ -42,6 +43,8 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Say = Callable[[str], None]
 LOG = logging.getLogger("keyhole.counter.service")
 MAX_PUBLIC_BODY_BYTES = 10_000  # of a body sent by somebody who has shown no key
+UNREAD_IN_SCOPE = "keyhole.unread"  # whether more of the body is to come
+MAX_DISCARDED_BYTES = 100_000_000  # of a body that is refused
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -168,11 +171,11 @@ class AdmissionMiddleware:
             await send(message)
 
         try:
-            receive = await self._admit(scope, receive)
+            admitted = await self._admit(scope, receive)
         except KeyholeError as error:
-            await _refuse(scope, sending, error)
+            await self._refuse(scope, receive, sending, error)
         else:
-            await self._app(scope, receive, sending)
+            await self._app(scope, admitted, sending)
         finally:
             self._note(scope, status, time.perf_counter() - begun)
 
@@ -212,6 +215,7 @@ class AdmissionMiddleware:
                         break
                     chunks.append(message.get("body", b""))
                     size, more = size + len(chunks[-1]), message.get("more_body", False)
+                    request.scope[UNREAD_IN_SCOPE] = more
                     if size > most:
                         raise _too_large(most)
         except TimeoutError:
@@ -229,6 +233,39 @@ class AdmissionMiddleware:
             return message
 
         return again
+
+    async def _refuse(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send, error: KeyholeError
+    ) -> None:
+        request = HTTPConnection(scope)
+        status, headers, body = refusal(for_caller(request, error))
+        if isinstance(error, NoKeyError) and _wants_page(request):
+            status, body = 303, b""
+            headers = {"location": f"/login?next={quote(scope['path'])}"}
+        sent = request.headers
+        has_body = "transfer-encoding" in sent or sent.get("content-length", "0") != "0"
+        unread = scope.get(UNREAD_IN_SCOPE, has_body)
+        if unread:
+            headers["connection"] = "close"
+        headers["content-length"] = str(len(body))
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": body, "more_body": unread})
+        if unread:
+            if not isinstance(error, TooSlowError):
+                await self._discard(receive)
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _discard(self, receive: Receive) -> None:
+        """Take what a client goes on to send: it reads no reply before it has sent its body."""
+        size = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.body_seconds):
+                while size <= MAX_DISCARDED_BYTES:
+                    message = await receive()
+                    size += len(message.get("body", b""))
+                    if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                        return
 
     def _note(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -253,16 +290,3 @@ def _wants_page(request: HTTPConnection) -> bool:
     if request.scope["path"].startswith("/api/"):
         return False
     return request.scope["method"] == "GET" and "text/html" in request.headers.get("accept", "")
-
-
-async def _refuse(scope: MutableMapping[str, Any], send: Send, error: KeyholeError) -> None:
-    status, headers, body = refusal(error)
-    if isinstance(error, NoKeyError) and _wants_page(HTTPConnection(scope)):
-        status, body = 303, b""
-        headers = {"location": f"/login?next={quote(scope['path'])}"}
-    if isinstance(error, TooLargeError | TooSlowError):
-        headers["connection"] = "close"  # the rest of the body is not read
-    headers["content-length"] = str(len(body))
-    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

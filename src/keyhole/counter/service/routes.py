@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -12,7 +13,7 @@ from fastapi import Depends, Header
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from keyhole.counter.service.access_control import (
@@ -26,7 +27,7 @@ from keyhole.counter.service.access_control import (
 from keyhole.counter.service.errors import RETRY_AFTER, status_of
 from keyhole.counter.service.schemas import Refusal
 from keyhole.counter.store import Store, StoredTicket
-from keyhole.counter.store.records import checked_name
+from keyhole.counter.store.records import checked_name, read_id
 from keyhole.errors import (
     DataError,
     KeyholeError,
@@ -118,9 +119,9 @@ async def authorize_request(request: Request) -> None:
 async def _refuse_other_tickets(request: Request, who: Principal, rule: Permission) -> None:
     """To a key for some learners, tickets of others are as unknown as those that never were."""
     store: Store = request.app.state.store
-    ticket = await run_in_threadpool(store.ticket, request.path_params["id"])
-    if not who.may(rule.roles, ticket.learner):
-        raise UnknownTicketError(f"there is no ticket {ticket.id} in the store")
+    id = request.path_params["id"]
+    if not who.may(rule.roles, await run_in_threadpool(store.owner_of, id)):
+        raise UnknownTicketError(f"there is no ticket {read_id(id)} in the store")
 
 
 class Caller:
@@ -138,12 +139,13 @@ class Caller:
         """The idempotency key, of this caller only."""
         return self.who.scoped(self._key)
 
-    async def check_limit(self, count: int) -> None:
-        """A TooManyError if they may not have so many more tickets open."""
+    @contextlib.asynccontextmanager
+    async def places(self, count: int) -> AsyncIterator[Callable[[int], None]]:
+        """Places for so many more open tickets: see `OpenTickets.places`."""
         if self.open_tickets.must_recount(self.who.id, count):
-            await run_in_threadpool(self.open_tickets.check_limit, self.who.id, count)
-        else:
-            self.open_tickets.check_limit(self.who.id, count)
+            await run_in_threadpool(self.open_tickets.recount, self.who.id, count)
+        with self.open_tickets.places(self.who.id) as keep:
+            yield keep
 
     def replies(self, tickets: list[StoredTicket], *, whole: bool = False) -> list[dict[str, Any]]:
         """Tickets as they are sent; that they are open, or no longer, is noted."""
@@ -261,6 +263,19 @@ def invalid(where: Iterable[Any], words: str) -> DataError:
     """What to say of a part of a request that is not as the schema has it."""
     place = ".".join(str(part) for part in where)
     return DataError(f"{shortened(place)[1:-1]}: {words}")
+
+
+def for_caller(request: HTTPConnection, error: KeyholeError) -> KeyholeError:
+    """The error as the caller may read it: no learners of others, and where the store is for none
+    but administrators."""
+    who = authenticated_as(request)
+    limited = who is not None and who.key is not None and who.key.learners is not None
+    if limited and isinstance(error, UnknownLearnerError):
+        return UnknownLearnerError("there is no such learner in the store")
+    place = request.app.state.store.url
+    if place in str(error) and (who is None or not who.may(("admin",), None)):
+        return type(error)(str(error).replace(place, "the store"))
+    return error
 
 
 def refused(error: KeyholeError) -> Response:

@@ -206,9 +206,10 @@ class LearnerReply(BaseModel):
 
 
 class LearnersReply(BaseModel):
-    """The learners that the caller may see."""
+    """The learners that the caller may see; of those that are damaged, what is wrong with them."""
 
     learners: list[LearnerReply]
+    damaged: dict[str, str] = {}
 
 
 class PricesReply(BaseModel):

@@ -9,12 +9,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
 from keyhole.counter.service.access_control import ApiKeys, redacted
 from keyhole.counter.service.app import create_app
+from keyhole.counter.service.connections import Connections
 from keyhole.counter.service.settings import ServiceSettings
 from keyhole.counter.store import Store
 from keyhole.errors import KeyholeError, StoreError, printable
@@ -42,7 +43,7 @@ def log_to_stderr() -> None:
 
 SHUTDOWN_SECONDS = 30  # seconds that requests have to finish in when it is told to stop
 KEEP_ALIVE_SECONDS = 75  # seconds
-MAX_CONNECTIONS = 1000
+SPARE_CONNECTIONS = 64  # that may be there for a moment, until those that must go are gone
 
 
 class Server(uvicorn.Server):
@@ -105,12 +106,14 @@ def make_server(
     app = create_app(store, settings, keys=keys, say=say, demo=demo)
     config = uvicorn.Config(
         app,
+        http=cast(Any, Connections(settings).protocol),
+        log_config=None,  # its own would bypass ours, and the secrets that ours leaves out
         access_log=False,  # it would log queries; the middleware has a log of its own
         log_level="warning",
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=settings.connections + SPARE_CONNECTIONS,
         ws="none",
     )
     return Server(config, app.state.stopping)

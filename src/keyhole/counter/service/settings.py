@@ -27,6 +27,8 @@ class ServiceSettings:
         Open tickets per key.
     body_bytes, body_seconds
         How large a request may be, and how long it may take to arrive.
+    connections, head_seconds
+        How many connections there may be, and how long each may take until a request is there.
     features
         How many features a learner made over HTTP may have: memory grows with their square.
     threads
@@ -42,6 +44,8 @@ class ServiceSettings:
     open_tickets: int = 10_000
     body_bytes: int = 8_000_000
     body_seconds: float = 30.0
+    connections: int = 1_000
+    head_seconds: float = 15.0
     features: int = 2_000
     threads: int = 96
     access_log: bool = False

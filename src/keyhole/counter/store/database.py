@@ -13,12 +13,24 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from keyhole.errors import ConflictError, StoreDamagedError, StoreError, StoreLockedError
+from keyhole.errors import (
+    ConflictError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+    without_password,
+)
+from keyhole.problem.display import counted
 
 SqlRow = tuple[Any, ...]
 # Of a file that is not a database, or no longer one; the rest may pass, as a full disk does.
 DAMAGED_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+SMALLEST_DATABASE = 512  # bytes: one page; SQLite takes anything shorter for a new file
 BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class LearnerDamagedError(StoreDamagedError):
+    """Something of one learner is not as it was written; others are served."""
 
 
 class Connection:
@@ -225,7 +237,7 @@ class SharedConnection:
             try:
                 yield connection
             except StoreError as error:
-                if not isinstance(error, (ConflictError, LookupError)):
+                if not isinstance(error, (ConflictError, LookupError, LearnerDamagedError)):
                     self.reset()  # the connection may be broken
                 raise
 
@@ -259,7 +271,14 @@ def open_database(url: str, wait: float) -> Database:
         from keyhole.counter.store.postgres import Postgres
 
         return Postgres(url, wait)
-    return SQLite(url.removeprefix("sqlite:///"), wait)
+    path = url.removeprefix("sqlite:///")
+    mistyped = tuple(name + mark for name in ("postgres", "postgresql") for mark in (":", "//"))
+    if "://" in path or path.lower().startswith(mistyped):
+        raise StoreError(
+            f"there are no stores at {without_password(url)}: a store is a file, or "
+            "postgresql://user@host/database"
+        )
+    return SQLite(path, wait)
 
 
 class SQLite(Database):
@@ -284,7 +303,11 @@ class SQLite(Database):
         self._inode: tuple[int, int] | None = None
 
     def connect(self) -> SQLiteConnection:
-        """A new connection; the file must be there."""
+        """A new connection; the file must be there, and not so short that it is taken for new."""
+        with contextlib.suppress(OSError):
+            if 0 < (size := self.path.stat().st_size) < SMALLEST_DATABASE:
+                what = f"damaged, or no database of SQLite (it has {counted(size, 'byte')})"
+                raise StoreDamagedError(f"{self.path} is {what}: go back to a backup")
         return SQLiteConnection(self.path, self.wait)
 
     def migrate(self, create: bool) -> None:
@@ -295,7 +318,7 @@ class SQLite(Database):
             if not create:
                 raise StoreError(f"there is no store at {self.path}: `keyhole create` makes one")
             try:
-                self.path.open("ab").close()
+                _make_private(self.path)
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or error
                 raise StoreError(f"cannot make a store at {self.path}: {reason}") from None
@@ -310,6 +333,7 @@ class SQLite(Database):
         unfinished = goal.with_name(goal.name + ".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
+            _make_private(unfinished)  # keys are in it, as hashes
             with contextlib.closing(self.connect()) as connection:
                 connection.run("VACUUM INTO ?", (str(unfinished),))
             with unfinished.open("rb+") as file:
@@ -353,6 +377,11 @@ class SQLite(Database):
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner may read; what SQLite puts beside it is as private."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _synchronise(folder: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from functools import partial
 from typing import Any
 
 from keyhole.counter.store.database import Connection, Database
-from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError
+from keyhole.errors import StoreDamagedError, StoreError, StoreLockedError, without_password
 from keyhole.problem.optional_imports import extra
 
 MIGRATION_LOCK = 7_235_816_400_117  # the advisory lock of those who make or upgrade tables
@@ -32,9 +33,29 @@ class Postgres(Database):
 
     def __init__(self, url: str, wait: float) -> None:
         self._driver = extra("psycopg", "postgres")
+        self._refuse_malformed(url)
         self._url, self.wait = url, wait
         hidden = re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", url)
         self.name = re.sub(r"(password=)[^&]*", r"\1...", hidden)
+
+    def _refuse_malformed(self, url: str) -> None:
+        """StoreError for an address that the driver would quote from: a password may be in it.
+
+        What is not written as %40, %2F or %3F in a password ends it, and the rest is taken for
+        a host, a port or a name.
+        """
+        place = url.partition("://")[2].partition("?")[0]
+        whole = "@" not in place.partition("/")[2] and place.count("@") <= 1
+        parsed: dict[str, Any] = {}
+        with contextlib.suppress(self._driver.Error, ValueError):
+            parsed = self._driver.conninfo.conninfo_to_dict(url)
+        ports = str(parsed.get("port", "")).split(",")
+        if not (parsed and whole and all(port == "" or port.isdigit() for port in ports)):
+            raise StoreError(
+                f"the address {without_password(url.partition('?')[0])} cannot be read: it is like "
+                "postgresql://user@host:5432/database, with @, / and ? in a password written as "
+                "%40, %2F and %3F"
+            )
 
     def connect(self) -> PostgresConnection:
         """A new connection."""

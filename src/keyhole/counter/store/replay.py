@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 from keyhole.counter.store import tables
-from keyhole.counter.store.database import Connection
-from keyhole.counter.store.records import Event
+from keyhole.counter.store.database import Connection, LearnerDamagedError
+from keyhole.counter.store.records import Event, moment
 from keyhole.counter.store.requests import (
     LoadedLearner,
     ask_learner,
     interval_body,
     observation_of,
+    read_tickets,
     seen_body,
 )
 from keyhole.counter.store.tables import TICKET_ROW, LearnerTableRow, Projection, TicketRow
@@ -115,22 +116,25 @@ def load_learner(connection: Connection, row: LearnerTableRow) -> LoadedLearner:
         except StoreDamagedError as error:
             reason = str(error)  # an older one will do, with more events to replay
             continue
-        catch_up(connection, loaded, row)
+        with tables.damage_of(repr(row.name)):
+            catch_up(connection, loaded, row)
         return loaded
-    raise StoreDamagedError(f"{row.name!r} cannot be recovered: {reason}")
+    raise LearnerDamagedError(f"{row.name!r} cannot be recovered: {reason}")
 
 
 def load_snapshot(connection: Connection, learner: int, seq: int) -> LoadedLearner:
-    """A snapshot as a learner, or a StoreDamagedError."""
+    """A snapshot as a learner, or a StoreDamagedError; it must be one of the log as it is now."""
     sql = "SELECT at, digest, version, sha256, state FROM kh_snapshot WHERE learner = ? AND seq = ?"
     at, digest, version, sha256, state = connection.rows(sql, (learner, seq))[0]
-    data = bytes(state)
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise StoreDamagedError(f"the snapshot at event {seq} is damaged: its checksum is wrong")
-    try:
-        return LoadedLearner(from_bytes(data), seq, digest, seq, len(data), at, version)
-    except StateError as error:
-        raise StoreDamagedError(f"the snapshot at event {seq} is damaged: {error}") from None
+    with tables.damage_of(f"the snapshot at event {seq}"):
+        data = bytes(memoryview(state))  # a number would be taken for a length
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise StateError("its checksum is wrong")
+        if digest != _digest(connection, learner, seq):
+            raise StateError("its digest is not that of the log")
+        loaded = LoadedLearner(from_bytes(data), seq, digest, seq, len(data), at, version)
+        moment(at)
+    return loaded
 
 
 def catch_up(connection: Connection, loaded: LoadedLearner, row: LearnerTableRow) -> None:
@@ -165,7 +169,7 @@ def replayed(
     except StoreDamagedError as error:
         here = f"keyhole {__version__} on {PLATFORM}"
         other = "" if loaded.version == __version__ else f", the snapshot is by {loaded.version}"
-        raise StoreDamagedError(
+        raise LearnerDamagedError(
             f"{row.name!r} is not served: {error} (this is {here}{other}; "
             "docs/howto/the-counter.md says what to do)"
         ) from None
@@ -195,30 +199,40 @@ def verify(connection: Connection, row: LearnerTableRow) -> int:
     Compared are every ticket and prediction with the log, every snapshot with the state at its
     event, bit for bit, and the rows of the learner and of its tickets with what the log makes.
     """
+    row.info()  # LearnerDamagedError if it cannot be read
+    try:
+        with tables.damage_of("its log"):
+            _verify(connection, row)
+    except StoreDamagedError as error:
+        if repr(row.name) in str(error):
+            raise
+        raise LearnerDamagedError(f"{row.name!r}: {error}") from None
+    return row.seq
+
+
+def _verify(connection: Connection, row: LearnerTableRow) -> None:
     sql = "SELECT seq FROM kh_snapshot WHERE learner = ? ORDER BY seq"
     seqs = [seq for (seq,) in connection.rows(sql, (row.id,))]
     if not seqs or seqs[0] != 1:
         raise StoreDamagedError(f"{row.name!r}: its first snapshot is missing")
-    try:
-        loaded = load_snapshot(connection, row.id, 1)
-        loaded.seq, loaded.digest = 0, ""
-        for seq in [*seqs, row.seq]:
-            digest = _digest(connection, row, seq)
-            catch_up(connection, loaded, replace(row, seq=seq, digest=digest))
-            if seq in seqs:
-                kept = load_snapshot(connection, row.id, seq).learner
-                if to_bytes(kept) != to_bytes(loaded.learner):
-                    differs = f"the snapshot at event {seq} is not what the log makes"
-                    raise StoreDamagedError(differs)
-        if loaded.digest != row.digest:
-            raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
-        _refuse_other_start(connection, row)
-        _refuse_other_rows(connection, row)
-    except StoreDamagedError as error:
-        if repr(row.name) in str(error):
-            raise
-        raise StoreDamagedError(f"{row.name!r}: {error}") from None
-    return row.seq
+    loaded = load_snapshot(connection, row.id, 1)
+    loaded.seq, loaded.digest = 0, ""
+    for seq in [*seqs, row.seq]:
+        digest = _digest(connection, row.id, seq)
+        catch_up(connection, loaded, replace(row, seq=seq, digest=digest))
+        if seq in seqs:
+            kept = load_snapshot(connection, row.id, seq).learner
+            if to_bytes(kept) != to_bytes(loaded.learner):
+                raise StoreDamagedError(f"the snapshot at event {seq} is not what the log makes")
+    if loaded.digest != row.digest:
+        raise StoreDamagedError(f"the log does not end at event {row.seq} as it should")
+    _refuse_other_start(connection, row)
+    _refuse_other_rows(connection, row)
+    for key, tickets in connection.rows(
+        "SELECT idem_key, tickets FROM kh_request WHERE learner = ?", (row.id,)
+    ):
+        with tables.damage_of(f"what it remembers of the key {key!r}"):
+            read_tickets(tickets)
 
 
 def replay_from_start(
@@ -231,9 +245,9 @@ def replay_from_start(
         yield event, loaded.learner
 
 
-def _digest(connection: Connection, row: LearnerTableRow, seq: int) -> str:
+def _digest(connection: Connection, learner: int, seq: int) -> str:
     sql = "SELECT digest FROM kh_event WHERE learner = ? AND seq = ?"
-    found = connection.rows(sql, (row.id, seq))
+    found = connection.rows(sql, (learner, seq))
     return str(found[0][0]) if found else ""  # it will be missed
 
 

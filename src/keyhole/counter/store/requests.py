@@ -231,7 +231,8 @@ class Request:
                 raise ConflictError(
                     f"the key {self.key!r} was used for another request: take a new key for each"
                 )
-            self.tickets = json.loads(before[1])
+            with tables.damage_of(f"what {tx.row.name!r} remembers of the key {self.key!r}"):
+                self.tickets = read_tickets(before[1])
             return
         self.tickets = self.action(tx)
         if self.key is not None:
@@ -244,6 +245,14 @@ class Request:
         self.done = True
         if self.callback is not None:
             self.callback(self)
+
+
+def read_tickets(text: str) -> list[str]:
+    """The tickets of a request that was answered, as `LearnerTransaction.answer` writes them."""
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(id, str) for id in found):
+        raise TypeError(f"the tickets are {shortened(text)}")
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -265,8 +274,9 @@ def ask(
     key: str | None = None,
     expires_in: Duration = None,
     terms: Mapping[str, Any] | None = None,
+    keep: Callable[[int], None] | None = None,
 ) -> Request:
-    """Issue tickets for the next examples."""
+    """Issue tickets for the next examples; `keep` may refuse so many, in the transaction."""
     many = whole_number("count", count, 1)
     if many > MAX_TICKETS_PER_REQUEST:
         raise ProblemError(
@@ -275,6 +285,8 @@ def ask(
     lasts = seconds("expires_in", expires_in)
 
     def action(tx: LearnerTransaction) -> list[str]:
+        if keep is not None:
+            keep(many)
         written = written_terms(tx.loaded.learner, terms)
         expires_at = None if lasts is None else tx.now + lasts
         return [_ask(tx, written, expires_at) for _ in range(many)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from keyhole.counter.store import requests, tables
-from keyhole.counter.store.database import Connection, SharedConnection, open_database
+from keyhole.counter.store.database import (
+    Connection,
+    LearnerDamagedError,
+    SharedConnection,
+    open_database,
+)
 from keyhole.counter.store.learner import StoredLearner, about_new, make_new, write_new
 from keyhole.counter.store.records import (
     Commit,
@@ -20,15 +26,23 @@ from keyhole.counter.store.records import (
     StoredTicket,
     checked_name,
     checked_who,
+    is_name,
     read_id,
     seconds,
 )
 from keyhole.counter.store.replay import replay_from_start, verify
 from keyhole.counter.store.requests import DEFAULT_COVERAGE, Duration, Request, Values
-from keyhole.counter.store.tables import delete_learner
+from keyhole.counter.store.tables import damage_of, delete_learner
 from keyhole.counter.store.transfer import ExportedLearner, export
 from keyhole.counter.store.writer import Writer
-from keyhole.errors import StoreError, positive_number, shortened, whole_number
+from keyhole.errors import (
+    StoreDamagedError,
+    StoreError,
+    UnknownTicketError,
+    positive_number,
+    shortened,
+    whole_number,
+)
 from keyhole.problem import BlockStream, Learner, Problem
 
 
@@ -125,7 +139,11 @@ class Store:
         )
         with self._reader.connected() as connection:
             rows = connection.rows(sql)
-        return {name: Snapshot(datetime.fromtimestamp(at, UTC), tail) for name, at, tail in rows}
+        found = {}
+        for name, at, tail in rows:
+            with contextlib.suppress(LearnerDamagedError), damage_of("a snapshot"):
+                found[name] = Snapshot(datetime.fromtimestamp(at, UTC), int(tail))
+        return found
 
     # Learners
 
@@ -171,12 +189,20 @@ class Store:
 
     def names(self) -> tuple[str, ...]:
         """The names of all learners, in order."""
-        return tuple(info.name for info in self.learners())
+        with self._reader.connected() as connection:
+            return tuple(row.name for row in tables.find_learners(connection) if is_name(row.name))
 
     def learners(self) -> list[LearnerInfo]:
-        """What there is to say about each learner, by name."""
-        with self._reader.connected() as connection:
-            return [row.info() for row in tables.find_learners(connection)]
+        """What there is to say about each learner, by name, without those that are damaged."""
+        return [found for found in self._infos().values() if isinstance(found, LearnerInfo)]
+
+    def damaged(self) -> dict[str, str]:
+        """By name, learners about which nothing can be said any more, and why.
+
+        Others are served; `verify` replays logs too.
+        """
+        found = self._infos().items()
+        return {name: str(error) for name, error in found if isinstance(error, StoreError)}
 
     def info(self, name: str) -> LearnerInfo:
         """What there is to say about one learner; UnknownLearnerError if there is none."""
@@ -219,7 +245,7 @@ class Store:
             Of these examples only, for learners that take them: `prices`, `without`, `known`,
             `budget`, as in `kh.AutoLearner.ask`.
         """
-        return self._answer(requests.ask(name, count, who, key, expires_in, terms))
+        return self.answer(requests.ask(name, count, who, key, expires_in, terms))
 
     def fill(
         self,
@@ -240,7 +266,7 @@ class Store:
         `coverage` of rounds (see `interval` of learners; None before the first label, or where the
         learner makes none). `coverage=None` issues none.
         """
-        return self._answer(requests.fill(ticket, values, coverage, who, key))[0]
+        return self.answer(requests.fill(ticket, values, coverage, who, key))[0]
 
     def tell(self, ticket: str, y: float, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Tell the label of a ticket that was filled: the learner learns, the ticket is closed.
@@ -248,11 +274,11 @@ class Store:
         The same label again gives the first reply, another one is a ConflictError. So is a label
         for a ticket that was not filled: fill it first, with nothing if nothing came, or drop it.
         """
-        return self._answer(requests.tell(ticket, y, who, key))[0]
+        return self.answer(requests.tell(ticket, y, who, key))[0]
 
     def drop(self, ticket: str, *, who: str = "", key: str | None = None) -> StoredTicket:
         """Close a ticket whose label will never come; again changes nothing."""
-        return self._answer(requests.drop(ticket, who, key))[0]
+        return self.answer(requests.drop(ticket, who, key))[0]
 
     def fill_many(
         self,
@@ -264,13 +290,13 @@ class Store:
         key: str | None = None,
     ) -> list[StoredTicket]:
         """`fill` for many tickets of one learner, by id: all of them or, on an error, none."""
-        return self._answer(requests.fill_many(name, rows, coverage, who, key))
+        return self.answer(requests.fill_many(name, rows, coverage, who, key))
 
     def tell_many(
         self, name: str, labels: Mapping[str, float], *, who: str = "", key: str | None = None
     ) -> list[StoredTicket]:
         """`tell` for many tickets of one learner, by id: all of them or, on an error, none."""
-        return self._answer(requests.tell_many(name, labels, who, key))
+        return self.answer(requests.tell_many(name, labels, who, key))
 
     # Tickets and events
 
@@ -279,6 +305,15 @@ class Store:
         id = read_id(ticket)
         with self._reader.connected() as connection:
             return tables.tickets_by_id(connection, [id])[0]
+
+    def owner_of(self, ticket: str) -> str:
+        """The name of the learner that issued a ticket; UnknownTicketError as from `ticket`."""
+        id = read_id(ticket)
+        with self._reader.connected() as connection:
+            found = tables.owners(connection, [id])
+        if id not in found:
+            raise UnknownTicketError(f"there is no ticket {id} in the store")
+        return found[id]
 
     def tickets(
         self,
@@ -312,12 +347,21 @@ class Store:
                 connection, name, state, asked_before, limit, after, newest_first
             )
 
+    def open_tickets(self) -> list[tuple[str, str]]:
+        """Of every ticket that is open its id, and who asked for it."""
+        with self._reader.connected() as connection:
+            return [(id, who) for id, who in tables.open_tickets(connection)]
+
     def history(self, name: str, *, after: int = 0, limit: int | None = None) -> list[Event]:
         """The events of a learner in order, after the one of this number."""
         with self._reader.connected() as connection:
             row, first = tables.find_learner(connection, name), whole_number("after", after, 0)
             last = row.seq if limit is None else first + whole_number("limit", limit, 0)
-            return list(tables.events(connection, row.id, first, min(row.seq, last)))
+            found = list(tables.events(connection, row.id, first, min(row.seq, last)))
+        for event in found:
+            with damage_of(f"event {event.seq} of {name!r}"):
+                json.loads(event.body)
+        return found
 
     # The beginning and the end
 
@@ -330,9 +374,18 @@ class Store:
             self._writer.look(each, lambda learner: learner.round)
 
     def snapshot(self) -> None:
-        """Write a snapshot of each learner that has none of its present state."""
+        """Write a snapshot of each learner that has none of its present state.
+
+        One that is not served is a StoreDamagedError when the others have theirs.
+        """
+        first: StoreDamagedError | None = None
         for name in self.names():
-            self._writer.snapshot(name)
+            try:
+                self._writer.snapshot(name)
+            except StoreDamagedError as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     def verify(self, name: str | None = None) -> dict[str, int]:
         """Replay every log from its first event and compare; how many events, by learner.
@@ -399,7 +452,8 @@ class Store:
 
     def compact(self, *, keys_older_than: Duration = timedelta(days=30)) -> None:
         """Write snapshots, forget old idempotency keys, give free space back. No event is lost."""
-        self.snapshot()
+        with contextlib.suppress(StoreDamagedError):  # one that is not served: the rest is
+            self.snapshot()
         before = time.time() - (seconds("keys_older_than", keys_older_than) or 0.0)
         sql = "DELETE FROM kh_request WHERE at < ?"
         self._writer.run(lambda connection: connection.run(sql, (before,)))
@@ -431,7 +485,19 @@ class Store:
         with contextlib.closing(self._database.connect()) as connection, connection.reading():
             yield connection
 
-    def _answer(self, request: Request) -> list[StoredTicket]:
+    def _infos(self) -> dict[str, LearnerInfo | StoreError]:
+        """By name, what there is to say about each learner, or why there is nothing."""
+        found: dict[str, LearnerInfo | StoreError] = {}
+        with self._reader.connected() as connection:
+            for row in tables.find_learners(connection):
+                try:
+                    found[row.name] = row.info()
+                except LearnerDamagedError as error:
+                    found[str(row.name)] = error
+        return found
+
+    def answer(self, request: Request) -> list[StoredTicket]:
+        """Have a request done (`store/requests.py` makes them); its tickets."""
         return self._replies(self._writer.submit(request))
 
     def _replies(self, done: Request) -> list[StoredTicket]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -13,7 +14,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
 
-from keyhole.counter.store.database import Connection, SqlRow
+from keyhole.counter.store.database import Connection, LearnerDamagedError, SqlRow
 from keyhole.counter.store.records import (
     STATES,
     Event,
@@ -25,7 +26,9 @@ from keyhole.counter.store.records import (
 )
 from keyhole.errors import (
     ConflictError,
+    KeyholeError,
     StoreDamagedError,
+    StoreError,
     UnknownLearnerError,
     UnknownTicketError,
     nearest,
@@ -40,6 +43,36 @@ MAX_KEYS_PER_QUERY = 512  # keys in one statement
 CHANGING_COLUMNS = "seq, digest, waiting, filled, told, dropped, spent, loss, asked_at, told_at"
 LEARNER_COLUMNS = f"id, name, about, created_at, {CHANGING_COLUMNS}"
 EVENT_COLUMNS = "seq, kind, ticket, who, at, body, digest"
+
+
+@contextlib.contextmanager
+def damage_of(what: str) -> Iterator[None]:
+    """Rows are data: whatever reading them leads to is a LearnerDamagedError that names them."""
+    try:
+        yield
+    except (StoreError, MemoryError):
+        raise
+    except KeyholeError as error:
+        raise LearnerDamagedError(f"{what} is damaged: {error}") from None
+    except Exception as error:
+        said = shortened(f"{type(error).__name__}: {error}")[1:-1]
+        raise LearnerDamagedError(f"{what} is damaged: {said}") from None
+
+
+def checked(row: object, **kinds: str) -> None:
+    """TypeError unless fields of a row are of these kinds: SQLite keeps anything in any column.
+
+    A kind is "text", "whole" or "real", with a "?" behind it if there may be none.
+    """
+    for name, kind in kinds.items():
+        value = getattr(row, name)
+        if value is None and kind.endswith("?"):
+            continue
+        if not isinstance(value, KINDS[kind.rstrip("?")]) or isinstance(value, bool):
+            raise TypeError(f"{name} is {shortened(value)}")
+
+
+KINDS: Mapping[str, Any] = {"text": str, "whole": int, "real": (int, float)}
 
 
 @dataclass(slots=True)
@@ -62,20 +95,37 @@ class LearnerTableRow:
     told_at: float | None = None
 
     def info(self) -> LearnerInfo:
-        """The same as users see it."""
-        about = json.loads(self.about)
-        names = about.pop("names")
-        same = ("name", "waiting", "filled", "told", "dropped", "spent", "loss")
-        return LearnerInfo(
-            **about,
-            **{field: getattr(self, field) for field in same},
-            names=None if names is None else tuple(names),
-            rounds=self.waiting + self.filled + self.told + self.dropped,
-            created_at=datetime.fromtimestamp(self.created_at, UTC),
-            asked_at=moment(self.asked_at),
-            told_at=moment(self.told_at),
-            events=self.seq,
-        )
+        """The same as users see it; LearnerDamagedError if it cannot be seen."""
+        with damage_of(f"the row of {self.name!r}"):
+            checked(self, id="whole", seq="whole", name="text", about="text", digest="text")
+            counts = dict.fromkeys(("waiting", "filled", "told", "dropped"), "whole")
+            checked(self, created_at="real", spent="real", loss="real", **counts)
+            about = about_learner(self.about)
+            same = ("name", "waiting", "filled", "told", "dropped", "spent", "loss")
+            return LearnerInfo(
+                **about,
+                **{field: getattr(self, field) for field in same},
+                rounds=self.waiting + self.filled + self.told + self.dropped,
+                created_at=datetime.fromtimestamp(self.created_at, UTC),
+                asked_at=moment(self.asked_at),
+                told_at=moment(self.told_at),
+                events=self.seq,
+            )
+
+
+@lru_cache(maxsize=64)  # nearly all requests are about the same
+def about_learner(text: str) -> Mapping[str, Any]:
+    """What is said about a learner when it is made: fields of a LearnerInfo."""
+    about: dict[str, Any] = json.loads(text)
+    names, units = about["names"], about["units"]
+    about["names"] = None if names is None else tuple(names)
+    kinds: dict[str, Any] = {"kind": str, "seed": int, "history": int, "d": int, "k": int}
+    fits = all(isinstance(about[name], kind) for name, kind in kinds.items())
+    words = [*(names or ()), *units, *units.values()]
+    fits = fits and isinstance(about["budget"], int | float) and isinstance(about["priced"], bool)
+    if not fits or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"about is {shortened(text)}")
+    return about
 
 
 _changing_values = attrgetter(*CHANGING_COLUMNS.split(", "))
@@ -102,11 +152,13 @@ def find_learner(connection: Connection, name: str, lock: str = "") -> LearnerTa
         names = [other for (other,) in connection.rows("SELECT name FROM kh_learner ORDER BY name")]
         hint = nearest(name, names) or (": there are " + ", ".join(names[:8]) if names else "")
         raise UnknownLearnerError(f"there is no learner {shortened(name)} in the store{hint}")
-    return LearnerTableRow(*found[0])
+    row = LearnerTableRow(*found[0])
+    row.info()  # LearnerDamagedError if it is
+    return row
 
 
 def find_learners(connection: Connection) -> list[LearnerTableRow]:
-    """The rows of all learners, by name."""
+    """The rows of all learners, by name, as they are: any may be damaged."""
     sql = f"SELECT {LEARNER_COLUMNS} FROM kh_learner ORDER BY name"
     return [LearnerTableRow(*row) for row in connection.rows(sql)]
 
@@ -143,9 +195,17 @@ def events(connection: Connection, learner: int, after: int, last: int) -> Itera
             if event.seq != after + 1:
                 break
             after = event.seq
-            yield event
+            yield readable_event(event)
         if not rows or rows[-1][0] != after:
             raise StoreDamagedError(f"event {after + 1} of {last} is missing from the log")
+
+
+def readable_event(event: Event) -> Event:
+    """The event, or a LearnerDamagedError if it cannot be one."""
+    with damage_of(f"event {event.seq}"):
+        checked(event, kind="text", ticket="text?", who="text", body="text", digest="text")
+        moment(event.at)
+    return event
 
 
 def add_events(connection: Connection, learner: int, events: Iterable[Event]) -> None:
@@ -323,36 +383,56 @@ class TicketRecord:
     label: float | None = None
 
     def stored(self, learner: str, about: str) -> StoredTicket:
-        """The same as users see it."""
+        """The same as users see it; LearnerDamagedError if it cannot be seen."""
         row, seen = self.row, self.seen or {}
-        return StoredTicket(
-            id=row.id,
-            learner=learner,
-            state=row.state,  # type: ignore[arg-type]
-            who=self.who,
-            asked_at=datetime.fromtimestamp(row.asked_at, UTC),
-            expires_at=moment(row.expires_at),
-            filled_at=moment(row.filled_at),
-            closed_at=moment(row.closed_at),
-            ticket=self.order,
-            item_prices=self.item_prices,
-            units=_units(about),
-            values=None if self.seen is None else tuple(map(_number, seen["values"])),
-            label=self.label,
-            **{name: seen.get(name) for name in ("prediction", "coverage", "low", "high")},
-        )
+        with damage_of(f"ticket {row.id} of {learner!r}"):
+            checked(row, round="whole", cost="real", state="text", prediction="real?")
+            return StoredTicket(
+                id=row.id,
+                learner=learner,
+                state=cast(Any, one_of("state", row.state, OWN_STATES)),
+                who=self.who,
+                asked_at=datetime.fromtimestamp(row.asked_at, UTC),
+                expires_at=moment(row.expires_at),
+                filled_at=moment(row.filled_at),
+                closed_at=moment(row.closed_at),
+                ticket=self.order,
+                item_prices=self.item_prices,
+                units=about_learner(about)["units"],
+                values=None if self.seen is None else tuple(map(_number, seen["values"])),
+                label=self.label,
+                **{name: seen.get(name) for name in ("prediction", "coverage", "low", "high")},
+            )
+
+
+OWN_STATES = (*STATES["open"], *STATES["closed"])
 
 
 def find_ticket(connection: Connection, id: str, learner: int) -> TicketRecord | None:
     """A ticket of this learner, if there is one."""
     found = connection.rows(f"{SELECT_TICKETS} WHERE t.id = ? AND t.learner = ?", (id, learner))
-    return _ticket_record(found[0]) if found else None
+    if not found:
+        return None
+    record = _ticket_record(found[0])
+    record.stored(*found[0][:2])  # LearnerDamagedError if it is
+    return record
 
 
 def tickets(connection: Connection, rest: str, values: Sequence[Any]) -> list[StoredTicket]:
     """Tickets as users see them; `rest` is what follows in the SELECT_TICKETS."""
     rows = connection.rows(SELECT_TICKETS + rest, values)
     return [_ticket_record(row).stored(row[0], row[1]) for row in rows]
+
+
+def open_tickets(connection: Connection) -> list[SqlRow]:
+    """Of every ticket that is open its id, and who asked for it; nothing else is read."""
+    states = STATES["open"]
+    return connection.rows(
+        "SELECT t.id, a.who FROM kh_ticket t JOIN kh_event a "
+        "ON a.learner = t.learner AND a.seq = t.asked_seq "
+        f"WHERE t.state IN ({', '.join('?' for _ in states)})",
+        states,
+    )
 
 
 def tickets_by_id(connection: Connection, ids: Sequence[str]) -> list[StoredTicket]:
@@ -381,11 +461,14 @@ def search_tickets(
         where.append((f"t.state IN ({', '.join('?' for _ in states)})", states))
     if asked_before is not None:
         where.append(("t.asked_at <= ?", [asked_before]))
+    own: list[Any] = []  # the learner
     if name is not None:
-        where.append(("t.learner = ?", [find_learner(connection, name).id]))
+        own = [find_learner(connection, name).id]
+        where.append(("t.learner = ?", own))
     if after is not None:
         last = read_id(after)
-        if find_ticket_row(connection, "id = ?", (last,)) is None:
+        which = "id = ? AND learner = ?" if own else "id = ?"
+        if find_ticket_row(connection, which, (last, *own)) is None:
             raise UnknownTicketError(f"there is no ticket {last} in the store")
         sign = "<" if newest_first else ">"
         where.append((f"t.number {sign} (SELECT number FROM kh_ticket WHERE id = ?)", [last]))
@@ -399,22 +482,17 @@ def search_tickets(
 
 
 def _ticket_record(found: SqlRow) -> TicketRecord:
-    _, _, who, asked, seen, closed, *columns = found
+    name, _, who, asked, seen, closed, *columns = found
     row = TicketRow(*columns)
-    return TicketRecord(
-        row,
-        who,
-        Ticket.from_json(asked),
-        tuple(json.loads(asked)["item_prices"]),
-        None if seen is None else json.loads(seen),
-        float(json.loads(closed)["y"]) if row.state == "told" else None,
-    )
-
-
-@lru_cache(maxsize=64)
-def _units(about: str) -> Mapping[str, str]:
-    found: dict[str, str] = json.loads(about)["units"]
-    return found
+    with damage_of(f"ticket {row.id} of {name!r}"):
+        return TicketRecord(
+            row,
+            who,
+            Ticket.from_json(asked),
+            tuple(json.loads(asked)["item_prices"]),
+            None if seen is None else json.loads(seen),
+            float(json.loads(closed)["y"]) if row.state == "told" else None,
+        )
 
 
 def _number(value: float | None) -> float:

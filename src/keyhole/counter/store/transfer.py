@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from keyhole.counter.store import tables
-from keyhole.counter.store.database import Connection
+from keyhole.counter.store.database import Connection, LearnerDamagedError
 from keyhole.counter.store.records import Event
 from keyhole.counter.store.replay import PLATFORM, load_learner
 from keyhole.counter.store.tables import EVENT_COLUMNS, LearnerTableRow, Projection
@@ -92,12 +92,10 @@ class ExportedLearner:
 
     def keep(self, connection: Connection, name: str) -> None:
         """Write the learner into a store, in a transaction that is open."""
-        first = self.events[0]
-        about = json.loads(first.body)
-        for only_in_the_log in ("version", "sha256"):
-            about.pop(only_in_the_log, None)
-        row = LearnerTableRow(0, name, json.dumps(about), first.at, 0, "")
-        made = Projection(row, self.events)
+        try:
+            made = self._rows(name)
+        except LearnerDamagedError as error:
+            raise DataError(str(error)) from None
         tables.add_learner(connection, made.row)
         for id in made.tickets:
             if tables.find_ticket_row(connection, "id = ?", (id,)) is not None:
@@ -112,3 +110,17 @@ class ExportedLearner:
                 f"INSERT INTO kh_snapshot ({columns}) VALUES (?, {marks})", (made.row.id, *values)
             )
         load_learner(connection, made.row)  # it is served, or it is not taken in
+
+    def _rows(self, name: str) -> Projection:
+        """What its log makes of it; a LearnerDamagedError if that cannot be."""
+        first = self.events[0]
+        with tables.damage_of("its log"):
+            about = json.loads(first.body)
+            for only_in_the_log in ("version", "sha256"):
+                about.pop(only_in_the_log, None)
+            made = Projection(
+                LearnerTableRow(0, name, json.dumps(about), first.at, 0, ""),
+                map(tables.readable_event, self.events),
+            )
+            made.row.info()
+        return made

@@ -11,7 +11,12 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from keyhole.counter.store import tables
-from keyhole.counter.store.database import Connection, Database, SharedConnection
+from keyhole.counter.store.database import (
+    Connection,
+    Database,
+    LearnerDamagedError,
+    SharedConnection,
+)
 from keyhole.counter.store.records import Commit, StoredTicket
 from keyhole.counter.store.replay import catch_up, load_learner, write_snapshot
 from keyhole.counter.store.requests import LearnerTransaction, LoadedLearner, Request
@@ -186,7 +191,7 @@ class Writer(SharedConnection):
         try:
             request.perform(tx)
         except Exception as error:
-            own = (ConflictError, UnknownTicketError)
+            own = (ConflictError, UnknownTicketError, LearnerDamagedError)
             if isinstance(error, StoreError) and not isinstance(error, own):
                 raise  # the database, not the request
             request.error = error

@@ -149,15 +149,16 @@ class Trackers(NamedTuple):
     Guarantee
     ---------
     For every sequence of predictions and labels, whatever made them, every tracked coverage, and
-    labels that are late, shuffled or lost. T rounds were *judged*: told, and issued after the
-    first error other than 0 was told. Let b be the largest |v/more - U|/m in them, and W =
-    asinh(b) + 0.02 (1 + D). Labels on time (D = 0):
+    labels that are late, shuffled or lost; of labels predicted exactly more are covered. T
+    rounds were *judged*: told, and issued after the first error other than 0 was told. Let b be the
+    largest |v/more - U|/m in them, and W = asinh(b) + 0.02 (1 + D). Labels on time (D = 0):
 
         misses <= alpha T + 2 W / 0.02,       misses >= alpha T - 2 (j + 1)(5 W) / 0.02,
 
     the second for the (j + 1)-th lowest coverage, not counting rounds in which the lowest interval
     was one point, and that was the label, and if all coverages were tracked from the same label on.
-    With delays, divide by 0.01/(1 + D/50) in place of 0.02.
+    So constant labels that are predicted are all covered, whatever the coverage. With delays,
+    divide by 0.01/(1 + D/50) in place of 0.02: the share of misses is then wrong by O(D^2/T).
 
     Proof. Let c be 1 if the side counts a miss. (a) No side counts fewer misses than the issued
     interval has: see `learn`. So it is enough to bound sums of c - a. (b) theta_up is below W:

@@ -1,5 +1,6 @@
 """Administration: new learners from files, keys, backups, verifying."""
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 
 import keyhole as kh
+from keyhole.counter.service.settings import ServiceSettings
 from tests.helpers.pages import browsing, form_key, paged
 
 TABLE = b"age,crp,ward,days\n61,4.2,a,7\n50,3.1,b,5\n44,2.0,a,4\n"
@@ -63,6 +65,7 @@ def test_a_line_of_names_is_enough(client: httpx.Client, store: kh.Store) -> Non
         ({"table": b""}, {}, "is empty"),
         ({"table": b"\n\n"}, {}, "is empty"),
         ({"table": b"\xff\xfea"}, {}, "UTF-8"),
+        ({"table": b"PK\x03\x04a,b\n"}, {}, "the file is no text"),
         ({"table": TABLE}, {"target": "dyas"}, "dyas"),
         ({"table": TABLE}, {"study": "yes"}, "name the column of the label"),
         ({"table": b"a,b\n"}, {"target": "b", "study": "yes"}, "no rows"),
@@ -86,6 +89,33 @@ def test_what_cannot_be_used_is_said_and_what_was_typed_stays(
     assert words in page.text
     assert 'name="seed" inputmode="numeric" value="3"' in page.text
     assert store.names() == ()
+
+
+WIDE = ",".join(f"x{j}" for j in range(200_000)).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (b"a," + b"b" * 200_000 + b"\n", "the first line of the file cannot be read"),
+        (b"a," + b"b" * 200_000 + b"\n1,2\n", "field larger than field limit"),
+        (WIDE, "200,000 features, and a learner made here may have 2,000"),
+        (WIDE + b"1," * 199_999 + b"1\n", "200,000 features, and a learner made here may have"),
+    ],
+)
+def test_first_lines_that_are_too_long(store: kh.Store, table: bytes, words: str) -> None:
+    app = paged(store)
+    app.state.settings = ServiceSettings()
+    with browsing(app) as client:
+        tracemalloc.start()
+        try:
+            page = create(client, {"table": table})
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert page.status_code == 422
+    assert words in page.text
+    assert most < 50 * len(table) + 10_000_000  # the file a few times, and no table of it
 
 
 def test_a_double_click_makes_one_learner_and_a_taken_name_is_said(

@@ -210,6 +210,31 @@ def test_with_prices_too() -> None:
     assert learner.advice().set_aside == ROWS
 
 
+def _again(learner: kh.AutoLearner) -> kh.AutoLearner:
+    loaded = from_bytes(to_bytes(learner))
+    assert isinstance(loaded, kh.AutoLearner)
+    return loaded
+
+
+def test_labels_from_before_the_study_do_not_count() -> None:
+    """They were told by rounds that no history could mislead; a later study changes nothing."""
+    X, y = data(8, PROBLEM.d)
+    old = ArrayStream(X[:ROWS], 2.0 * y[:ROWS].mean() - y[:ROWS])
+    learner = kh.AutoLearner(PROBLEM, seed=8)
+    learner.advance(X[ROWS : ROWS + 64], y[ROWS : ROWS + 64])
+    learner.study(old)
+    learner, t = _again(learner), 0
+    while not learner._state.aside[0]:
+        learner.advance(X[t : t + 1], y[t : t + 1])
+        t += 1
+    misled = learner.advice().misled
+    assert t - 16 < misled <= t  # labels of a batch count when it is over
+    learner.study(old)
+    assert _again(learner).advice().misled == learner.advice().misled == misled
+    learner.advance(X[:8], y[:8])
+    assert learner.advice().misled == misled
+
+
 def test_with_few_seats_evidence_is_forgotten() -> None:
     learner, X, y = studied(7, wrong=True, parts=kh.AutoParts(active=10))
     assert learner._state.evidence.any()

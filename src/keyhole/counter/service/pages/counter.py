@@ -17,13 +17,14 @@ from keyhole.counter.service.pages.page_route import (
     authorize,
     go,
     may,
-    refuse_too_many,
+    places,
     render,
     store_of,
     update_open_tickets,
 )
 from keyhole.counter.service.pages.ticket_view import order, prediction_breakdown, read_values
-from keyhole.counter.store.records import StoredTicket
+from keyhole.counter.store.records import StoredTicket, read_id
+from keyhole.counter.store.requests import ask as ask_for
 from keyhole.errors import ConflictError, DataError, KeyholeError, UnknownTicketError
 
 TICKETS_PER_PAGE = 50  # open ones
@@ -38,10 +39,10 @@ def _address(learner: str, ticket: str) -> str:
 
 def _ticket(request: Request, learner: str, id: str) -> StoredTicket:
     """A ticket of this learner: those who may see one learner see no other's."""
-    found = store_of(request).ticket(id)
-    if found.learner != learner:
-        raise UnknownTicketError(f"there is no ticket {found.id} of {learner!r}")
-    return found
+    store = store_of(request)
+    if store.owner_of(id) != learner:
+        raise UnknownTicketError(f"there is no ticket {read_id(id)} in the store")
+    return store.ticket(id)
 
 
 @router.get("/counter")
@@ -51,10 +52,10 @@ def choose(request: Request, ticket: str = "") -> Response:
     store, error = store_of(request), ""
     if ticket.strip():
         try:
-            found = store.ticket(ticket)
-            if not may(request, ANY_ROLE, found.learner):  # as unknown as one that never was
-                raise UnknownTicketError(f"there is no ticket {found.id} in the store")
-            return go(request, _address(found.learner, found.id))
+            owner, id = store.owner_of(ticket), read_id(ticket)
+            if not may(request, ANY_ROLE, owner):  # as unknown as one that never was
+                raise UnknownTicketError(f"there is no ticket {id} in the store")
+            return go(request, _address(owner, id))
         except UnknownTicketError as unknown:
             error = str(unknown)
     learners = [info for info in store.learners() if may(request, ANY_ROLE, info.name)]
@@ -96,10 +97,10 @@ def _desk(
 def ask(request: Request, learner: str, form: Form) -> Response:
     """The next example; the same form sent twice gets the same one."""
     who = authorize(request, "ask", learner)
-    refuse_too_many(request, who)
     key = who.scoped(key_of(form))
-    [ticket] = store_of(request).ask(learner, who=who.name, key=key)
-    update_open_tickets(request, ticket)
+    with places(request, who) as keep:
+        [ticket] = store_of(request).answer(ask_for(learner, who=who.name, key=key, keep=keep))
+        update_open_tickets(request, ticket)
     age = (datetime.now(UTC) - ticket.asked_at).total_seconds()
     again = "?again=1" if ticket.state != "asked" or age > OLD_FORM_SECONDS else ""
     return go(request, _address(learner, ticket.id) + again)

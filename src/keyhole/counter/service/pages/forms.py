@@ -20,6 +20,7 @@ from keyhole.learners.registry import LEARNERS
 from keyhole.problem import BlockStream, Problem
 from keyhole.problem.price_file import read_prices
 from keyhole.streams.files import read
+from keyhole.streams.source_file import KNOWN_MAGICS
 
 MAX_FORM_FIELDS = 20_000  # of a form at most: a ticket may have thousands of features
 KEY_PATTERN = re.compile(r"[0-9A-Za-z_-]{8,64}")
@@ -78,8 +79,11 @@ class Columns:
     rows: BlockStream | None
 
 
-def read_new_learner(form: FormData, folder: Path) -> dict[str, Any]:
-    """What a form asks for, as `Store.create` takes it; files are put into the folder."""
+def read_new_learner(form: FormData, folder: Path, most: int | None = None) -> dict[str, Any]:
+    """What a form asks for, as `Store.create` takes it; files are put into the folder.
+
+    ProblemError for more than `most` features: from the first line, if that has so many.
+    """
     table = upload(form, "table")
     if table is None:
         raise DataError("choose a CSV file: its first line names the features")
@@ -88,7 +92,9 @@ def read_new_learner(form: FormData, folder: Path) -> dict[str, Any]:
     if study and not target:
         raise DataError("name the column of the label, or do not learn from the rows of the file")
     decimal = "," if text(form, "decimal") == "comma" else "."
-    found = columns(_kept(table, folder / "table.csv"), target, study=study, decimal=decimal)
+    path = _kept(table, folder / "table.csv")
+    found = columns(path, target, study=study, decimal=decimal, most=most)
+    refuse_too_wide(len(found.names), most)
     return {
         "name": text(form, "name").strip(),
         "problem": _problem(form, found, target, folder),
@@ -99,7 +105,18 @@ def read_new_learner(form: FormData, folder: Path) -> dict[str, Any]:
     }
 
 
-def columns(path: Path, target: str, *, study: bool, decimal: str = ".") -> Columns:
+def refuse_too_wide(d: int, most: int | None) -> None:
+    """ProblemError for more features than the service takes: memory grows with their square."""
+    if most is not None and d > most:
+        raise ProblemError(
+            f"the file has {d:,} features, and a learner made here may have {most:,}: "
+            "make it with `keyhole create`"
+        )
+
+
+def columns(
+    path: Path, target: str, *, study: bool, decimal: str = ".", most: int | None = None
+) -> Columns:
     """The features of a CSV file, which may be nothing but a line of names."""
     try:
         lines = path.read_text(encoding="utf-8-sig")
@@ -109,13 +126,18 @@ def columns(path: Path, target: str, *, study: bool, decimal: str = ".") -> Colu
     if not head:
         raise DataError("the file is empty: its first line names the features")
     separator = max(",;\t", key=head.count)
+    named = re.sub(r'"[^"]*"', "", head).count(separator) + 1
+    refuse_too_wide(named - bool(target), most)  # before anything is made of so many
     if lines.strip() != head.strip():
         stream = read(path, target=target or None, separator=separator, decimal=decimal)
         names = stream.names or tuple(f"x{j}" for j in range(stream.d))  # of sparse rows
         return Columns(names, stream.groups, stream if study else None)
     if study:
         raise DataError("the file has no rows to learn from: add some, or name the features only")
-    cells = [cell.strip() for cell in next(csv.reader(io.StringIO(head), delimiter=separator))]
+    try:
+        cells = [cell.strip() for cell in next(csv.reader(io.StringIO(head), delimiter=separator))]
+    except csv.Error as error:  # a name of more than 131,072 characters, for one
+        raise DataError(f"the first line of the file cannot be read: {error}") from None
     if target and target not in cells:
         raise DataError(f"the file has no column {shortened(target)}: it has {shortened(cells)}")
     return Columns(tuple(name for name in cells if name != target), None, None)
@@ -137,6 +159,9 @@ def _kept(file: UploadFile, path: Path) -> Path:
         raise DataError(
             f"the file is larger than {MAX_UPLOAD_BYTES // 1_000_000} MB: send some of its rows"
         )
+    if file.file.read(8).startswith(KNOWN_MAGICS):  # whatever it is called
+        raise DataError("the file is no text: save it as CSV in UTF-8")
+    file.file.seek(0)
     with path.open("wb") as target:
         shutil.copyfileobj(file.file, target)
     return path

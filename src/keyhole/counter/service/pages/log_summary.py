@@ -20,7 +20,7 @@ from fastapi import Request
 
 from keyhole.counter.store.records import Event, LearnerInfo
 from keyhole.counter.store.store import Store
-from keyhole.counter.store.tables import EVENTS_PER_QUERY
+from keyhole.counter.store.tables import EVENTS_PER_QUERY, damage_of
 from keyhole.errors import KeyholeError
 from keyhole.problem import Problem
 from keyhole.problem.sparse_model import SparseModel, sparse_model
@@ -252,7 +252,8 @@ class PageCache:
             most = notes.trace.seq + MAX_EVENTS_PER_REQUEST
             while (after := notes.trace.seq) < min(info.events, most):
                 for event in self._store.history(info.name, after=after, limit=EVENTS_PER_QUERY):
-                    notes.trace.add(event)
+                    with damage_of(f"event {event.seq} of {info.name!r}"):
+                        notes.trace.add(event)
                 if notes.trace.seq == after:
                     break
             yield notes.trace

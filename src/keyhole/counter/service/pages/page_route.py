@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
+import contextlib
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from keyhole.counter.service.access_control import AccessControl, OpenTickets, P
 from keyhole.counter.service.errors import RETRY_AFTER, NotAllowedError, status_of
 from keyhole.counter.service.middleware import LOG
 from keyhole.counter.service.pages import formatting
+from keyhole.counter.service.routes import for_caller
 from keyhole.counter.store import Store, StoredTicket
 from keyhole.errors import KeyholeError
 from keyhole.problem.display import counted
@@ -118,11 +120,16 @@ REMEDY_BY_STATUS = {
 }
 
 
-def refuse_too_many(request: Request, who: Principal) -> None:
-    """TooManyError if they may not have another ticket open."""
+@contextlib.contextmanager
+def places(request: Request, who: Principal) -> Iterator[Callable[[int], None] | None]:
+    """A place for another open ticket: see `OpenTickets.places`."""
     tickets: OpenTickets | None = getattr(request.app.state, "open_tickets", None)
-    if tickets is not None:
-        tickets.check_limit(who.id, 1)
+    if tickets is None:
+        yield None
+    else:
+        tickets.recount(who.id, 1)
+        with tickets.places(who.id) as keep:
+            yield keep
 
 
 def update_open_tickets(request: Request, ticket: StoredTicket) -> None:
@@ -204,7 +211,7 @@ class PageRoute(APIRoute):
             except RequestValidationError:
                 return error_page(request, 404, "there is no such page")
             except KeyholeError as error:
-                return failed(request, error)
+                return failed(request, for_caller(request, error))
             except Exception:
                 LOG.exception("%s failed", request.method)
                 return error_page(

@@ -88,7 +88,11 @@ class Advice:
     leader, since, ahead
         The memory whose kept features predicted best of late, after how many labels it took the
         lead, and by how much more, as a share, the longest memory lost of late. A memory that
-        forgets may lead on a steady stream, too, by little: `changed` says whether it is much.
+        forgets may lead on a steady stream, too, by much where data are wide and it found a feature
+        first: `changed` says whether something changed.
+    contradicted
+        Whether the leading memory has other weights for the same features than the longest, by more
+        than chance explains. It is looked at only where the longest is far behind.
     waiting, oldest
         Open tickets, and how many rounds ago the oldest was asked.
     more
@@ -99,8 +103,8 @@ class Advice:
         Of how many features that are not kept too little was read to say.
     set_aside, misled
         How many rows of history were set aside, because what was learnt from them predicted far
-        worse than the mean of the labels, and after how many labels that was found out. 0 where
-        there was none, or it did not mislead.
+        worse than the mean of the labels, and after how many labels, told since they were studied,
+        that was found out. 0 where there was none, or it did not mislead.
 
     Examples
     --------
@@ -131,6 +135,7 @@ class Advice:
     untold: int = 0
     set_aside: int = 0
     misled: int = 0
+    contradicted: bool = False
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -146,8 +151,8 @@ class Advice:
 
     @property
     def changed(self) -> bool:
-        """Whether what was learnt long ago misleads: the longest memory is far behind."""
-        return self.ahead > CLEAR
+        """Whether what was learnt long ago misleads: it predicts far worse, and is contradicted."""
+        return self.ahead > CLEAR and self.contradicted
 
     @property
     def sentences(self) -> tuple[str, ...]:

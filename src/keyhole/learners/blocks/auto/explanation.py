@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.learners.blocks.auto.advice import Advice, Fewer, More, Worth, worths
+from keyhole.learners.blocks.auto.advice import CLEAR, Advice, Fewer, More, Worth, worths
 from keyhole.learners.blocks.auto.batch import Batch
 from keyhole.learners.blocks.auto.engine import LABELS, ROWS
 from keyhole.learners.blocks.auto.joint_fit import (
@@ -16,8 +16,10 @@ from keyhole.learners.blocks.auto.joint_fit import (
     at_least,
     at_most,
     beyond,
+    contradicts,
     joint_fit,
     often_read,
+    selected,
 )
 from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, Settings, State
 from keyhole.learners.blocks.fit.stepwise_selection import select
@@ -250,16 +252,19 @@ def advised(
     round: int,
     reads: Indices | None,
     waiting: Sequence[int],
+    told_before: int,
 ) -> Advice:
     """What to say about the budget, and what changed: see `Advice`.
 
     `lead` is the memory that leads, in words `leader`; `reads` is what the current batch reads, and
-    `waiting` how many rounds ago each open ticket was asked.
+    `waiting` how many rounds ago each open ticket was asked; `told_before` labels had been told
+    when the history that was set aside was studied.
     """
     labels, studied = int(state.label.reads[0]), int(state.studied[0])
     since = int(state.lead[1]) if lead == int(state.lead[0]) else labels
     recent = state.mixture.recent[s.experts.judges]
     behind = float(recent[LONGEST_MEMORY] - recent[lead])
+    ahead = behind / max(float(recent[lead]), 1e-300) if behind > 0.0 else 0.0
     return Advice(
         round=round,
         told=labels - studied,
@@ -268,14 +273,23 @@ def advised(
         searching=0 if reads is None else int((~np.isin(reads, found.chosen)).sum()),
         leader=leader,
         since=max(since - studied, 0),
-        ahead=behind / max(float(recent[lead]), 1e-300) if behind > 0.0 else 0.0,
+        ahead=ahead,
         waiting=len(waiting),
         oldest=waiting[0] if waiting else 0,
         more=larger(found),
         untold=found.untold if labels else 0,
         set_aside=int(state.aside[ROWS]),
-        misled=int(state.aside[LABELS] - state.aside[ROWS]),
+        misled=int(state.aside[LABELS] - state.aside[ROWS]) - told_before,
+        contradicted=ahead > CLEAR and _contradicted(s, state, found, lead),
     )
+
+
+def _contradicted(s: Settings, state: State, found: Valued, lead: int) -> bool:
+    """Whether the leading memory says something else of what either of the two selects."""
+    if not state.kept.n[lead, -1] > 0.0:
+        return False
+    both = np.union1d(found.chosen, selected(s, state.kept, LONGEST_MEMORY))
+    return contradicts(state.kept, lead, both, state.peaks)
 
 
 class Played(NamedTuple):

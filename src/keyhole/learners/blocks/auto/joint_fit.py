@@ -20,6 +20,7 @@ from keyhole.learners.blocks.sums.column_stats import centres
 from keyhole.learners.blocks.sums.memories import Memories, by_feature, gathered, read_counts
 from keyhole.problem import Floats, Indices
 
+BATCH = 16.0  # rounds that read the same features, as a rule
 TINY = 1e-9  # the least eigenvalue of correlations, and the least part of a value that varies
 
 
@@ -72,13 +73,20 @@ def joint_fit(
         v_i = sum_j b_j^2 (n_i / n_ij - 1) / n_i,   chance_i = s^2 / n_i + sum_j P_ij^2 v_j / P_ii,
 
     b the standardised weights and P the inverse of R. The standard error of b_i is sqrt(P_ii
-    chance_i): all equations have a hand in it.
+    chance_i): all equations have a hand in it. Another part of it is that n_ij is guessed: of n_ij
+    rounds, a share of t_ij too many makes R_ij too small by R_ij t_ij, and b_l too large by t_ij
+    R_ij (P_li b_j + P_lj b_i). The squares of these, for the variance of t_ij that `guessed` says,
+    divided by P_ll, come to chance_l. And s^2 is not known: a feature read in n_i of n rounds may
+    have varied more in those than in all, so what it seems to explain, b_i r_i, varies by
+    2 (1 / n_i - 1 / n) of its square. The sum of that is added to s^4 here.
 
     A memory that forgets has sums of weights W = n_i; of all ways to read that often, the latest
     rounds are worth least: W / (1 - W / (2 tau)) rounds, W < tau.
     """
     V = np.asarray(features, dtype=np.int64)
-    R, r, spread, n, pairs = _correlations(kept, memory, V, None if column is None else column[V])
+    R, r, spread, n, pairs, doubt = _correlations(
+        kept, memory, V, None if column is None else column[V]
+    )
     m, scale, ridge = len(V), float(kept.scale[memory]), TINY * np.eye(len(V))
     rounds = np.maximum(effective_rounds(kept, memory, n), m + 2.0)
     P = np.linalg.inv(R + ridge)
@@ -88,7 +96,11 @@ def joint_fit(
     noise = min(left / (1.0 - (m + 1.0) / total), 1.0)
     missed = n[:, np.newaxis] / pairs - 1.0
     np.fill_diagonal(missed, 0.0)
-    chance = noise / rounds + P**2 @ (missed @ b**2 / rounds) / new
+    off, by = R**2 * doubt, P * b
+    apart = P**2 @ (missed @ b**2 / rounds + off @ b**2) + (by @ off * by).sum(axis=1)
+    uneven = 2.0 * np.maximum(1.0 / rounds - 1.0 / total, 0.0)
+    unsure = math.hypot(noise, math.sqrt(float((b * r) ** 2 @ uneven)))
+    chance = min(unsure, 1.0) / rounds + apart / new
     with np.errstate(over="ignore"):
         tail = np.minimum((peaks[V] / spread[:m]) ** 4, 1e300) / rounds
         label_tail = min((reach / spread[m]) ** 4, 1e300) / total
@@ -126,6 +138,21 @@ def common_reads(n: Floats, V: Indices, others: Floats) -> Floats:
     return some
 
 
+def guessed(n: Floats, V: Indices, pairs: Floats, scale: float) -> Floats:
+    """The variance of the share by which `common_reads` is off, for each pair of V.
+
+    The rounds that missed the more frequent feature come in batches, each of which read the other
+    one with the chance q: their number varies by as many batches, `BATCH` rounds each.
+    """
+    rest, reads = np.delete(n[:-1], V), n[V]
+    total = max(float(n[-1]), 1e-300)
+    q = min(float(rest.mean()) / total, 1.0) if len(rest) else 0.0
+    missed = np.maximum(total - np.maximum.outer(reads, reads), 0.0)
+    share: Floats = BATCH * q * (1.0 - q) * missed / pairs / (pairs * scale)
+    np.fill_diagonal(share, 0.0)
+    return np.minimum(share, 1.0)
+
+
 def effective_rounds(kept: Memories, memory: int, reads: Floats) -> Floats:
     """What sums of weights, not scaled, are worth in rounds: see `joint_fit`."""
     W = reads * float(kept.scale[memory])
@@ -135,14 +162,20 @@ def effective_rounds(kept: Memories, memory: int, reads: Floats) -> Floats:
 
 def _correlations(
     kept: Memories, memory: int, V: Indices, column: Indices | None = None
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """R, r, the standard deviations (the label's last), reads and common reads (not scaled)."""
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """R, r, the standard deviations (the label's last), reads, common reads (not scaled).
+
+    Last, the variances of the shares by which those are off.
+    """
     (G, c), n = gathered(kept, memory, V), read_counts(kept, memory)
     m, total, reads = len(V), max(float(n[-1]), 1e-300), np.maximum(n[V], 1e-300)
     pairs = common_reads(n, V, reads)
     np.fill_diagonal(pairs, reads)
+    doubt = guessed(n, V, pairs, float(kept.scale[memory]))
     if column is not None:
-        pairs = np.where(np.equal.outer(column, column), np.minimum.outer(reads, reads), pairs)
+        joint = np.equal.outer(column, column)
+        pairs = np.where(joint, np.minimum.outer(reads, reads), pairs)
+        doubt[joint] = 0.0
     level, mean = float(c[-1]) / total, G[-1, :m] / reads
     S = np.zeros((m + 1, m + 1))
     S[:m, :m] = G[:m, :m] / pairs - np.outer(mean, mean)
@@ -152,6 +185,7 @@ def _correlations(
     beyond = np.abs(S[:m, :m]) > np.outer(size, size) * (1.0 + TINY)
     if beyond.any():
         pairs = np.where(beyond, np.minimum.outer(reads, reads), pairs)
+        doubt[beyond] = 0.0
         S[:m, :m] = G[:m, :m] / pairs - np.outer(mean, mean)
     S[m, :m] = S[:m, m] = c[:m] / reads - mean * level
     S[m, m] = float(kept.yy[memory]) / total - level * level
@@ -165,7 +199,7 @@ def _correlations(
     if size[0] < TINY:
         A = (direction * np.maximum(size, TINY)) @ direction.T
         A /= np.sqrt(np.outer(np.diag(A), np.diag(A)))
-    return A[:m, :m], A[:m, m], spread, reads, pairs
+    return A[:m, :m], A[:m, m], spread, reads, pairs, doubt
 
 
 def lost_without(fit: Joint, dropped: Sequence[int]) -> tuple[float, float]:
@@ -533,11 +567,13 @@ def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Flo
     runs, b, lead = batch.runs, len(batch.S), leader(s.experts.judges, state.mixture.recent)
     for e, part in enumerate(share.tolist()):
         place, m = runs.place[e, : runs.size[e]], int(s.experts.memory[e])
-        here = place < b
+        m = {LEADING: lead, NO_MEMORY: LONGEST_MEMORY}.get(m, m)
+        here = np.flatnonzero(place < b)
+        # Of what was never read nothing is known; its weight is 0.
+        here = here[read_counts(state.kept, m)[batch.S[place[here]]] > 0.0]
         V = batch.S[place[here]]
         if part == 0.0 or not len(V):
             continue
-        m = {LEADING: lead, NO_MEMORY: LONGEST_MEMORY}.get(m, m)
         fit = joint_fit(state.kept, m, V, state.peaks, 0.0)
         theta = runs.theta[e, : runs.size[e]][here]
         errors[V] += part * np.hypot(fit.errors, theta - fit.weights)

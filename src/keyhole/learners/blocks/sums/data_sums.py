@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -412,7 +413,8 @@ class DataSums:
         How many rows had no label and are not in it.
     parts
         What the rows are: a name for every shard, empty if they came from a stream. Two sums that
-        share one are not added.
+        share one are not added, nor are those of a stream to themselves: once added, they go by
+        a digest.
     """
 
     # Sums: gram, left_out. Extremes: low, high, ends. Everything else says what they are of.
@@ -474,7 +476,8 @@ class DataSums:
                     f"sums of different {what} cannot be added: {_shown(mine)}, {_shown(its)}; "
                     "read both with the same `features` and `target`"
                 )
-        if both := {*self.parts} & {*other.parts}:
+        mine, its = self._shards(), other._shards()
+        if both := {*mine} & {*its}:
             raise StateError(
                 f"sums that share rows cannot be added: {len(both)} of the shards are in both"
             )
@@ -486,8 +489,17 @@ class DataSums:
             self.names,
             self.target,
             self.left_out + other.left_out,
-            (*self.parts, *other.parts),
+            (*mine, *its),
         )
+
+    def _shards(self) -> tuple[str, ...]:
+        """What the rows are; by the sums themselves if they have no names."""
+        if self.parts or not self.rounds:
+            return self.parts
+        digest = hashlib.blake2b(digest_size=16)
+        for array in self.arrays().values():
+            digest.update(np.ascontiguousarray(array).data)
+        return (f"rows with the sums {digest.hexdigest()}",)
 
     def __repr__(self) -> str:
         label = "" if self.target is None else f", label {self.target!r}"
