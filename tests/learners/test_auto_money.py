@@ -358,8 +358,6 @@ def test_history_is_studied_with_prices() -> None:
 @pytest.mark.parametrize(
     ("part", "value", "says"),
     [
-        ("rate", -1.0, "rate must be at least 0"),
-        ("rate", math.nan, "rate must be finite"),
         ("purse", 10**6, "more is left than there was"),
         ("purse", 0, "less is left than the rest of the current batch costs"),
         ("purse", -1, "purse must be from 0"),

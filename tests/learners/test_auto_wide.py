@@ -247,11 +247,6 @@ def test_a_file_from_before_there_was_evidence() -> None:
     assert (again._state.evidence != 0.0).any(axis=1).mean() > 0.9
 
 
-def test_evidence_is_saved_where_it_is_used_alone() -> None:
-    assert "evidence" in kh.AutoLearner(PROBLEM, seed=0, parts=FEW).state().parts
-    assert "evidence" not in kh.AutoLearner(PROBLEM, seed=0).state().parts
-
-
 def test_what_never_changes_does_not_keep_others_from_being_read() -> None:
     """Two thirds of the columns are constant: they get no more than their share of the reads."""
     X, y = data(1_600)
