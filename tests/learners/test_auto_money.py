@@ -395,7 +395,7 @@ def test_the_model_is_what_the_budget_buys_whatever_is_explored() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((400, 3))
     y = X[:, 1] + 0.1 * rng.standard_normal(400)
-    learner = kh.AutoLearner(kh.Problem(3, 1, 3, prices=[1, 2.5, 0]), seed=0)
+    learner = kh.AutoLearner(kh.Problem(3, 1, 3, prices=[2, 2.5, 0]), seed=0)
     unread = 0
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         ticket = learner.ask()

@@ -172,7 +172,7 @@ def test_parts_that_make_no_sense_are_refused(change: dict[str, Any], message: s
 UNFIT: list[tuple[dict[str, Any], str]] = [
     (
         {"pool": 7, "slots": 1},
-        r"pool must be at most 6, .* \(net=2\) leaves of the budget 8, got 7",
+        r"pool must be at most 6, .* \(net=2\) leaves of .* 8, got 7",
     ),
     ({"net": 8}, "with budget 8 it needs slots <= net <= 7"),
     ({"slots": 3, "net": 2}, "plays slots=3 of the net=2"),
