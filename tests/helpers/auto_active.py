@@ -6,7 +6,7 @@ Sums stay (d + 1) x (d + 1) here: a pair of which one rests is 0. `bug` is a mis
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -31,7 +31,6 @@ BUGS = (
     "one row may decide",
     "what never changed is no evidence",
     "the past must be made up for",
-    "whoever leads, all is by evidence",
 )
 
 
@@ -62,7 +61,11 @@ class ActiveSet:
         return np.isin(np.arange(self.d), self.who)
 
     def admit(
-        self, read: list[int], memories: list[Memory], found: list[Selection], theirs: Sequence[int]
+        self,
+        read: list[int],
+        memories: list[Memory],
+        found: Sequence[Selection],
+        theirs: Sequence[int],
     ) -> None:
         """All that is read gets a seat. `theirs` are the learner's seats then: they break ties."""
         strength = np.zeros(self.d)
@@ -112,31 +115,13 @@ class ActiveSet:
         places = [self.order[(self.walked + i) % self.d] for i in range(self.width)]
         return [-1 if values[j] else j for j in places]
 
-    def first_reads(self, values: list[list[float]], read: list[int], free: int) -> list[int]:
-        """Features of which no value ever arrived that are explored now; they have come up then."""
-        found = list[int]()
-        if self.bug == BUGS[5]:
-            return found
-        steps = 0
-        for j in self.unread(values):
-            if len(found) == free:
-                break
-            steps += 1
-            found += [j] if j >= 0 and j not in read else []
-        self.walked += steps
-        return found
-
-    def walk_past(self, values: list[list[float]], read: Iterable[int]) -> None:
-        """With prices: past the last of them that was bought, or had values before."""
-        known, far = set(read), 1
-        for i, j in enumerate(self.unread(values)):
-            if j < 0 or j in known:
-                far = i + 1
-        self.walked += far
-
     def looked_at(self, number: int) -> list[int]:
-        """Others at random, as they are drawn, then those with a seat, by seat."""
+        """Others at random, as they are drawn, then those with a seat, by seat; or all."""
         number = 1 if self.bug == BUGS[4] else number
+        if self.whole:
+            first = int(uniforms(self.seed, number, 1, purpose=2**20 + 2)[0] * self.d)
+            first = 0 if self.bug == "what is looked at begins at 0" else first
+            return [*range(first, self.d), *range(first)]
         there = [j for j in self.who if j >= 0]
         if self.bug == BUGS[6]:
             return there

@@ -11,10 +11,8 @@ import numpy as np
 
 import keyhole as kh
 from keyhole.learners.auto import OWN_TERMS
-from keyhole.learners.blocks.fit.stepwise_selection import select
 from keyhole.problem import Floats
-from tests.helpers.auto_money import Own, PricedTranscription
-from tests.helpers.auto_transcription import Transcription, Word
+from tests.helpers.auto_transcription import Own, Transcription, Word
 
 USUAL = kh.AutoParts()
 
@@ -71,13 +69,6 @@ def stream(case: Case) -> tuple[Floats, Floats]:
     return X, y
 
 
-def word_of(learner: kh.AutoLearner) -> Word:
-    s, state = learner._settings, learner._state
-    late = state.mixture.recent[s.experts.judges]
-    found = (select(state.kept, m, s.width, s.thresholds[m]) for m in range(len(late)))
-    return Word(late, [state.kept.who[selection.chosen].tolist() for selection in found])
-
-
 def look_ahead(
     learner: kh.AutoLearner, case: Case, X: Floats, y: Floats, row: int
 ) -> kh.AutoLearner:
@@ -90,14 +81,12 @@ def look_ahead(
     return ahead
 
 
-def word_on_prices(learner: kh.AutoLearner, ahead: kh.AutoLearner) -> Word:
-    """The same with prices: what it chooses for what comes next."""
+def word_of(learner: kh.AutoLearner, ahead: kh.AutoLearner) -> Word:
+    """What the learner has, and what it chooses for what comes next."""
     late = learner._state.mixture.recent[learner._settings.experts.judges]
     space = ahead._state.space
     chosen = [space.chosen[m, :many].tolist() for m, many in enumerate(space.picked.tolist())]
-    gone, seat = (space.r == 0.0) & (space.D <= 0.0), ahead._state.kept.seat
-    vanished = [[j for j in features if gone[m, seat[j]]] for m, features in enumerate(chosen)]
-    return Word(late.copy(), chosen, vanished)
+    return Word(late.copy(), chosen, ahead._state.kept.who.tolist())
 
 
 def first_difference(case: Case, bug: str = "") -> str:
@@ -110,17 +99,12 @@ def first_difference(case: Case, bug: str = "") -> str:
     fast, slow = (
         kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money) for _ in range(2)
     )
-    written = PricedTranscription if case.prices else Transcription
-    rules = written(problem, seed=3, bug=bug, **how, **case.money)
+    rules = Transcription(problem, seed=3, bug=bug, **how, **case.money)
     before = case.history
     keep = 1.0 if case.half_life is None else 0.5 ** (1.0 / case.half_life)
 
     def word(rows: slice) -> Word:
-        ahead = slow
-        if case.prices or case.parts.seats(problem) < problem.d:
-            ahead = look_ahead(slow, case, X[rows], y[rows], rows.start)
-        found = word_on_prices(slow, ahead) if case.prices else word_of(slow)
-        return found._replace(who=ahead._state.kept.who.tolist())
+        return word_of(slow, look_ahead(slow, case, X[rows], y[rows], rows.start))
 
     fast.study(kh.streams.ArrayStream(X[:before], y[:before]), half_life=case.half_life)
     for i in range(before):
@@ -146,7 +130,7 @@ def first_difference(case: Case, bug: str = "") -> str:
         if rows.stop - rows.start == size:
             rules.finish(batch)
         t = rows.stop
-    played = [*rules.in_model.tolist(), rules.counted]
+    played = [*rules.in_model.tolist(), rules.in_any]
     if fast._state.played.tolist() != played:
         return f"in the model for {fast._state.played.tolist()} rounds, by the rules {played}"
     return ""
@@ -157,26 +141,24 @@ def first_own_difference(case: Case, own: Own, bug: str = "") -> str:
     problem, (X, y) = kh.Problem(*case.shape, **case.prices), stream(case)
     how: dict[str, Any] = {"proper": case.proper, "past": case.past, "parts": case.parts}
     learner = kh.AutoLearner(problem, seed=3, shapes=False, **how, **case.money)
-    rules = PricedTranscription(problem, seed=3, bug=bug, **how, **case.money)
-    assert problem.prices is not None
+    rules = Transcription(problem, seed=3, bug=bug, **how, **case.money)
+    items = None if problem.prices is None else problem.prices.items
     prices: dict[str | int, float | str] = {
-        problem.prices.items[item]: price for item, price in own.prices.items()
+        item if items is None else items[item]: price for item, price in own.prices.items()
     }
     t = 0
     while t < len(y):
         asked = copy.deepcopy(learner)
         ticket = asked.ask(prices=prices, without=own.without, budget=own.budget)
-        expected = rules.once(own, OWN_TERMS + learner.round, word_on_prices(learner, asked))
+        expected = rules.once(own, OWN_TERMS + learner.round, word_of(learner, asked))
         if ticket.features.tolist() != expected:
             return f"after round {t} it buys {ticket.features}, by the rules {expected}"
-        if asked._state.rate.tolist() != learner._state.rate.tolist():
-            return f"after round {t} the rate is learnt from terms of one example"
         asked.drop(ticket)
         rows = slice(t, min(t + rules.size(), len(y)))
         learner, bought = copy.deepcopy(asked), np.full((1, problem.width), -1, dtype=np.int32)
         bought = bought.repeat(rows.stop - t, axis=0)
         learner.advance(X[rows], y[rows], bought)
-        batch = rules.choose(word_on_prices(asked, learner))
+        batch = rules.choose(word_of(asked, learner))
         if bought[0][bought[0] >= 0].tolist() != batch.S:
             return f"after round {t} the others buy something else than {batch.S}"
         for i in range(rows.start, rows.stop):

@@ -7,7 +7,6 @@ keyed random numbers are the library's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,34 +108,15 @@ def look(
     return r, D, excess
 
 
-def select(memory: Memory, most: int, threshold: float, theirs: Sequence[int]) -> Selection:
-    """Forward selection; everything is projected anew after each step. `theirs` breaks ties."""
-    d, chosen = memory.d, list[int]()
-    if memory.n == 0.0:
-        return Selection(chosen, np.zeros(d), np.zeros(d), 0.0)
-    noise = first_noise(memory)
-    while True:
-        r, D, excess = look(memory, chosen, noise, threshold)
-        v = int(excess.argmax())
-        if len(chosen) == most or not excess[v] > 0.0:
-            return Selection(chosen, r, D, noise)
-        alike = np.flatnonzero(excess >= (1.0 - 1e-9) * excess[v])
-        if len(theirs) > len(chosen) and theirs[len(chosen)] in alike:
-            v = theirs[len(chosen)]
-        noise = next_noise(memory, noise, r[v] ** 2 / D[v])
-        chosen.append(v)
-
-
-def normals(seed: int, key: int, d: int) -> tuple[Floats, Floats]:
-    """A normal and a uniform number for every feature."""
-    N, u = np.empty(d + 3), np.empty(d + 3)
+def normals(seed: int, key: int, d: int) -> Floats:
+    """A normal number for every feature."""
+    N = np.empty(d + 3)
     for i in range(0, d, 4):
         w = [float(word) / 2.0**32 for word in words(np.uint64(seed), key, 1 << 20, i // 4)]
         for at, (radius, turn) in ((i, w[:2]), (i + 2, w[2:])):
             length, angle = math.sqrt(-2.0 * math.log(1.0 - radius)), 2.0 * math.pi * turn
             N[at : at + 2] = length * math.cos(angle), length * math.sin(angle)
-        u[i : i + 4] = w[: len(u[i : i + 4])]
-    return N[:d], u[:d]
+    return N[:d]
 
 
 @dataclass

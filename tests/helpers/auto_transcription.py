@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,43 +19,28 @@ from keyhole.learners.blocks.auto.engine import (
     FEWEST,
     FIRST,
     LAYER_ROUNDS,
-    LOOK_OUT,
     SURE,
     WORSE,
 )
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
-from keyhole.learners.blocks.draw.sampling import complement_subset, uniforms
 from keyhole.problem import Floats
 from tests.helpers.auto_active import BUGS as SEAT_BUGS
 from tests.helpers.auto_active import ActiveSet
-from tests.helpers.auto_pieces import (
-    Layer,
-    Memory,
-    Mixture,
-    Selection,
-    Vaw,
-    centre_of,
-    greedy_gains,
-    normals,
-    select,
-)
+from tests.helpers.auto_buying import Choice, Purchase
+from tests.helpers.auto_pieces import Layer, Memory, Mixture, Vaw, centre_of, greedy_gains
 from tests.helpers.auto_reach import BUGS as REACH_BUGS
 from tests.helpers.auto_reach import Reach
+from tests.helpers.auto_shop import Shop
 
 BUGS = (
-    "the net's losses are not weighted",
     "gains are not divided by rows",
-    "exploration ignores the leading memory",
     "bolder has the wrong sign",
     "the last layer forgets nothing",
     "errors in place of labels",
     "the last layer learns within a batch",
 )
-MANY_BUG = "many features: the rate is not rounded"
 STUDY_BUGS = (
     "history is charged to the experts",
-    "after history, all batches look out",
-    "the leader is not kept first",
     "older rows do not fade",
     "rows of history are rounds",
     "history that misleads is trusted",
@@ -66,27 +52,22 @@ STUDY_BUGS = (
 
 
 class Word(NamedTuple):
-    """What the learner itself has: its judges' losses of late, what its memories choose.
+    """What the learner itself has: its judges' losses of late, and what its memories choose.
 
-    With prices also those of the chosen features of which rounding leaves exactly 0; and where not
-    all features have a seat, who has one after this batch was filled.
+    Where not all features have a seat, also who has one after this batch was filled.
     """
 
     late: Floats
     chosen: list[list[int]]
-    vanished: Sequence[list[int]] = ()
     who: Sequence[int] = ()
 
 
-@dataclass
-class Choice:
-    """What is found before a batch: who leads, what is chosen, kept, played by the net, read."""
+class Own(NamedTuple):
+    """Terms of one example: what items cost, in units, what cannot be had, what may be spent."""
 
-    lead: int
-    found: list[Selection]
-    kept: list[int]
-    slots: list[int]
-    read: list[int]
+    prices: dict[int, int]
+    without: list[int]
+    budget: int
 
 
 @dataclass
@@ -121,9 +102,16 @@ class Transcription:
         proper: bool,
         past: bool,
         bug: str = "",
+        *,
+        worth: float | None = None,
+        purse: float | None = None,
+        horizon: int | None = None,
     ) -> None:
-        self.d, self.k, self.budget = problem.d, problem.k, problem.reads
+        self.d, self.k, self.width = problem.d, problem.k, problem.width
         self.parts, self.seed, self.proper, self.bug = parts, seed, proper, bug
+        self.worth: float | None = None
+        self.studied = self.aside = self.slots = 0
+        self._count(problem, worth, purse, horizon or 0)
         self._share()
         self.values: list[list[float]] = [[] for _ in range(self.d)]
         self.labels: list[float] = []
@@ -150,26 +138,53 @@ class Transcription:
         self.mixture = Mixture(heard_by, parts.bold)
         self.L, self.s = np.zeros((self.slots, self.d)), np.zeros(self.slots)
         self.largest = np.zeros(self.slots)
-        self.t = self.b = self.studied = self.aside = 0
+        self.t = self.b = 0
         self.found = ""  # about labels, by the last of them
         self.lost_before, self.since = 0.0, list[float]()
         self.base = (0, 0.0, 0.0)  # labels that count as alike: how many, their mean and squares
-        self.in_model, self.counted = np.zeros(self.d, dtype=np.int64), 0
+        self.in_model, self.in_any = np.zeros(self.d, dtype=np.int64), 0
         kinks = parts.kinks if not proper else () if past else None
         self.last = None if kinks is None else Layer(kinks, past, parts.layer_memory, bug)
 
+    def _count(
+        self, problem: kh.Problem, worth: float | None, purse: float | None, horizon: int
+    ) -> None:
+        """What is spent."""
+        needs, units = [{j} for j in range(self.d)], (1,) * self.d
+        prices, alike = problem.prices, True
+        if prices is not None:
+            needs, units = [set(items) for items in prices.needs], prices.units
+            own = [len(need) == 1 for need in needs]
+            once = len(set[int]().union(*needs)) == len(units) == self.d
+            alike = all(own) and once and len({*units}) == 1 and min(units) > 0
+        self.counted = alike and worth is None and purse is None
+        self.limit, self.W, self.horizon, self.complete = self.width, 0, horizon, 0
+        if prices is not None and not self.counted:
+            self.limit = prices.limit(problem.budget)
+            self.worth = None if worth is None else worth * 10**prices.decimals  # in units
+            self.W = 0 if purse is None else prices.limit(purse)
+            if 0 < sum(units) <= self.limit and self.bug != "no complete rows":
+                self.complete = self.W // (10 * sum(units))
+                self.complete = self.complete if self.complete >= 25 else 0
+        if self.counted:
+            needs, units = [{j} for j in range(self.d)], (1,) * self.d
+        self.shop = Shop(units, needs, self.bug)
+
     def _share(self) -> None:
-        d, budget, parts = self.d, self.budget, self.parts
-        slots = max(1, budget // 12) if budget >= 6 else 0
+        """`slots`, `net`, `pool` and `threshold`."""
+        d, width, parts = self.d, self.width, self.parts
+        slots = width // 12 if self.counted else 0
         self.slots = slots if parts.slots is None else parts.slots
-        net = (d if self.slots else 0) if budget == d else 2 * self.slots
+        net = d if width == d and self.slots else 2 * self.slots
         self.net = net if parts.net is None else parts.net
-        explored = budget // 8 if self.slots else max(1, budget // 8)
-        pool = max(1, budget - self.net - explored)
-        pool = d if budget == d else pool
-        self.pool = pool if parts.pool is None else parts.pool
+        self.pool = width if parts.pool is None else parts.pool
         threshold = math.sqrt(2.0 * math.log(max(d, 2)))
         self.threshold = threshold if parts.threshold is None else parts.threshold
+
+    def threshold_of(self, tau: float) -> float:
+        bolder = -self.parts.bolder if self.bug == BUGS[1] else self.parts.bolder
+        may = tau < math.inf and not self.proper and self.pool >= 3 * self.k
+        return self.threshold - bolder if may else self.threshold
 
     def size(self) -> int:
         """Rounds of the batch that begins now."""
@@ -187,10 +202,11 @@ class Transcription:
         losses = [layer.L for layer in layers]
         batch = self._choose(FIRST + self.studied, word)
         self.play(batch, row, y)
+        self.W += self._price(batch)  # history costs nothing
         if self.bug != STUDY_BUGS[0]:
             for layer, L in zip(layers, losses, strict=True):
                 layer.L = 0.0 * L if self.found == "was wild" else L
-        self.t -= 0 if self.bug == STUDY_BUGS[4] else 1
+        self.t -= 0 if self.bug == STUDY_BUGS[2] else 1
         y = batch.labels[0]
         believed, row = self._needs(batch, 0), row.copy()
         for j in np.flatnonzero(~np.isnan(row)).tolist():
@@ -203,12 +219,12 @@ class Transcription:
         centre = np.array([centre_of(values) for values in self.values])
         z = np.append(np.nan_to_num(row - centre), 1.0)
         self.peak = np.maximum(self.peak, np.abs(z[:-1]))
-        keep = 1.0 if self.bug == STUDY_BUGS[3] else keep
+        keep = 1.0 if self.bug == STUDY_BUGS[1] else keep
         arrived_there, products = arrived.astype(float), self.active.of_row(z)
         self.memories[0].study(z, arrived_there, y - self._label()[0], keep, products)
         self._weigh(batch, (row - centre)[None, :])
         self.studied += 1
-        if self.bug != STUDY_BUGS[8]:
+        if self.bug != STUDY_BUGS[6]:
             self.lost_before, self.since = float(self.mixture.L[self.judges[0]]), []
 
     def _label(self) -> tuple[float, float]:
@@ -232,7 +248,7 @@ class Transcription:
         before, old = self._label()
         scatter = max(old, mean / max(rounds, 1))
         much = lost > WORSE * mean and lost - mean > SURE * scatter
-        if rounds < FEWEST or not much or self.bug == STUDY_BUGS[5]:
+        if rounds < FEWEST or not much or self.bug == STUDY_BUGS[3]:
             return
         now, told = float(np.var(y)), self.base[0] + len(self.labels)
         self.base, self.labels = (told, float(y.mean()), now * told), []
@@ -246,156 +262,56 @@ class Transcription:
             else:
                 memory.fade(0.0)
         for j in np.flatnonzero(self.memories[0].n_j == 0.0).tolist():
-            if self.bug != STUDY_BUGS[6]:
+            if self.bug != STUDY_BUGS[4]:
                 self.values[j], self.peak[j] = [], 0.0
         self.active.evidence[:] = 0.0
-        if self.last is not None and self.bug != STUDY_BUGS[7]:
+        if self.last is not None and self.bug != STUDY_BUGS[5]:
             self.last.count_at_most(LAYER_ROUNDS if alike else 0.0)
-        if self.bug != STUDY_BUGS[9]:
+        if self.bug != STUDY_BUGS[7]:
             for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
                 mixture.start_over()
         self.aside = self.studied
 
-    def _most(self, number: int) -> int:
-        """How many features may be kept in that batch."""
-        looks_out = number % LOOK_OUT == 0 or self.bug == STUDY_BUGS[1]
-        if self.studied > self.aside and not looks_out:
-            return self.budget
-        return 0 if self.budget == 1 < self.d and number % 2 == 0 else self.pool
-
     def _choose(self, number: int, word: Word) -> Batch:
         if self.studied > self.aside:
             self._set_aside()
-        late = self.mixture.R[self.judges]
-        late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
-        order = np.argsort(late, kind="stable").tolist()
-        choice, p, weight = self._fill(number, order, word)
+        limit, order = self._limit(number), self._order(word)
+        choice = Purchase(self, self.shop, number, limit, order, word).fill()
         self.active.admit(choice.read, self.memories, choice.found, word.who)
         centre = np.array([centre_of(values) for values in self.values])
         label, variance = self._label()
         if self.last is not None:
             self.last.begin(variance)
         vaws = [self._start(kind, m, choice) for kind, m, _ in self.experts]
-        slots = choice.slots
-        return Batch(choice.read, p, weight, slots, centre, label, self.peak.copy(), vaws)
+        told = choice.p, choice.weight, choice.slots
+        return Batch(choice.read, *told, centre, label, self.peak.copy(), vaws)
 
-    def _fill(self, number: int, order: list[int], word: Word) -> tuple[Choice, Floats, Floats]:
-        """What a batch reads, p, and what a loss counts, by memories in the order given."""
-        lead = order[0]
-        most = self._most(number)
-        found = [
-            select(memory, most, self._threshold(memory.tau), theirs)
-            for memory, theirs in zip(self.memories, word.chosen, strict=True)
-        ]
-        kept = list[int]()
-        if most > self.pool and self.bug != STUDY_BUGS[2]:
-            kept += found[lead].chosen
-        for rank in range(most):
-            for m in order:
-                if rank < len(found[m].chosen) and len(kept) < most:
-                    j = found[m].chosen[rank]
-                    kept += [j] if j not in kept else []
-        slots, net, p, weight = self._cast(number, kept, there=most <= self.pool)
-        read = sorted({*kept, *net})
-        free = self.budget - len(read)
-        if self.active.whole:
-            read = self._explore_all(number, lead, found, read)
-        else:
-            read = sorted({*read, *self.active.first_reads(self.values, read, free)})
-            read = self._explore_some(number, lead, found, read)
-        slots = slots if most <= self.pool else read[:1] * self.slots
-        return Choice(lead, found, kept, slots, read), p, weight
+    def _order(self, word: Word) -> list[int]:
+        """Memories, from the smallest R to the largest."""
+        late = self.mixture.R[self.judges]
+        late = word.late if np.allclose(late, word.late, rtol=1e-9, atol=0.0) else late
+        order: list[int] = np.argsort(late, kind="stable").tolist()
+        return order
 
-    def _explore_all(
-        self, number: int, lead: int, found: list[Selection], read: list[int]
-    ) -> list[int]:
-        """What is read, and then what promises most to the longest memory and to the leader."""
-        free = self.budget - len(read)
-        for h, many in enumerate((free // 2, free - free // 2)):
-            m = 0 if h == 0 or self.bug == BUGS[2] else lead
-            score, other = self._scores(self.memories[m], found[m], 2 * number + h)
-            score[read] = other[read] = -1.0
-            best, same = (np.argsort(-s, kind="stable")[:many].tolist() for s in (score, other))
-            assert set(best) == set(same), "rounding decides: take another stream"
-            read = sorted({*read, *best})
-        return read
+    def once(self, own: Own, number: int, word: Word) -> list[int]:
+        """What an example on terms of its own reads; nothing is learnt from buying it."""
+        alone, units = copy.deepcopy(self), list(self.shop.units)
+        for item, price in own.prices.items():
+            units[item] = price
+        shop = Shop(tuple(units), self.shop.needs, self.bug, frozenset(own.without))
+        purchase = Purchase(alone, shop, number, own.budget, self._order(word), word)
+        return purchase.fill(alone=True).read
 
-    def _explore_some(
-        self, number: int, lead: int, found: list[Selection], read: list[int]
-    ) -> list[int]:
-        """What is read, then what is likeliest to add something, and what promises most."""
-        free = self.budget - len(read)
-        C = np.array(self.active.looked_at(number), dtype=np.int64)
-        by_evidence = free if lead == 0 or self.bug == SEAT_BUGS[14] else free // 2
-        score = other = self.active.likelier(self.values)
-        for many in (by_evidence, free - by_evidence):
-            score[read] = other[read] = -math.inf
-            best, same = (
-                C[np.argsort(-s[C], kind="stable")][:many].tolist() for s in (score, other)
-            )
-            assert set(best) == set(same), "rounding decides: take another stream"
-            read = sorted({*read, *best})
-            score, other = self._scores(self.memories[lead], found[lead], 2 * number + 1)
-        return read
+    def _limit(self, number: int) -> int:
+        """C of a batch."""
+        if self.horizon == 0 or self.bug == "the purse is not looked at":
+            return self.limit
+        t, s = (self.complete, 1) if number >= FIRST else (self.t, self.size())
+        rounds = s if t < self.complete else max(self.horizon - t, s)
+        return min(self.limit, self.W // rounds)
 
-    def _threshold(self, tau: float) -> float:
-        bolder = -self.parts.bolder if self.bug == BUGS[3] else self.parts.bolder
-        may = tau < math.inf and not self.proper and self.pool >= 2 * self.k
-        return self.threshold - bolder if may else self.threshold
-
-    def _cast(
-        self, number: int, kept: list[int], *, there: bool
-    ) -> tuple[list[int], list[int], Floats, Floats]:
-        """What the slots play, what the net reads, p, and what a loss counts (slots x d)."""
-        d, n = self.d, self.slots
-        p, weight = np.zeros((n, d)), np.zeros((n, d))
-        if n == 0 or not there:
-            return [], [], p, weight
-
-        def f(v: int) -> float:
-            return 1.0 if self.net == d else (self.net - v) / (d - v)
-
-        f0, j = f(n), list[int]()
-        for i in range(n):
-            seen = self.largest[i] ** 2 / (f0 + (1.0 - f0) / d) + self.s[i]
-            eta = math.sqrt(math.log(d) / seen) if seen > 0.0 else 1.0
-            if d > 1024 and self.bug != MANY_BUG:
-                eta = 2.0 ** (math.floor(4.0 * math.log2(eta) + 0.5) / 4.0)
-            p[i] = np.exp(-eta * (self.L[i] - self.L[i].min()))
-            p[i] /= p[i].sum()
-            u = uniforms(self.seed, number, 1, purpose=2 * i)[0]
-            j.append(int(np.searchsorted(np.cumsum(p[i]), u * p[i].sum(), side="right")))
-        V = sorted(set(j))
-        rest = complement_subset(self.seed, number, d, self.net - len(V), V, purpose=2 * n).tolist()
-        for i in range(n):
-            Q = 1.0 - np.prod(1.0 - p[i:], axis=0)
-            Q[j[:i]] = 1.0
-            weight[i, V] = 1.0 / (Q + (1.0 - Q) * f0)[V]
-            if f0 > 0.0:
-                weight[i, rest] = (f0 / f(len(V)) / (Q + (1.0 - Q) * f0))[rest]
-            if self.bug == BUGS[0]:
-                weight[i, [*V, *rest]] = 1.0
-            weight[i, kept] = 1.0
-        return j, sorted([*V, *rest]), p, weight
-
-    def _scores(
-        self, memory: Memory, found: Selection, key: int, optimism: float | None = None
-    ) -> tuple[Floats, Floats]:
-        """The scores; and what they are if what is left of the chosen features rounds to 0."""
-        N, u = normals(self.seed, key, self.d)
-        score, n_j, noise = np.zeros(self.d), memory.n_j, found.noise
-        optimism = self.parts.optimism if optimism is None else optimism
-        for j in range(self.d):
-            g, r, D = optimism * N[j], found.r[j], found.D[j]
-            if not self.values[j]:
-                score[j] = 1e300 * (1.0 + u[j]) if self.active.whole else 0.0
-            elif memory.G[j, j] == 0.0 and n_j[j] > 0.0:
-                score[j] = noise * (N[j] ** 2 + g * g) / n_j[j]
-            elif D > 0.05 and n_j[j] > 0.0:
-                score[j] = (r + math.sqrt(noise * D / n_j[j]) * g) ** 2 / D
-        other, C = score.copy(), found.chosen
-        other[C] = noise * (N[C] ** 2 + (optimism * N[C]) ** 2) / n_j[C]
-        return score, other
+    def _price(self, batch: Batch) -> int:
+        return self.shop.price(set[int]().union(*(self.shop.needs[j] for j in batch.S)))
 
     def _start(self, kind: ExpertKind, m: int | None, choice: Choice) -> Vaw | None:
         """The VAW of an expert; None for the one on nothing."""
@@ -424,7 +340,8 @@ class Transcription:
         return Vaw(V, A, b, len(use) + 1)
 
     def play(self, batch: Batch, row: Floats, y: float) -> float:
-        """Predict and learn one round."""
+        """Predict and learn one round; its ticket is paid."""
+        self.W -= self._price(batch)
         reach, told, batch_label = self.reach[-1], y, batch.label
         low, high = reach.low, reach.high
         unusual = reach.is_far_out(y) and self._is_unusual(batch, row)
@@ -560,7 +477,7 @@ class Transcription:
         """Add rows, with all features (NaN: not read), to the evidence."""
         longest = self.memories[0]
         vaw, unit = self._judge(batch)
-        if self.active.whole or vaw is None or not unit > 0.0:
+        if vaw is None or not unit > 0.0:
             return
         left = np.array(batch.labels) - batch.label
         for t, row in enumerate(batch.rows if self.bug != SEAT_BUGS[9] else []):
@@ -605,12 +522,12 @@ class Transcription:
             for vaw, (kind, m, _) in zip(batch.vaws, self.experts, strict=True)
             if kind.features == "best" and m == int(late.argmin())
         )
-        self.counted += rows
+        self.in_any += rows
         if model is not None:
             self.in_model[model.features[:-1]] += rows
         for i in range(self.slots):
             gains = greedy_gains(Z[:, :-1] - Z[:, :-1].mean(axis=0), y - y.mean(), batch.slots[:i])
-            loss = -gains if self.bug == BUGS[1] else -gains / rows
+            loss = -gains if self.bug == BUGS[0] else -gains / rows
             w = batch.weight[i]
             estimate = np.where(w > 0.0, w * loss, 0.0)
             self.L[i] += estimate

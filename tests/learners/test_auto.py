@@ -75,11 +75,11 @@ def test_a_switch_of_the_support_is_followed() -> None:
 def test_loss_is_bounded_by_the_safety_net() -> None:
     """The stated bound, per sequence, on streams that were made to hurt."""
     rng = np.random.default_rng(5)
-    n, d = 3_000, 12
+    n, d = 3_000, 16
     X = np.where(rng.random((n, d)) < 0.5, -1.0, 1.0)
     phase = (np.arange(n) // 37) % d
     y = 0.8 * X[np.arange(n), phase] + 0.2 * rng.standard_normal(n)
-    learner, p = play(X, y, 1, 8)
+    learner, p = play(X, y, 1, 12)
     low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
     record = np.append(True, (y[1:] < low[:-1]) | (y[1:] > high[:-1]))
     loss = (y - p) ** 2
@@ -97,7 +97,8 @@ def test_proper_mode_plays_a_sparse_linear_model() -> None:
     Those beyond the labels so far are cut off there; both kinds occur.
     """
     X, y = sparse(400)
-    learner = kh.AutoLearner(kh.Problem(d=20, k=2, budget=8), seed=0, proper=True)
+    parts = kh.AutoParts(far=100.0)  # no value is cut off
+    learner = kh.AutoLearner(kh.Problem(d=20, k=2, budget=8), seed=0, proper=True, parts=parts)
     beyond = 0
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         ticket = learner.ask()
@@ -241,10 +242,19 @@ def test_a_ticket_that_outlived_its_batch_is_predicted_by_what_it_read() -> None
         assert abs(learner.predict(late.fill(values)) - 5.0) < 1.5  # a quarter of what 2 would do
 
 
-@pytest.mark.parametrize("budget", [5, 6])
-def test_the_bound_is_infinite_without_a_safety_net(budget: int) -> None:
-    priced = kh.Problem(d=12, k=2, budget=budget, prices=dict.fromkeys(range(12), 1))
-    assert kh.AutoLearner(priced, seed=0).bound() == np.inf
-    plain = kh.AutoLearner(kh.Problem(d=12, k=2, budget=budget), seed=0)
-    plain.advance(np.eye(12), np.arange(12.0))
-    assert (plain.bound() < np.inf) == (budget == 6)
+def test_the_bound_is_infinite_without_a_safety_net() -> None:
+    """Below a budget of 12 features, with prices that differ, a purse or an exchange rate."""
+
+    def is_finite(budget: float, prices: list[float] | None = None, **money: float) -> bool:
+        learner = kh.AutoLearner(kh.Problem(14, 2, budget, prices=prices), seed=0, **money)
+        learner.advance(np.eye(14), np.arange(14.0))
+        return learner.bound() < np.inf
+
+    alike, differ = [2.5] * 14, [2.5] * 13 + [2.0]
+    assert is_finite(12)
+    assert is_finite(30, alike)
+    assert not is_finite(11)
+    assert not is_finite(29.5, alike)
+    assert not is_finite(30, differ)
+    assert not is_finite(30, alike, worth=10)
+    assert not is_finite(30, alike, purse=3000, horizon=100)

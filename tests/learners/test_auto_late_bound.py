@@ -65,18 +65,18 @@ def test_mixtures_in_turn_have_their_bounds_when_labels_are_late(delay: int) -> 
 
 def test_no_bound_is_told_once_a_label_was_late() -> None:
     """Also not by a copy from a file; a label that is told in time, or never, changes nothing."""
-    learner = kh.AutoLearner(kh.Problem(d=12, k=1, budget=8), seed=0)
+    learner = kh.AutoLearner(kh.Problem(d=14, k=1, budget=12), seed=0)
     rng = np.random.default_rng(0)
-    learner.advance(rng.standard_normal((64, 12)), rng.standard_normal(64))
+    learner.advance(rng.standard_normal((64, 14)), rng.standard_normal(64))
     first = learner.ask()
-    learner.tell(first.fill(np.zeros(8)), 1.0)
+    learner.tell(first.fill(np.zeros(12)), 1.0)
     never, second = learner.ask(), learner.ask()
     learner.drop(never)
-    learner.tell(second.fill(np.zeros(8)), 1.0)
+    learner.tell(second.fill(np.zeros(12)), 1.0)
     assert np.isfinite(learner.bound())
     third, fourth = learner.ask(), learner.ask()
-    learner.tell(third.fill(np.zeros(8)), 1.0)
-    learner.tell(fourth.fill(np.zeros(8)), 1.0)
+    learner.tell(third.fill(np.zeros(12)), 1.0)
+    learner.tell(fourth.fill(np.zeros(12)), 1.0)
     assert learner.bound() == np.inf
     loaded = from_bytes(to_bytes(learner))
     assert isinstance(loaded, kh.AutoLearner)
@@ -84,10 +84,10 @@ def test_no_bound_is_told_once_a_label_was_late() -> None:
 
 
 def test_a_block_before_an_open_label_makes_it_late() -> None:
-    learner = kh.AutoLearner(kh.Problem(d=12, k=1, budget=8), seed=0)
+    learner = kh.AutoLearner(kh.Problem(d=14, k=1, budget=12), seed=0)
     ticket = learner.ask()
     rng = np.random.default_rng(0)
-    learner.advance(rng.standard_normal((64, 12)), rng.standard_normal(64))
+    learner.advance(rng.standard_normal((64, 14)), rng.standard_normal(64))
     assert np.isfinite(learner.bound())  # the label may never come
-    learner.tell(ticket.fill(np.zeros(8)), 1.0)
+    learner.tell(ticket.fill(np.zeros(12)), 1.0)
     assert learner.bound() == np.inf

@@ -358,8 +358,6 @@ def test_history_is_studied_with_prices() -> None:
 @pytest.mark.parametrize(
     ("part", "value", "says"),
     [
-        ("rate", -1.0, "rate must be at least 0"),
-        ("rate", math.nan, "rate must be finite"),
         ("purse", 10**6, "more is left than there was"),
         ("purse", 0, "less is left than the rest of the current batch costs"),
         ("purse", -1, "purse must be from 0"),
@@ -397,7 +395,7 @@ def test_the_model_is_what_the_budget_buys_whatever_is_explored() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((400, 3))
     y = X[:, 1] + 0.1 * rng.standard_normal(400)
-    learner = kh.AutoLearner(kh.Problem(3, 1, 3, prices=[1, 2.5, 0]), seed=0)
+    learner = kh.AutoLearner(kh.Problem(3, 1, 3, prices=[2, 2.5, 0]), seed=0)
     unread = 0
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         ticket = learner.ask()

@@ -70,7 +70,8 @@ def test_other_parts_keep_the_promises_of_a_learner(proper: bool) -> None:
 def test_any_expert_can_be_left_out(features: str) -> None:
     """It is not heard; the game goes on, and so do model, explain and bound."""
     X, y = data()
-    learner = kh.AutoLearner(PROBLEM, parts=without(features))
+    problem = kh.Problem(d=20, k=2, budget=12)
+    learner = kh.AutoLearner(problem, parts=without(features))
     predictions = learner.advance(X, y)
     assert float(((y - predictions)[200:] ** 2).mean()) < 0.3
     assert set(learner.model().features.tolist()) == {3, 7}
@@ -81,7 +82,7 @@ def test_any_expert_can_be_left_out(features: str) -> None:
     assert not any(name.startswith(mark) for name in heard)
     assert len(heard) == 10 - {"kept": 3, "best": 3, "net": 2}.get(features, 1)
     assert (learner.bound() == math.inf) == (features == "net")
-    usual = kh.AutoLearner(PROBLEM)
+    usual = kh.AutoLearner(problem)
     assert (usual.advance(X, y) != predictions).any()
 
 
@@ -124,7 +125,7 @@ def test_parts_are_saved() -> None:
 def test_a_file_from_before_there_were_parts_has_the_usual_ones() -> None:
     old = kh.load(Path(__file__).parents[1] / "saving" / "v1" / "auto.npz", kh.AutoLearner)
     assert "parts" in old.settings()
-    assert old.parts == replace(USUAL, kinks=None)  # and no last layer
+    assert old.parts == replace(USUAL, kinks=None, slots=1)  # no last layer, and its safety net
     assert not old.past
 
 
@@ -169,7 +170,10 @@ def test_parts_that_make_no_sense_are_refused(change: dict[str, Any], message: s
 
 
 UNFIT: list[tuple[dict[str, Any], str]] = [
-    ({"pool": 7}, r"pool must be at most 6, .* \(net=2\) leaves of the budget 8, got 7"),
+    (
+        {"pool": 7, "slots": 1},
+        r"pool must be at most 6, .* \(net=2\) leaves of .* 8, got 7",
+    ),
     ({"net": 8}, "with budget 8 it needs slots <= net <= 7"),
     ({"slots": 3, "net": 2}, "plays slots=3 of the net=2"),
     ({"slots": 0, "net": 2}, "net=0 with slots=0"),
@@ -213,14 +217,13 @@ def test_an_expert_says_what_is_wrong_with_it() -> None:
 
 @pytest.mark.parametrize(
     ("d", "budget", "pool", "slots", "net"),
-    [  # by hand: a sixth for the net, an eighth explored, the rest kept
-        (100, 2, 1, 0, 0),
-        (100, 5, 4, 0, 0),
-        (100, 6, 4, 1, 2),
-        (100, 8, 5, 1, 2),
-        (100, 23, 19, 1, 2),
-        (100, 24, 17, 2, 4),
-        (100, 48, 34, 4, 8),
+    [  # by hand: a sixth for the net from a budget of 12 on; all may be kept that it leaves
+        (100, 2, 2, 0, 0),
+        (100, 11, 11, 0, 0),
+        (100, 12, 12, 1, 2),
+        (100, 23, 23, 1, 2),
+        (100, 24, 24, 2, 4),
+        (100, 48, 48, 4, 8),
         (24, 24, 24, 2, 24),
         (5, 5, 5, 0, 0),
     ],
@@ -231,7 +234,7 @@ def test_shares_of_a_budget(d: int, budget: int, pool: int, slots: int, net: int
 
 
 def test_what_is_kept_may_be_more_than_twice_the_sparsity() -> None:
-    """Ten features matter, k = 2, and the pool has room for 17: all ten are kept."""
+    """Ten features matter, k = 2, and the pool has room for 24: all ten are kept."""
     learner = kh.AutoLearner(kh.Problem(40, 2, 24), seed=0)
     X = np.random.default_rng(0).standard_normal((1_500, 40))
     kh.play(learner, kh.streams.ArrayStream(X, X[:, :10].sum(axis=1)))

@@ -1,13 +1,14 @@
-"""AutoLearner's block play of priced problems is the paragraph "Money" of its page."""
+"""AutoLearner's block play of priced problems is the algorithm of its page, and how it buys."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from keyhole import AutoParts
 from tests.helpers.auto_games import Case, first_difference, first_own_difference
-from tests.helpers.auto_money import Own
 from tests.helpers.auto_shop import BUGS
+from tests.helpers.auto_transcription import Own
 
 OWN = {"prices": [2, 1, 3, 1, 4, 2, 1, 5, 2, 1, 3, 1]}
 CENTS = {"prices": ["2.50", "1.25", 3, "0.75", 4, "2.10", 1, 5, "2.35", "0.05", 3, 1]}
@@ -24,6 +25,10 @@ MIXED = {
 }
 
 FEW = AutoParts(active=10)
+RESTLESS = AutoParts(
+    taus=(math.inf, 30.0, 10.0), threshold=1.4, bolder=0.5, shortest=2, longest=9, growth=5
+)
+LAVISH = replace(RESTLESS, threshold=1.0)
 
 
 def purse(amount: int, horizon: int) -> dict[str, int]:
@@ -43,11 +48,16 @@ CASES = {
     "all kinds, absent values": Case((12, 2, 9), 150, "gaps", prices=MIXED),
     "worth": Case((12, 2, 12), 150, prices=MIXED, money={"worth": 60.0}),
     "worth little": Case((12, 2, 12), 100, "switch", prices=FEES, money={"worth": 10.0}),
-    "worth less than most": Case((12, 2, 12), 150, prices=OWN, money={"worth": 1.5}),
+    "worth less than most": Case((12, 2, 12), 60, "gaps", prices=OWN, money={"worth": 2}),
     "purse": Case((12, 2, 7.5), 150, prices=MIXED, money=purse(2300, 300)),
     "purse, complete rows": Case((12, 2, 30), 100, prices=OWN, money=purse(7000, 1000)),
     "purse that runs out": Case((12, 2, 9), 120, prices=MIXED, money=purse(540, 120)),
     "proper": Case((12, 2, 8), 120, "switch", proper=True, prices=FEES),
+    "equal prices, worth": Case((12, 1, 6), 80, prices=ALIKE, money={"worth": 20}),
+    "equal prices, purse": Case((12, 1, 6), 80, prices=ALIKE, money=purse(400, 100)),
+    "budget 1": Case((7, 1, 1), 100, past=False),
+    "memories that part": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
+    "few are kept, proper": Case((20, 4, 5), 80, "switch", proper=True, parts=LAVISH),
     "few seats": Case((12, 2, 8), 80, prices=OWN, parts=FEW),
     "few seats, panels": Case((12, 2, 6), 120, "switch", prices=MIXED, parts=FEW),
     "few seats, worth": Case((12, 2, 8), 80, prices=OWN, money={"worth": 60.0}, parts=FEW),
@@ -63,20 +73,28 @@ CASES = {
 }
 
 NOTICED_BY = {
-    "a panel is paid twice": "panels with own prices",
-    "the rate is not learnt": "own prices",
-    "money that is short is ignored": "own prices, cents",
-    "no batch explores for itself": "panels with own prices",
-    "what is paid for is not read": "panels",
-    "the feature read least is displaced for": "own prices",
-    "the eighth is taken where it costs too much": "panels with own prices",
+    "a panel is paid twice": "panels",
     "panels are judged by single members": "worth",
+    "what is paid for is not read": "panels",
+    "the share is taken where it costs too much": "few seats",
+    "no batch explores for itself": "few seats",
+    "who leads does not matter": "few seats",
+    "batches explore as seldom at first": "all kinds, tight",
+    "the dearest feature is not paid for": "few seats",
+    "the cheapest feature is not paid for": "budget 1",
+    "more than half is set aside as ever": "budget 1",
+    "what is known is explored as ever": "budget 1",
+    "after history, all batches explore": "after history, small purse",
     "a gain is worth any price": "worth",
     "what exceeds the noise is believed": "worth less than most",
+    "with worth, first reads come first": "worth",
     "no complete rows": "purse, complete rows",
     "the purse is not looked at": "purse that runs out",
-    "after history, all batches explore": "after history, small purse",
-    "what a purse forbids cannot be missed": "after history, small purse",
+    "evidence decides by number alone": "memories that part",
+    "evidence never decides": "memories that part",
+    "memory by memory is kept": "memories that part",
+    "the leader's ranks do not come first": "few are kept, proper",
+    "what is looked at begins at 0": "memories that part",
 }
 
 
@@ -107,6 +125,11 @@ PANEL, WORTH = (
 @pytest.mark.parametrize("own", TERMS.values(), ids=TERMS)
 def test_terms_of_one_example_keep_to_the_rules(own: Own) -> None:
     assert first_own_difference(PANEL, own) == ""
+
+
+def test_terms_of_one_example_where_features_are_counted() -> None:
+    own = Own({0: 2, 3: 0}, [5, 9], 7)
+    assert first_own_difference(Case((12, 2, 5), 80, "switch"), own) == ""
 
 
 @pytest.mark.parametrize("own", ["other prices", "everything differs"])

@@ -8,9 +8,10 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.auto.experts import EXPERTS, ExpertKind
 from tests.helpers.auto_active import BUGS as SEAT_BUGS
+from tests.helpers.auto_buying import MANY_BUG, NET_BUGS
 from tests.helpers.auto_games import Case, first_difference
 from tests.helpers.auto_reach import BUGS as REACH_BUGS
-from tests.helpers.auto_transcription import BUGS, MANY_BUG, STUDY_BUGS
+from tests.helpers.auto_transcription import BUGS, STUDY_BUGS
 
 USUAL = kh.AutoParts()
 OTHER = kh.AutoParts(
@@ -45,15 +46,19 @@ REVERSED, LARGER, MOVED = (-1.0, 4.0), (100.0, 0.0), (1.0, 9.0)
 
 FEW, NO_LAYER = replace(USUAL, active=11), replace(USUAL, kinks=None)
 GROWING = replace(USUAL, active=14, growth=20)
+GROWING_NET = replace(OTHER, longest=16, growth=5)
+LAVISH, MEAN = replace(RESTLESS, threshold=1.0), replace(RESTLESS, pool=2)
 
 CASES = {
     "usual, beyond round 1024": Case((12, 2, 8), 1_100),
     "usual, two slots in the net": Case((30, 3, 24), 200, "switch"),
+    "net, growing batches": Case((20, 2, 13), 80, "switch", parts=GROWING_NET),
     "proper": Case((16, 2, 10), 250, "switch", proper=True),
     "proper, absent values": Case((14, 2, 5), 150, "gaps", proper=True, past=False),
     "budget 1": Case((7, 1, 1), 100, past=False),
     "everything is read": Case((9, 2, 9), 100),
-    "no net below 6": Case((15, 2, 4), 100, "switch", past=False),
+    "everything is read, with a net": Case((13, 2, 13), 100),
+    "no net below 12": Case((15, 2, 4), 100, "switch", past=False),
     "labels that linger": Case((12, 2, 8), 150, "walk"),
     "no last layer": Case((12, 2, 8), 80, past=False, parts=NO_LAYER),
     "absent values and faults": Case((12, 2, 8), 250, "gaps"),
@@ -61,6 +66,8 @@ CASES = {
     "other parts, proper": Case((20, 2, 13), 80, "gaps", proper=True, parts=OTHER),
     "memories that part, growing batches": Case((12, 2, 8), 60, "switch", parts=RESTLESS),
     "memories that part, proper": Case((12, 2, 8), 60, "switch", proper=True, parts=RESTLESS),
+    "few are kept, proper": Case((20, 4, 5), 80, "switch", proper=True, parts=LAVISH),
+    "fewer are kept than played, proper": Case((12, 3, 6), 60, proper=True, parts=MEAN),
     "after history that fades": Case((12, 2, 8), 60, "switch", history=30, half_life=15.0),
     "after history with gaps": Case((14, 2, 6), 60, "gaps", history=30),
     "after history, proper": Case((16, 2, 10), 80, "switch", proper=True, history=20),
@@ -80,6 +87,7 @@ CASES = {
     "after history of labels that moved": Case((20, 2, 10), 60, history=40, wrong=MOVED),
     "few seats": Case((12, 2, 8), 100, "switch", parts=replace(USUAL, active=9)),
     "few seats, most rest": Case((300, 3, 10), 120, parts=GROWING),
+    "few seats, most rest, all were read": Case((300, 2, 8), 60, parts=GROWING, history=5),
     "few seats, absent values": Case((30, 3, 10), 60, "gaps", parts=GROWING),
     "few seats, proper": Case((16, 2, 8), 100, "switch", proper=True, parts=FEW),
     "few seats, budget 1": Case((9, 1, 1), 80, past=False, parts=replace(USUAL, active=3)),
@@ -105,21 +113,25 @@ MANY = Case(
     parts=replace(USUAL, taus=(np.inf,), slots=8, net=12, shortest=2, longest=4),
 )
 
-SEATS_NOTICED_BY = {
-    "what is looked at is drawn once": "few seats, after history",
+NOTICED_BY = {
+    "gains are not divided by rows": "net, growing batches",
+    "bolder has the wrong sign": "memories that part, growing batches",
+    "by the longest memory alone": "few seats",
+    "what is looked at is drawn once": "few seats, most rest, all were read",
     "batches grow as ever": "few seats, most rest",
     "what rests does not study": "few seats, after history",
-    "what rests is not looked at": "few seats, after history",
     "one row may decide": "few seats, after history",
-    "the past must be made up for": "few seats, after history",
-}  # the others by "few seats"
-HISTORY_NOTICED_BY = {
+    "the past must be made up for": "labels that linger",
     "history is charged to the experts": "after history, memories part",
-    "after history, all batches look out": "after history, memories part",
-    "the leader is not kept first": "after history, memories part",
     "older rows do not fade": "after history that fades",
     "rows of history are rounds": "after history, memories part",
-}  # the others by "after history in other units"
+}
+NET, LAYER, SEATS, HISTORY = (
+    "usual, two slots in the net",
+    "memories that part, proper",
+    "few seats, absent values",
+    "after history in other units",
+)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -127,21 +139,18 @@ def test_block_play_keeps_to_the_rules(case: Case) -> None:
     assert first_difference(case) == ""
 
 
-@pytest.mark.parametrize("bug", BUGS)
-def test_a_mistake_is_noticed(bug: str) -> None:
-    """Broken twins: each of these once left every test of AutoLearner green."""
-    assert first_difference(CASES["usual, beyond round 1024"], bug) != ""
-
-
-@pytest.mark.parametrize("bug", SEAT_BUGS)
-def test_a_mistake_about_seats_is_noticed(bug: str) -> None:
-    assert first_difference(CASES[SEATS_NOTICED_BY.get(bug, "few seats")], bug) != ""
-
-
-@pytest.mark.parametrize("bug", STUDY_BUGS)
-def test_a_mistake_about_history_is_noticed(bug: str) -> None:
-    name = HISTORY_NOTICED_BY.get(bug, "after history in other units")
-    assert first_difference(CASES[name], bug) != ""
+@pytest.mark.parametrize(
+    ("bug", "usually"),
+    [
+        *((bug, NET) for bug in NET_BUGS),
+        *((bug, LAYER) for bug in BUGS),
+        *((bug, SEATS) for bug in SEAT_BUGS),
+        *((bug, HISTORY) for bug in STUDY_BUGS),
+    ],
+)
+def test_a_mistake_is_noticed(bug: str, usually: str) -> None:
+    """Broken twins, each in a game that its rule decides."""
+    assert first_difference(CASES[NOTICED_BY.get(bug, usually)], bug) != ""
 
 
 @pytest.mark.parametrize("bug", REACH_BUGS)

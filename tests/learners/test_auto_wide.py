@@ -94,21 +94,20 @@ def test_memory_is_bounded(d: int) -> None:
     assert learner.parts.memory(learner.problem) <= 250 * d + 3 * 8 * 257**2 + 10_000 + told
 
 
-def test_columns_without_values_are_not_asked_for_again_and_again() -> None:
-    """A third of the columns are empty: at most a lap in so many batches asks for them."""
+@pytest.mark.parametrize("active", [11, 60])
+def test_columns_without_values_are_not_asked_for_again_and_again(active: int) -> None:
+    """A third of the columns are empty: at most a lap in so many batches asks for them.
+
+    Who reads what is new first, whatever came of it, asks for six of them in every batch: 6 / 8.
+    """
     X, y = data(1_600)
     X[:, 20:40] = np.nan
-    learner = kh.AutoLearner(PROBLEM, seed=0, parts=FEW)
+    learner = kh.AutoLearner(PROBLEM, seed=0, parts=kh.AutoParts(active=active))
     bought = np.empty((1_600, 8), dtype=np.int32)
     learner.advance(X, y, bought)
     late = bought[800:]
-    empty = float(((late >= 20) & (late < 40)).mean())
-    # The net reads one of 60 features uniformly, a third of them empty: 1/3 of 8; a lap is 60 / 8
-    # batches, in which 20 empty ones come up: 2.7 of 8 reads at most, when nothing is kept.
-    assert empty < (1 / 3 + 2.7) / 8
-    dense = kh.AutoLearner(PROBLEM, seed=0, parts=kh.AutoParts(active=60))
-    dense.advance(X, y, bought)
-    assert float(((bought[800:] >= 20) & (bought[800:] < 40)).mean()) > empty
+    # A lap is 60 / 8 batches, in which 20 empty ones come up: 2.7 of 8 reads at most.
+    assert float(((late >= 20) & (late < 40)).mean()) < 2.7 / 8
 
 
 def test_late_labels_take_their_seats_again() -> None:
@@ -247,11 +246,6 @@ def test_a_file_from_before_there_was_evidence() -> None:
     again.advance(X[100:], y[100:])
     assert set(again.model().features.tolist()) == {3, 7}
     assert (again._state.evidence != 0.0).any(axis=1).mean() > 0.9
-
-
-def test_evidence_is_saved_where_it_is_used_alone() -> None:
-    assert "evidence" in kh.AutoLearner(PROBLEM, seed=0, parts=FEW).state().parts
-    assert "evidence" not in kh.AutoLearner(PROBLEM, seed=0).state().parts
 
 
 def test_what_never_changes_does_not_keep_others_from_being_read() -> None:

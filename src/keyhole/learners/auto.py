@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from keyhole.core.records import hold
 from keyhole.errors import true_or_false
-from keyhole.learners.auto_saving import MEMOS, by_batches, past_of, seated_as_saved, with_seats
+from keyhole.learners.auto_saving import MEMOS, by_batches, parts_as_saved, past_of, with_seats
 from keyhole.learners.auto_sums import add_to_auto
 from keyhole.learners.base import Choice, LearnerBase, locked
 from keyhole.learners.batches import Batches, Entry
@@ -100,11 +100,12 @@ class AutoLearner(LearnerBase):
 
     Rounds come in batches, of 4 at first and of 16 from round 1024 on, that read the same features:
     those **kept**, because one of three memories (all rounds, about 1024, about 64) finds them
-    significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (not below a
-    budget of 6); and those **explored**, by random optimism. Several online ridge regressions (VAW)
-    on parts of them, started from the memories, make guesses, and a mixture predicts nearly as well
-    as the best of them, whichever that turns out to be. A **last layer** corrects that prediction
-    where it was systematically off, and adds what earlier labels say about the next one.
+    significant; those of the **safety net**, Algorithm 2 with a sixth of the budget (from a budget
+    of 12 features on); and those **explored**, with an eighth of the budget in batches that can
+    spare it. Several online ridge regressions (VAW) on parts of them, started from the memories,
+    make guesses, and a mixture predicts nearly as well as the best of them, whichever that turns
+    out to be. A **last layer** corrects that prediction where it was systematically off, and adds
+    what earlier labels say about the next one.
     **Shapes**, curves of what was read and small trees, predict what is still missed.
 
     Centre and scale of every feature and of the label are learnt from bought values; weights are
@@ -143,10 +144,10 @@ class AutoLearner(LearnerBase):
     ---------
     Default mode, each label told before the next prediction, for every sequence: the loss exceeds
     that of any of its experts, one of which is Algorithm 2 on the net's budget with a VAW that
-    starts anew in every batch (unless there is no net, with prices or a budget below 6, or `parts`
-    leave it out), by at most 2 Y^2 log(1/prior), summed over the mixture, the last layer and
-    shapes, plus the loss of all in rounds whose label is a record (or far out, and learnt as less),
-    2 Y the range of the labels as they were learnt
+    starts anew in every batch (unless there is no net: below a budget of 12 features, with prices
+    that differ, a purse or `worth`, or if `parts` leave it out), by at most 2 Y^2 log(1/prior),
+    summed over the mixture, the last layer and shapes, plus the loss of all in rounds whose label
+    is a record (or far out, and learnt as less), 2 Y the range of the labels as they were learnt
     (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
     selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
     are those of Algorithm 2 in practice.
@@ -331,11 +332,11 @@ class AutoLearner(LearnerBase):
 
         For rounds in which each label was told before the next prediction. Infinite where nothing
         is promised: once a label was told after a later ticket had been asked; in proper mode;
-        where there is no safety net (with prices, and with budgets below 6); and with parts that
-        leave its expert from nothing out. The range of the labels includes those of history, even
-        if that was set aside: experts were weighted by it. Labels count as they were told. If a
-        wrong one is taken out of the range, the mixtures begin anew, and what the bound had come to
-        by then is added.
+        where there is no safety net (below a budget of 12 features; with prices that differ, a
+        purse or `worth`); and with parts that leave its expert from nothing out. The range of the
+        labels includes those of history, even if that was set aside: experts were weighted by it.
+        Labels count as they were told. If a wrong one is taken out of the range, the mixtures begin
+        anew, and what the bound had come to by then is added.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
@@ -540,7 +541,7 @@ class AutoLearner(LearnerBase):
         if before:
             parts = settings.get("parts", USUAL)
             settings.update(past=False, parts=replace(parts, kinks=None))
-        settings["parts"] = seated_as_saved(settings.get("parts", USUAL), state)
+        settings["parts"] = parts_as_saved(settings, state)
         learner = restore(cls, state, settings=settings)
         known = learner._learnt()
         if "late" in state.parts:  # earlier files do not have it

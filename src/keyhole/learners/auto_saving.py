@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from keyhole.learners.blocks.auto.last_layer import PAST, recalled
-from keyhole.learners.blocks.auto.parts import AutoParts
+from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
+from keyhole.learners.blocks.auto.spending import counts
 from keyhole.learners.blocks.sums.memories import Memories
 from keyhole.learners.blocks.sums.past_labels import LAST_LABELS
-from keyhole.problem import Floats, Indices, StateError, Ticket
+from keyhole.problem import Floats, Indices, ProblemError, StateError, Ticket
 from keyhole.problem.state import Holds, LearnerState
 
 
@@ -29,6 +31,28 @@ def seated_as_saved(parts: Any, state: LearnerState) -> Any:
     if state.problem.width <= len(who) < parts.seats(state.problem):
         return replace(parts, active=len(who))
     return parts
+
+
+def parts_as_saved(settings: Mapping[str, Any], state: LearnerState) -> Any:
+    """The parts that a learner is made anew with: seats and a safety net as the file has them.
+
+    Files were written with a net from a budget of 6 on, and without one wherever there were prices.
+    """
+    parts = seated_as_saved(settings.get("parts", USUAL), state)
+    if not isinstance(parts, AutoParts) or parts.slots is not None:
+        return parts
+    net = dict(_pairs(state.part("learnt"))).get("net")
+    L = net.get("L") if isinstance(net, dict) else None
+    if not isinstance(L, np.ndarray) or L.ndim != 2:
+        return parts
+    as_saved = replace(parts, slots=len(L))
+    counted = counts(state.problem, settings.get("worth"), settings.get("purse"))
+    try:
+        usual = parts.sizes(state.problem, counted).slots
+        as_saved.sizes(state.problem, counted)
+    except ProblemError:  # what does not fit together is refused elsewhere
+        return parts
+    return parts if usual == len(L) else as_saved
 
 
 def _pairs(learnt: Any) -> list[list[Any]]:

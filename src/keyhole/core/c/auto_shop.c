@@ -112,7 +112,7 @@ void kh_keep(kh_purchase *p, i64 apart, ints *known)
     i64 lead = order.at[0], aside = set_aside(p, lead, p->limit - apart, known) + apart;
     for (i64 m = 0; m < memories; m++) kh_select_for(p, m, p->limit - aside);
     p->left = p->limit - aside;
-    for (i64 rank = 0; s->proper && rank < i_min(s->k, AT(space->picked, lead)); rank++)
+    for (i64 rank = 0; s->proper && rank < i_min(i_min(s->k, s->pool), AT(space->picked, lead)); rank++)
         kh_buy(p, AT2(space->chosen, lead, rank), KH_KEPT);
     for (i64 rank = 0; rank < space->chosen.m; rank++)
         for (i64 q = 0; q < memories; q++) {

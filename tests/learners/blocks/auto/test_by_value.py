@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from keyhole.learners.blocks.auto.mixture import (
     mix,
     shares,
 )
-from keyhole.learners.blocks.auto.spending import NO_MONEY
+from keyhole.learners.blocks.auto.spending import spending
 from keyhole.learners.blocks.auto.state import (
     EXPLORED,
     KEPT,
@@ -68,13 +69,13 @@ def test_rounds_one_by_one_are_block_play(proper: bool) -> None:
 
 def test_a_batch_that_is_reopened_tells_the_net_nothing() -> None:
     problem = kh.Problem(d=8, k=2, budget=6)
-    s = settings(problem, RESTLESS, proper=False, past=False, seed=2)
-    auto, batch = new_auto(s, RESTLESS, NO_MONEY), new_batch(s)
-    choose(auto, batch, 1)
+    parts = replace(RESTLESS, slots=1)
+    s = settings(problem, parts, counted=True, proper=False, past=False, seed=2)
+    auto, batch = new_auto(s, parts, spending(problem, None, None, None)), new_batch(s)
+    batch = choose(auto, batch, 1, 0, 2)
     assert sorted(batch.why.tolist()).count(NET) == s.net
-    batch.rows[0], batch.slots[:], batch.weight[:] = 2, 5, 3.0
     S = np.array([0, 2, 3, 5, 6, 7])
-    reopen(auto, batch, S)
+    batch = reopen(auto, S)
     assert batch.S.tolist() == S.tolist()
     assert batch.why.tolist() == [EXPLORED] * 6  # nothing is known, so nothing is kept
     assert batch.rows.tolist() == [0]
@@ -90,11 +91,11 @@ def test_a_reopened_batch_uses_what_it_read_only() -> None:
     (X, y), problem = data(60), kh.Problem(d=8, k=2, budget=6)
     learner = kh.AutoLearner(problem, seed=2, parts=RESTLESS)
     learner.advance(X, y)
-    state, batch = learner._state, new_batch(learner._settings)
-    S = np.array([0, 1, 2, 3, 4, 7])
-    reopen(learner._auto, batch, S)
+    state, S = learner._state, np.array([0, 1, 2, 3, 4, 7])
+    batch = reopen(learner._auto, S)
     assert batch.why[1] == KEPT
-    assert 5 in state.space.chosen[0, : state.space.picked[0]]
+    assert learner.model().features.tolist() == [1, 5]
+    assert 5 not in state.space.chosen[0, : state.space.picked[0]]
     assert state.space.why[5] == -1
     assert (state.space.why[S] >= 0).all()
     assert batch.centre.tolist() == pytest.approx(X[:, S].mean(axis=0), abs=1.0)
@@ -130,20 +131,22 @@ def test_the_leader_lost_least_and_is_the_first_of_equals() -> None:
 
 
 def test_batches_grow_with_the_rounds() -> None:
-    s = settings(kh.Problem(8, 2, 6), kh.AutoParts(), proper=False, past=False, seed=0)
+    s = settings(
+        kh.Problem(8, 2, 6), kh.AutoParts(), counted=True, proper=False, past=False, seed=0
+    )
     sizes = [batch_size(s, t) for t in (0, 319, 320, 64 * 15, 64 * 16, 64 * 17, 10**6)]
     assert sizes == [4, 4, 5, 15, 16, 16, 16]
 
 
 def test_memories_that_forget_are_bolder_where_there_is_room() -> None:
-    parts = kh.AutoParts(taus=(math.inf, 64.0), threshold=3.0, pool=4, slots=0)
+    parts = kh.AutoParts(taus=(math.inf, 64.0), threshold=3.0, pool=6, slots=0)
     for k, proper, expected in [(2, False, [3.0, 2.2]), (3, False, [3.0, 3.0]), (2, True, [3, 3])]:
-        s = settings(kh.Problem(9, k, 6), parts, proper=proper, past=False, seed=0)
+        s = settings(kh.Problem(9, k, 6), parts, counted=True, proper=proper, past=False, seed=0)
         assert s.thresholds.tolist() == pytest.approx(expected)
 
 
 def test_a_tidy_batch_keeps_what_is_in_use() -> None:
-    s = settings(kh.Problem(8, 2, 6), RESTLESS, proper=False, past=False, seed=2)
+    s = settings(kh.Problem(8, 2, 6), RESTLESS, counted=True, proper=False, past=False, seed=2)
     batch = new_batch(s)
     for array in (batch.values, batch.labels, batch.runs.place, batch.runs.theta, batch.runs.P):
         array[...] = np.arange(1, array.size + 1).reshape(array.shape)

@@ -8,12 +8,11 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.auto.batch import new_batch
 from keyhole.learners.blocks.auto.engine import LOOK_OUT, choose, study_rows
-from keyhole.learners.blocks.auto.spending import NO_MONEY
+from keyhole.learners.blocks.auto.spending import spending
 from keyhole.learners.blocks.auto.state import (
     EXPLORED,
     KEPT,
     LONGEST_MEMORY,
-    NET,
     Auto,
     new_auto,
     settings,
@@ -34,8 +33,8 @@ def data(n: int) -> tuple[Floats, Floats]:
 
 
 def new() -> Auto:
-    s = settings(PROBLEM, PARTS, proper=False, past=True, seed=2)
-    return new_auto(s, PARTS, NO_MONEY)
+    s = settings(PROBLEM, PARTS, counted=True, proper=False, past=True, seed=2)
+    return new_auto(s, PARTS, spending(PROBLEM, None, None, None))
 
 
 def studied(X: Floats, y: Floats, keep: float = 1.0) -> Auto:
@@ -120,21 +119,21 @@ def test_the_first_prediction_is_near_the_labels() -> None:
 
 
 def test_who_has_studied_looks_out_in_some_batches_only() -> None:
-    """In the others there is neither net nor exploration, if memories choose enough."""
+    """In the others there is no exploration, if memories choose enough."""
     X, y = data(25)
     X = np.nan_to_num(X, nan=1.0)
     y = X @ np.arange(1.0, 10.0)  # all features are significant
     auto = studied(X, y)
-    s, batch = auto.settings, new_batch(auto.settings)
+    room = new_batch(auto.settings)
     for number in range(1, 2 * LOOK_OUT + 1):
-        choose(auto, batch, number)
+        batch = choose(auto, room, number, 0, 4)
         why = batch.why.tolist()
         if number % LOOK_OUT:
             assert why == [KEPT] * 6
             assert not batch.weight.any()
         else:
-            assert why.count(KEPT) <= s.pool
-            assert why.count(NET) + why.count(EXPLORED) > 0
+            assert why.count(KEPT) == 5
+            assert why.count(EXPLORED) == 1
 
 
 def test_the_split_does_not_matter() -> None:

@@ -13,7 +13,7 @@ from keyhole.learners.blocks.fit.stepwise_selection import (
     MIN_NEW_PART,
     Selecting,
     select,
-    select_priced_into,
+    select_into,
 )
 from keyhole.learners.blocks.sums.memories import Memories, memories, remember
 from keyhole.problem import Floats
@@ -38,7 +38,7 @@ def run(kept: Memories, shop: Market, money: int, rate: float) -> tuple[list[int
     gains, r, square, ready = np.empty(D), np.empty(D), np.empty(D), np.empty(D, dtype=np.bool_)
     room = Selecting(np.empty(D, dtype=np.int64), gains, r, square, np.empty((D + 3, D)), ready)
     args = kept, 0, THRESHOLD, room, shop, basket(shop), money, rate
-    size, _, left, _ = select_priced_into(*args)
+    size, _, left = select_into(*args)
     return room.chosen[:size].tolist(), left
 
 

@@ -40,8 +40,8 @@ FIRST_READS = (1 << 20) + 3  # the purpose of the draw where the order of first 
 class Settings(NamedTuple):
     """Sizes and constants; none of them changes.
 
-    `width`: features read at most, and where they cost the same always; `pool`: kept at most;
-    `slots`: those the safety net plays (0: no net); `net`: those it reads; `thresholds`:
+    `width`: features read at most, and where features cost the same always; `pool`: those kept at
+    most; `slots`: those the safety net plays (0: no net); `net`: those it reads; `thresholds`:
     the standard errors that make a feature significant, by memory; `past`: whether the last layer
     looks at it; `fade`: what its sums keep per round. `seats`: features whose pairs are kept; where
     those are not all, `drawn` are looked at beside them, and the order in which features are first
