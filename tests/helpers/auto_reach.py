@@ -1,4 +1,4 @@
-"""How far values reach: the paragraph "Implausible values" of docs/algorithms/auto-rules.md, in Python.
+"""How far values reach: "Implausible values" of docs/algorithms/auto-rules.md, in Python.
 
 `bug` is a mistake to make, for tests that must notice it.
 """

@@ -163,8 +163,8 @@ class AutoLearner(LearnerBase):
 
     `correct` mends all sums, as if the row had been told right, up to rounding: of the last 2,048
     rows told, since history was last studied or set aside. It does not undo purchases, predictions,
-    losses of experts, intervals, or the batches being played; docs/algorithms/auto-rules.md has them
-    under *Corrections*.
+    losses of experts, intervals, or the batches being played; the rules are in
+    docs/algorithms/auto-rules.md, under *Corrections*.
 
     Examples
     --------

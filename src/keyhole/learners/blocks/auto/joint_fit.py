@@ -560,8 +560,8 @@ def weight_errors(s: Settings, state: State, batch: Batch, share: Floats) -> Flo
     learn from the same rounds, so their errors are added as they are. In proper mode weights are
     taken less than once in all; what is missing comes to it.
 
-    That features were selected by the same sums is not allowed for: see docs/algorithms/auto-rules.md for
-    what that was measured to be.
+    That features were selected by the same sums is not allowed for: see
+    docs/algorithms/auto-rules.md for what that was measured to be.
     """
     errors, taken, size = np.zeros(s.d), np.zeros(s.d), np.zeros(s.d)
     runs, b, lead = batch.runs, len(batch.S), leader(s.experts.judges, state.mixture.recent)
