@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keyhole.core.numbers import log
-from keyhole.learners.blocks.auto.mixture import learn, mix, predict
+from keyhole.learners.blocks.auto.mixture import learn, mix, predict, start_anew
 from keyhole.learners.blocks.draw import philox as kernels
 from keyhole.learners.blocks.draw.philox import words
 from keyhole.problem import Floats
@@ -31,6 +31,9 @@ BUGS = (
     "the mode is no column",
     "columns are not cut off",
     "trees do not look at q",
+    "far-out values stay",
+    "labels that moved change nothing",
+    "what a tree said of a far-out value changes with it",
 )
 
 
@@ -136,13 +139,14 @@ class Node:
 
 @dataclass
 class Row:
-    """A row that was told: values by feature, those that are absent left out."""
+    """A row that was told: values by feature, those that are absent left out; by now, as learnt."""
 
     x: dict[int, float]
     y: float
     p: float
     q: float
     fit: float
+    said: list[float]  # by each tree
 
 
 class Shapes:
@@ -156,6 +160,7 @@ class Shapes:
         self.P = COLUMNS * (self.curves + 1)
         self.first, self.second = mix([2.0, 1.0], 0.5), mix([2.0, 1.0, 1.0], 0.5)
         self.rows = list[Row]()  # all of them; the last R count
+        self.began = 0  # how many of them do not count any more
         self.who: list[int | None] = [None] * self.seats
         self.made = [0] * self.seats
         self.curve: list[Curve | None] = [None] * self.curves
@@ -170,7 +175,7 @@ class Shapes:
     # a round
 
     def play(self, x: dict[int, float], p: float, y: float) -> float:
-        """Predict, then learn."""
+        """Predict with values as they are, then learn, the label as it is learnt."""
         begins = not self.rows
         if begins:
             p = y
@@ -179,14 +184,15 @@ class Shapes:
         q = float(predict(self.first, pair))
         if begins:
             q = p
-        fit = 0.0
+        fit, said = 0.0, [0.0] * self.N
         for m in range(min(self.fitted, self.N)):
-            fit += self.leaves[m][self.falls(m, x, q)]
+            said[m] = self.leaves[m][self.falls(m, x, q)]
+            fit += said[m]
         three = np.array([p, q, q + fit, 0.0])
         found = float(predict(self.second, three))
         learn(self.first, pair, y)
         learn(self.second, three, y)
-        self.rows.append(Row(x, y, p, q, fit))
+        self.rows.append(Row(x, y, p, q, fit, said))
         if self.built:
             self.add(z, y - p, None)
         if self.bug == "the ridge learns within a batch" and self.built:
@@ -258,7 +264,9 @@ class Shapes:
         missed = list[float]()
         for row in rows:
             if self.fitted >= self.N and self.bug != "the old tree is not taken out":
-                row.fit -= self.leaves[m][self.falls(m, row.x, row.q)]
+                again = self.bug == "what a tree said of a far-out value changes with it"
+                leaf = self.leaves[m][self.falls(m, row.x, row.q)]
+                row.fit -= leaf if again else row.said[m]
             target = row.p if self.bug == "trees are fitted to what p misses" else row.q
             missed.append((row.y - target) - row.fit)
         drawn = [i for i in range(len(rows)) if self.word(i) < 3006477107]
@@ -284,7 +292,8 @@ class Shapes:
             counts[node[i] - len(tree)] += 1.0
         self.leaves[m] = [0.2 * G / (n + 10.0) for G, n in zip(sums, counts, strict=True)]
         for row in rows:
-            row.fit += self.leaves[m][self.falls(m, row.x, row.q)]
+            row.said[m] = self.leaves[m][self.falls(m, row.x, row.q)]
+            row.fit += row.said[m]
         self.fitted += 1
 
     @staticmethod
@@ -353,16 +362,37 @@ class Shapes:
     def held(self) -> list[Row]:
         """The rows in the ring: in the order they were told, or once it is full by their slots."""
         n = len(self.rows)
-        if n < self.R:
-            return self.rows
+        if n - self.began < self.R:
+            return self.rows[self.began :]
         return [self.rows[n - 1 - (n - 1 - slot) % self.R] for slot in range(self.R)]
 
     def last(self) -> list[Row]:
-        return self.rows[-min(self.R, LOOKED) :]
+        return self.rows[self.began :][-min(self.R, LOOKED) :]
+
+    def learn(self, x: list[dict[int, float]], y: list[float]) -> None:
+        """The last rows, as their values and labels are learnt when their batch is over."""
+        for row, values, label in zip(self.rows[len(self.rows) - len(y) :], x, y, strict=True):
+            row.y = label
+            if self.bug != "far-out values stay":
+                row.x = values
+
+    def start_anew(self, low: float, high: float, losses: bool) -> None:
+        """No row counts any more; labels are in this range. Whether losses go on."""
+        if self.bug == "labels that moved change nothing" and losses:
+            return
+        self.began, self.fitted, self.used = len(self.rows), 0, []
+        self.who, self.made = [None] * self.seats, [0] * self.seats
+        self.cuts = [[] for _ in range(self.seats + 1)]
+        self.closed = self.checked = self.built = self.solved = 0
+        for mixture in (self.first, self.second):
+            before = mixture.losses.copy()
+            start_anew(mixture)
+            mixture.losses[:] = before if losses else 0.0
+            mixture.span[:] = low, high
 
     def close(self, size: int) -> None:
         """A batch is over; the one that began after as many rows as the last time has this size."""
-        told = len(self.rows)
+        told = len(self.rows) - self.began
         if told - self.closed < size:
             return
         self.closed, changed = told, False
@@ -378,7 +408,7 @@ class Shapes:
                 self.fit_tree()
 
     def check(self) -> bool:
-        told, before = len(self.rows), list(self.who)
+        told, before = len(self.rows) - self.began, list(self.who)
         whole = told >= 2 * self.built
         counts = self.take_seats()
         if whole:

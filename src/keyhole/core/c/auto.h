@@ -87,10 +87,11 @@ KH_STRUCT(kh_batch, KH_BATCH)
 /* auto_ring.c: the last rows of a batch, told from this round on; all its rows enter the sums; who has
    which seat now; what was told so far cannot be taken back any more. */
 void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 many);
-void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number);
+void kh_note_fold(kh_auto *a, kh_batch *batch, i64 number);
 void kh_note_seats(kh_ring *ring, kh_memories *kept);
 /* A row of history: these features of x. */
-void kh_note_history(kh_ring *ring, ints *S, const f64 *x, f64 y);
+void kh_note_history(kh_auto *a, ints *S, const f64 *x, f64 y);
+void kh_forget_in_rows(kh_auto *a, i64 j); /* no value of feature j has arrived */
 void kh_seal(kh_ring *ring);
 
 /* auto_mistrust.c */
@@ -158,9 +159,9 @@ void kh_weigh_reads(kh_auto *a, kh_batch *batch, ints *features, floats *values,
 KH_API i64 kh_choose(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 size, kh_room *room);
 
 /* auto_rounds.c. Columns: where in a row of X the features of the batch stand; NULL: as they are. Rows of
-   batch `number` are noted, the first as that of `round`; those of history (round 0) are not. Whether a
-   label shows that one before it was wild: experts were judged anew. */
-bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
+   batch `number` are noted, the first as that of `round`; those of history (round 0) are not, and shapes see
+   all features of them that sit. What the last label shows about those before. */
+i64 kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
                         const i64 *columns, floats *predictions, floats *pasts, kh_room *room);
 
 /* auto_chain.c: behind the last layer. Columns as above, of features S. Rows are noted in the ring after
@@ -168,6 +169,7 @@ bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floa
 f64 kh_chain_one(kh_auto *a, ints *S, floats *values, f64 prediction, kh_room *room);
 void kh_chain_rows(kh_auto *a, ints *S, floats *X, const i64 *columns, floats *y, floats *predictions,
                    kh_room *room);
+void kh_look_again(kh_auto *a, i64 slot); /* the row in this slot is another by now */
 void kh_close_chain(kh_auto *a, kh_room *room); /* when a batch is over */
 KH_API void kh_empty_chain(kh_auto *a);
 void kh_sitting_first(kh_auto *a, ints *S, ints *out);

@@ -113,20 +113,33 @@ static f64 with_trees(kh_chain *chain, view *v, f64 q)
     return q + v->sum;
 }
 
+static void code_row(kh_chain *chain, const kh_row *row, i64 slot)
+{
+    i64 S = chain->seated.who.n;
+    for (i64 s = 0; s <= S; s++) {
+        i64 j = s < S ? AT(chain->seated.who, s) : -1;
+        f64 value = s == S ? AT(chain->q, slot) : j < 0 ? NAN : kh_value_of(row, j);
+        AT2(chain->seated.codes, slot, s) = code_of(&chain->seated, s, value);
+    }
+}
+
+void kh_look_again(kh_auto *a, i64 slot)
+{
+    if (!is_there(&a->chain)) return;
+    kh_window rows = window_of(a);
+    kh_row row = kh_row_at(&rows, slot);
+    code_row(&a->chain, &row, slot);
+}
+
 /* What the chain keeps beside a row in this slot of the ring; the row enters the sums. */
 static void remember(kh_chain *chain, const view *v, i64 slot, f64 p, f64 q, f64 y)
 {
-    i64 S = chain->seated.who.n;
     bools all = {NULL, 0, 1, 1};
     AT(chain->p, slot) = p;
     AT(chain->q, slot) = q;
     AT(chain->forest.fit, slot) = v->sum;
     for (i64 m = 0; m < v->leaf.n; m++) AT2(chain->forest.places, m, slot) = v->leaf.at[m];
-    for (i64 s = 0; s <= S; s++) {
-        i64 j = s < S ? AT(chain->seated.who, s) : -1;
-        f64 value = s == S ? q : j < 0 ? NAN : kh_value_of(&v->row, j);
-        AT2(chain->seated.codes, slot, s) = code_of(&chain->seated, s, value);
-    }
+    code_row(chain, &v->row, slot);
     if (AT(chain->clock, BUILT) > 0) kh_add_columns(&chain->ridge, (floats *)&v->z, &all, y - p);
 }
 

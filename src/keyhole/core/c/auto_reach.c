@@ -228,6 +228,7 @@ static void heed(kh_auto *a, i64 j, f64 *value, bool believed)
         kh_forget_feature(&state->kept, j);
         kh_forget_one(&state->values, j);
         AT(state->peaks, j) = 0.0;
+        kh_forget_in_rows(a, j);
         kh_seal(&state->ring);
     }
     if (is_far_out(reach, far, *value)) *value = NAN;

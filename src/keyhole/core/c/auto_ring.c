@@ -27,24 +27,27 @@ void kh_note_rows(kh_ring *ring, kh_batch *batch, i64 number, i64 round, i64 man
     }
 }
 
-void kh_note_history(kh_ring *ring, ints *S, const f64 *x, f64 y)
+void kh_note_history(kh_auto *a, ints *S, const f64 *x, f64 y)
 {
+    kh_ring *ring = &a->state.ring;
     i64 length = ring->labels.n, width = ring->features.m, *next = ring->next.at;
     if (length == 0) return;
     i64 slot = next[TOLD] % length;
     if (next[TOLD] >= length) next[GONE] = i_max(next[GONE], ring->folds.at[slot]);
-    for (i64 a = 0; a < width; a++) {
-        AT2(ring->features, slot, a) = a < S->n ? (int32_t)S->at[a] : -1;
-        AT2(ring->values, slot, a) = a < S->n ? kh_taken(x[S->at[a]]) : NAN;
+    for (i64 i = 0; i < width; i++) {
+        AT2(ring->features, slot, i) = i < S->n ? (int32_t)S->at[i] : -1;
+        AT2(ring->values, slot, i) = i < S->n ? kh_taken(x[S->at[i]]) : NAN;
     }
     ring->labels.at[slot] = y;
     ring->rounds.at[slot] = ring->batches.at[slot] = ring->folds.at[slot] = 0;
     next[TOLD]++;
+    kh_look_again(a, slot);
 }
 
 /* The rows of a batch are the last of its number that are in no sum yet, as a rule the last of all. */
-void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number)
+void kh_note_fold(kh_auto *a, kh_batch *batch, i64 number)
 {
+    kh_ring *ring = &a->state.ring;
     i64 length = ring->labels.n, row = batch->rows.at[0], b = i_min(batch->S.n, ring->features.m), *next = ring->next.at;
     if (length == 0) return;
     next[FOLDED] += row;
@@ -55,6 +58,7 @@ void kh_note_fold(kh_ring *ring, kh_batch *batch, i64 number)
         row--;
         memcpy(ROW(ring->values, slot), ROW(batch->values, row), (size_t)b * sizeof(f64)); /* as it entered */
         ring->labels.at[slot] = AT(batch->labels, row);
+        kh_look_again(a, slot);
     }
     if (row > 0) next[GONE] = next[FOLDED];
 }
@@ -66,6 +70,18 @@ void kh_note_seats(kh_ring *ring, kh_memories *kept)
         ring->sat.at[a] = kept->who.at[a];
         AT(ring->since, a) = ring->next.at[FOLDED];
     }
+}
+
+void kh_forget_in_rows(kh_auto *a, i64 j)
+{
+    kh_ring *ring = &a->state.ring;
+    i64 many = i_min(AT(ring->next, TOLD), ring->labels.n);
+    for (i64 slot = 0; slot < many; slot++)
+        for (i64 i = 0; i < ring->features.m; i++)
+            if (AT2(ring->features, slot, i) == j) {
+                AT2(ring->values, slot, i) = NAN;
+                kh_look_again(a, slot);
+            }
 }
 
 void kh_seal(kh_ring *ring) { AT(ring->next, SEALED) = ring->next.at[TOLD]; }

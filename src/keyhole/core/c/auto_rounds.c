@@ -107,31 +107,33 @@ static void learn_rows(kh_auto *a, kh_batch *batch, floats *X, floats *y, const 
     room->used = mark;
 }
 
-bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
+i64 kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *X, floats *y,
                         const i64 *columns, floats *predictions, floats *pasts, kh_room *room)
 {
-    i64 mark = room->used, t = 0, many = 0;
-    bool any = false;
+    i64 mark = room->used, t = 0, many = 0, found = KH_AS_BEFORE;
+    ints sitting = take_ints(room, a->settings.width), *S = &batch->S;
+    const i64 *seen = columns;
     floats told = take_floats(room, y->n);
     for (i64 i = 0; i < y->n; i++) told.at[i] = y->at[i];
+    if (round == 0 && a->chain.p.n > 0) {
+        kh_sitting_first(a, &batch->S, &sitting);
+        S = &sitting, seen = sitting.at;
+    }
     for (; t < y->n; t += many) {
         floats rows = {X->at + t * X->m, y->n - t, X->m, 1}, labels = some_floats(told.at + t, y->n - t);
         f64 by = 0.0;
-        i64 found = kh_heed_labels(a, batch, &rows, columns, &labels, &many, &by);
+        found = kh_heed_labels(a, batch, &rows, columns, &labels, &many, &by);
         floats out = some_floats(predictions->at + t, many), now = *pasts;
         if (pasts->n == y->n) now = (floats){pasts->at + t * pasts->m, many, pasts->m, 1};
         rows.n = labels.n = many;
         learn_rows(a, batch, &rows, &labels, columns, &out, &now, room);
-        if (round > 0) {
-            kh_chain_rows(a, &batch->S, &rows, columns, &labels, &out, room);
-            kh_note_rows(&a->state.ring, batch, number, round + t, many);
-        }
+        kh_chain_rows(a, S, &rows, seen, &labels, &out, room);
+        if (round > 0) kh_note_rows(&a->state.ring, batch, number, round + t, many);
         if (found == KH_WAS_WILD) kh_forget_wild_label(a, batch);
         if (found == KH_MOVED) kh_move_labels(a, batch, by);
-        any |= found == KH_WAS_WILD;
     }
     room->used = mark;
-    return any;
+    return found;
 }
 
 KH_API void kh_learn_auto(kh_auto *a, kh_batch *batch, i64 number, i64 round, floats *values, f64 y, floats *past,
@@ -211,7 +213,7 @@ KH_API void kh_finish_auto(kh_auto *auto_, kh_batch *batch, i64 number, kh_room 
     kh_note_seats(&state->ring, &state->kept);
     f64 yy = kh_products(&values, &labels, rows, &G, &c, &count, room);
     kh_fold(&state->kept, &batch->S, &G, &c, &count, yy, rows);
-    kh_note_fold(&state->ring, batch, number);
+    kh_note_fold(auto_, batch, number);
     kh_weigh_reads(auto_, batch, &batch->S, &values, room);
     note_model(s, state, batch);
     if (s->slots > 0 && b > 0) judge(state, batch, &G, &c, yy, room);

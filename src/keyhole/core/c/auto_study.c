@@ -3,8 +3,20 @@
 
 #define FIRST ((i64)1 << 40) /* batches of history are numbered from here on: their draws are no one else's */
 
+/* The row as it was learnt, of the features that shapes saw. */
+static void note(kh_auto *a, kh_batch *batch, const f64 *x, f64 y, i64 found, kh_room *room)
+{
+    i64 mark = room->used;
+    ints S = take_ints(room, a->settings.width);
+    kh_sitting_first(a, &batch->S, &S);
+    kh_note_history(a, &S, x, y);
+    if (found == KH_AS_BEFORE) kh_close_chain(a, room);
+    else kh_empty_chain(a); /* what was predicted for this row was of before, too */
+    room->used = mark;
+}
+
 /* All values of a row into the longest memory; older sums count `keep` times. */
-static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 keep, kh_room *room)
+static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 keep, i64 found, kh_room *room)
 {
     i64 mark = room->used, d = auto_->settings.d;
     kh_state *state = &auto_->state;
@@ -13,6 +25,7 @@ static void take_in(kh_auto *auto_, kh_batch *batch, const f64 *x, f64 y, f64 ke
     memcpy(row.at, x, (size_t)d * sizeof(f64));
     kh_heed_row(auto_, batch, &row);
     x = row.at;
+    if (auto_->chain.p.n > 0) note(auto_, batch, x, y, found, room);
     kh_add_value(&state->label, 0, y);
     for (i64 j = 0; j < d; j++) {
         z.at[j] = seen.at[j] = 0.0;
@@ -51,20 +64,8 @@ static void charge_no_one(kh_auto *a, f64 **before, kh_room *room)
     }
 }
 
-/* Shapes see all features that sit, not only those that a batch would read. */
-static void shape(kh_auto *a, kh_batch *batch, floats *x, floats *y, floats *prediction, kh_room *room)
-{
-    i64 mark = room->used;
-    ints S = take_ints(room, a->settings.width);
-    kh_sitting_first(a, &batch->S, &S);
-    kh_chain_rows(a, &S, x, S.at, y, prediction, room);
-    kh_note_history(&a->state.ring, &S, x->at, y->at[0]);
-    kh_close_chain(a, room);
-    room->used = mark;
-}
-
-/* A row as a round of its own; what experts lose is charged to no one. */
-static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
+/* A row as a round of its own; what experts lose is charged to no one. What its label shows. */
+static i64 play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
 {
     i64 mark = room->used, number = FIRST + a->state.studied.at[0];
     f64 *before[MIXTURES], prediction = 0.0;
@@ -72,18 +73,18 @@ static void play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
     kh_choose(a, batch, number, a->spending.complete, 1, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
-    if (kh_learn_auto_rows(a, batch, 0, 0, &X, &label, batch->S.at, &out, &now, room))
+    i64 found = kh_learn_auto_rows(a, batch, 0, 0, &X, &label, batch->S.at, &out, &now, room);
+    if (found == KH_WAS_WILD)
         for (i64 i = 0; i < MIXTURES; i++) before[i] = NULL; /* what was lost before was lost on a wild label */
-    y = AT(batch->labels, 0);
-    if (a->chain.p.n > 0) shape(a, batch, &X, &label, &out, room);
     charge_no_one(a, before, NULL);
     room->used = mark;
+    return found;
 }
 
 KH_API void kh_study_auto(kh_auto *a, kh_batch *batch, floats *X, floats *y, f64 keep, kh_room *room)
 {
     for (i64 t = 0; t < y->n; t++) {
-        play(a, batch, ROW(*X, t), y->at[t], room);
-        take_in(a, batch, ROW(*X, t), batch->labels.at[0], keep, room);
+        i64 found = play(a, batch, ROW(*X, t), y->at[t], room);
+        take_in(a, batch, ROW(*X, t), batch->labels.at[0], keep, found, room);
     }
 }
