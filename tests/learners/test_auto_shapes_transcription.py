@@ -41,7 +41,7 @@ CASES = {
     "batches of other lengths": Case(9, 6, 300, kh.AutoParts(shortest=7, longest=30, growth=5)),
     "typos": Case(9, 6, 500, SMALL, typos=5),
     "labels that move": Case(9, 6, 500, SMALL, moved=1),
-    "a first label that was wild": Case(9, 6, 300, SMALL, wild=1, typos=3),
+    "a first label and values that were wild": Case(9, 6, 300, SMALL, wild=1, typos=3),
 }
 
 
@@ -58,6 +58,7 @@ def stream(case: Case) -> tuple[Floats, Floats]:
         y[at] *= 1e4
         X[(at + 4 + 7 * np.arange(10)) % n, np.arange(10) % case.d] *= 1e5
     y[: case.wild] *= 1e4
+    X[1 : 1 + case.wild] *= 1e7
     if case.moved:
         y[n // 3 :] += 1000.0
     X[rng.random(X.shape) < case.absent] = np.nan
@@ -124,7 +125,8 @@ def first_difference(case: Case, bug: str = "") -> int | None:
             if found[i] != (expected if i else p):
                 return i
             if shows:
-                rules.start_anew(*told.ends(), losses=shows == "moved")
+                low, high = told.ends()
+                rules.start_anew(low, high, losses=shows == "moved")
         t += size
         rules.learn(*told.rows())
         m = rules.closed
