@@ -56,8 +56,10 @@ void kh_note_fold(kh_auto *a, kh_batch *batch, i64 number)
         if (ring->batches.at[slot] != number || ring->rounds.at[slot] == 0 || ring->folds.at[slot] != 0) continue;
         ring->folds.at[slot] = next[FOLDED];
         row--;
-        memcpy(ROW(ring->values, slot), ROW(batch->values, row), (size_t)b * sizeof(f64)); /* as it entered */
         ring->labels.at[slot] = AT(batch->labels, row);
+        f64 *values = ROW(ring->values, slot), *entered = ROW(batch->values, row);
+        if (memcmp(values, entered, (size_t)b * sizeof(f64)) == 0) continue;
+        memcpy(values, entered, (size_t)b * sizeof(f64));
         kh_look_again(a, slot);
     }
     if (row > 0) next[GONE] = next[FOLDED];
