@@ -300,7 +300,7 @@ class RandomSubset(FixedSubset):
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
     ) -> None:
         refuse_unless_drawable(seed, problem.d)
-        if problem.prices is None:
+        if problem.counted:
             support = uniform_subset(seed, 1, problem.d, problem.width)
         else:
             support, none = np.empty(problem.width, dtype=np.int64), np.empty(0, dtype=np.int64)
