@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import keyhole as kh
+from keyhole.learners.baselines import RandomSubset, filled_subset
 from keyhole.problem import Floats
+from keyhole.saving.api import from_bytes, to_bytes
+from keyhole.saving.archive import encode
 
 D, ROUNDS, APART = 14, 150, 70
 
@@ -86,3 +90,22 @@ def test_counted_says_where_a_budget_is_a_number_of_features() -> None:
     assert not kh.Problem(3, 1, 2, panels={"p": (1, [0, 1])}).counted
     assert not kh.Problem(3, 1, 2, prices=[1, 1, 1], panels={"p": (1, [0, 1])}).counted
     assert not kh.Problem(3, 1, 2, prices={0: 1, 1: 1}, derived={2: [0]}).counted
+
+
+def test_a_random_subset_of_before_prices_alike_were_counted_stays_what_it_is() -> None:
+    """Files from then do not say what it is: the money was spent in another random order."""
+    for reads in (5, 9):
+        learner = RandomSubset(problem(reads, 2.5), seed=5)
+        ticket = learner.ask()
+        now = ticket.features
+        learner.drop(ticket)
+        state = learner.state()
+        assert from_bytes(encode(state, "test")).ask().features.tolist() == now.tolist()
+        before = {name: part for name, part in state.parts.items() if name != "support"}
+        old = from_bytes(encode(replace(state, parts=before), "test"))
+        drawn = old.ask().features
+        assert drawn.tolist() == filled_subset(problem(reads, 2.5), 5).tolist() != now.tolist()
+        assert from_bytes(to_bytes(old)).ask().features.tolist() == drawn.tolist()
+        forged = {**state.parts, "support": np.arange(reads)}
+        with pytest.raises(kh.StateError, match="support is not what is drawn"):
+            from_bytes(encode(replace(state, parts=forged), "test"))
