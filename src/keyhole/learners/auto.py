@@ -319,7 +319,7 @@ class AutoLearner(LearnerBase):
 
     def _best_fit(self) -> tuple[Floats, float, Floats]:
         s, prices = self._settings, self.problem.prices
-        if prices is None:
+        if prices is None or counts(self.problem, self.worth, self.purse):
             return best_fit(s, self._state)
         most = prices.columns_within(s.k)
         if most:
