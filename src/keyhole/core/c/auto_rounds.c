@@ -112,6 +112,7 @@ bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floa
 {
     i64 mark = room->used, t = 0, many = 0;
     bool any = false;
+    i64 first = isnan(a->state.mixture.span.at[KH_LOW]); /* its label is charged to no one */
     floats told = take_floats(room, y->n);
     for (i64 i = 0; i < y->n; i++) told.at[i] = y->at[i];
     for (; t < y->n; t += many) {
@@ -124,6 +125,9 @@ bool kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, floa
         learn_rows(a, batch, &rows, &labels, columns, &out, &now, room);
         if (round > 0) {
             kh_chain_rows(a, &batch->S, &rows, columns, &labels, &out, room);
+            i64 skip = t == 0 ? first : 0;
+            floats charged = some_floats(labels.at + skip, many - skip), played = some_floats(out.at + skip, many - skip);
+            kh_note_played(&a->state, &played, &charged);
             kh_note_rows(&a->state.ring, batch, number, round + t, many);
         }
         if (found == KH_WAS_WILD) kh_forget_wild_label(a, batch);
