@@ -234,7 +234,7 @@ def test_shares_of_a_budget(d: int, budget: int, pool: int, slots: int, net: int
 
 
 def test_what_is_kept_may_be_more_than_twice_the_sparsity() -> None:
-    """Ten features matter, k = 2: all ten are kept. The net takes 4 of 24, an eighth of 20 explores."""
+    """Ten features matter: all ten are kept. The net takes 4 of 24, an eighth of 20 explores."""
     learner = kh.AutoLearner(kh.Problem(40, 2, 24), seed=0)
     X = np.random.default_rng(0).standard_normal((1_500, 40))
     kh.play(learner, kh.streams.ArrayStream(X, X[:, :10].sum(axis=1)))
