@@ -129,8 +129,7 @@ class Purchase:
         if 2 * U > L and self.bug != "more than half is set aside as ever":
             if self.number % OFTEN != 0:
                 return 0, []
-            known = self._select(self.lead, L).chosen
-            return min(U, L), [] if self.bug == "what is known is explored as ever" else known
+            return min(U, L), self._select(self.lead, L).chosen
         if self._explores():
             dear = self.number % LOOK_OUT == 0 and self.bug != "the dearest feature is not paid for"
             return max([U, *(price for price in prices if dear and price <= L)]), []
@@ -191,7 +190,8 @@ class Purchase:
             able = [j for j in looked if j not in self.read and 0 < self._more(j) <= left]
             if not able:
                 return
-            new = [j for j in able if j not in known]
+            first = self.bug == "what is known is explored first"
+            new = [j for j in able if (j in known) == first]
             self._buy(max(new, key=lambda j: score[j]) if new else able[0], self.limit)
 
     def _gains(self, m: int, found: Bought, optimism: float) -> Floats:

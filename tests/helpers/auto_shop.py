@@ -24,7 +24,7 @@ BUGS = (
     "the dearest feature is not paid for",
     "the cheapest feature is not paid for",
     "more than half is set aside as ever",
-    "what is known is explored as ever",
+    "what is known is explored first",
     "after history, all batches explore",
     "a gain is worth any price",
     "what exceeds the noise is believed",

@@ -199,8 +199,8 @@ class Transcription:
     def study(self, row: Floats, y: float, keep: float, word: Word) -> None:
         """One row of history: played, charged to no one, and taken in whole."""
         layers = [self.mixture] + ([] if self.last is None else [self.last.judge])
-        losses = [layer.L for layer in layers]
         batch = self._choose(FIRST + self.studied, word)
+        losses = [layer.L for layer in layers]
         self.play(batch, row, y)
         self.W += self._price(batch)  # history costs nothing
         if self.bug != STUDY_BUGS[0]:
@@ -270,6 +270,8 @@ class Transcription:
         if self.bug != STUDY_BUGS[7]:
             for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
                 mixture.start_over()
+                mixture.L = 0.0 * mixture.L
+                mixture.low, mixture.high = min(self.since), max(self.since)
         self.aside = self.studied
 
     def _choose(self, number: int, word: Word) -> Batch:
@@ -396,7 +398,11 @@ class Transcription:
         self.since = [y + by for y in self.since]
         batch.label, batch.labels = batch.label + by, [y + by for y in batch.labels]
         for mixture in [self.mixture] + ([] if self.last is None else [self.last.judge]):
-            mixture.low, mixture.high = self.reach[-1].low, self.reach[-1].high
+            low, high = self.reach[-1].low, self.reach[-1].high
+            if batch.label > low + (high - low) / 2.0:
+                mixture.high = high
+            else:
+                mixture.low = low
         if self.last is not None:
             self.last.labels.values = [y + by for y in self.last.labels.values]
 

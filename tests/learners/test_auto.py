@@ -245,7 +245,7 @@ def test_a_ticket_that_outlived_its_batch_is_predicted_by_what_it_read() -> None
 def test_the_bound_is_infinite_without_a_safety_net() -> None:
     """Below a budget of 12 features, with prices that differ, a purse or an exchange rate."""
 
-    def is_finite(budget: float, prices: list[float] | None = None, **money: float) -> bool:
+    def is_finite(budget: float, prices: list[float] | None = None, **money: Any) -> bool:
         learner = kh.AutoLearner(kh.Problem(14, 2, budget, prices=prices), seed=0, **money)
         learner.advance(np.eye(14), np.arange(14.0))
         return learner.bound() < np.inf

@@ -60,7 +60,7 @@ def test_the_bound_holds_for_losses_to_the_labels_as_they_were_told() -> None:
             begun += mixture.losses[net] == 0.0
         assert lost <= allowed_loss + learner.bound()
     assert begun == 10
-    assert learner._owed[0] > 0.0
+    assert learner._state.owed[0] > 0.0
 
 
 def test_a_label_a_little_beyond_the_others_leaves_the_range() -> None:
@@ -69,7 +69,7 @@ def test_a_label_a_little_beyond_the_others_leaves_the_range() -> None:
     learner, tickets = play(Case(), {60: ({}, told)})
     correct(learner, Case(), {60: ({}, told)}, tickets)
     assert learner._state.mixture.span.tolist() == [y.min(), told]
-    assert learner._owed[0] == 0.0
+    assert learner._state.owed[0] == 0.0
 
 
 def test_the_labels_told_last() -> None:
@@ -172,5 +172,5 @@ def test_where_nothing_is_promised_nothing_is_counted() -> None:
     case = Case(how={"proper": True})
     learner, tickets = play(case, WRONG["a label"])
     correct(learner, case, WRONG["a label"], tickets)
-    assert learner._state.mixture.losses.max() == learner._owed[0] == 0.0
+    assert learner._state.mixture.losses.max() == learner._state.owed[0] == 0.0
     assert learner.bound() == np.inf

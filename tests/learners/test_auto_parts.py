@@ -234,14 +234,14 @@ def test_shares_of_a_budget(d: int, budget: int, pool: int, slots: int, net: int
 
 
 def test_what_is_kept_may_be_more_than_twice_the_sparsity() -> None:
-    """Ten features matter, k = 2, and the pool has room for 24: all ten are kept."""
+    """Ten features matter: all ten are kept. The net takes 4 of 24, an eighth of 20 explores."""
     learner = kh.AutoLearner(kh.Problem(40, 2, 24), seed=0)
     X = np.random.default_rng(0).standard_normal((1_500, 40))
     kh.play(learner, kh.streams.ArrayStream(X, X[:, :10].sum(axis=1)))
     learner.ask()
     kept = np.flatnonzero(learner._state.space.why == KEPT)
     assert {*range(10)} <= {*kept.tolist()}
-    assert len(kept) <= 17
+    assert len(kept) <= 18
 
 
 @pytest.mark.parametrize("kinks", [[-100.0, 100], np.array([-100.0, 100.0], dtype=np.float32)])

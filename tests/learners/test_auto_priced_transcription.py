@@ -83,7 +83,7 @@ NOTICED_BY = {
     "the dearest feature is not paid for": "few seats",
     "the cheapest feature is not paid for": "budget 1",
     "more than half is set aside as ever": "budget 1",
-    "what is known is explored as ever": "budget 1",
+    "what is known is explored first": "budget 1",
     "after history, all batches explore": "after history, small purse",
     "a gain is worth any price": "worth",
     "what exceeds the noise is believed": "worth less than most",

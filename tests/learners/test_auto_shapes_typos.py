@@ -8,7 +8,6 @@ import pytest
 import keyhole as kh
 from keyhole.learners.blocks.auto.chain import STARTED
 from keyhole.learners.blocks.auto.ring import TOLD, slots
-from keyhole.learners.blocks.sums.reach import HIGH, LOW
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream
@@ -61,8 +60,7 @@ def test_rounds_and_blocks_of_any_size_agree_after_files(seed: int, history: int
         if rng.random() < 0.05:
             rounds = from_bytes(to_bytes(rounds), kh.AutoLearner)
     assert to_bytes(whole) == to_bytes(parts) == to_bytes(rounds)
-    spans = {(*mixture.span.tolist(),) for mixture in judges(whole)}
-    assert spans == {(*whole._state.reach[-1, [LOW, HIGH]].tolist(),)}
+    assert len({(*mixture.span.tolist(),) for mixture in judges(whole)}) == 1
 
 
 def judges(learner: kh.AutoLearner) -> tuple[kh.learners.blocks.auto.mixture.Mixture, ...]:

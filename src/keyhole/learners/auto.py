@@ -60,6 +60,10 @@ from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
 from keyhole.learners.blocks.auto.ring import TOLD, put_back, told_last
 from keyhole.learners.blocks.auto.spending import counts, purse_units, spending
 from keyhole.learners.blocks.auto.state import (
+    LEAST,
+    MOST,
+    OWED,
+    PLAYED,
     Settings,
     batch_size,
     held_together,
@@ -84,6 +88,7 @@ SAVED_BESIDE = (
     "studied",
     "trial",
     "aside",
+    "owed",
     "lead",
     "played",
     "walk",
@@ -148,9 +153,10 @@ class AutoLearner(LearnerBase):
     that differ, a purse or `worth`, or if `parts` leave it out), by at most 2 Y^2 log(1/prior),
     summed over the mixture, the last layer and shapes, plus the loss of all in rounds whose label
     is a record (or far out, and learnt as less), 2 Y the range of the labels as they were learnt
-    (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Nothing is proved about the
-    selection, nor for late labels: `bound()` is infinite once there was one. The net's own parts
-    are those of Algorithm 2 in practice.
+    (`blocks/auto/mixture.py`; `bound()` says how much that is by now). Labels of history count in
+    that range until it is set aside; then what was lost by then beyond that expert is added.
+    Nothing is proved about the selection, nor for late labels: `bound()` is infinite once there was
+    one. The net's own parts are those of Algorithm 2 in practice.
 
     Deviations
     ----------
@@ -231,7 +237,6 @@ class AutoLearner(LearnerBase):
         self._first: tuple[Entry[Batch], Ticket, int] | None = None  # of a batch, and what it costs
         self._late = np.zeros(1, dtype=np.int64)  # labels told when a later ticket had been asked
         self._played = np.zeros(2, dtype=np.int64)  # labels told before the last study, and before
-        self._owed = np.zeros(1)  # the bounds of mixtures that began anew
         self.worth, self.horizon = worth, horizon
         self.purse = None if purse is None else float(money("purse", purse))
         self._state.purse[0] = purse_units(problem, purse)
@@ -319,7 +324,7 @@ class AutoLearner(LearnerBase):
 
     def _best_fit(self) -> tuple[Floats, float, Floats]:
         s, prices = self._settings, self.problem.prices
-        if prices is None:
+        if prices is None or counts(self.problem, self.worth, self.purse):
             return best_fit(s, self._state)
         most = prices.columns_within(s.k)
         if most:
@@ -334,16 +339,17 @@ class AutoLearner(LearnerBase):
         is promised: once a label was told after a later ticket had been asked; in proper mode;
         where there is no safety net (below a budget of 12 features; with prices that differ, a
         purse or `worth`); and with parts that leave its expert from nothing out. The range of the
-        labels includes those of history, even if that was set aside: experts were weighted by it.
-        Labels count as they were told. If a wrong one is taken out of the range, the mixtures begin
-        anew, and what the bound had come to by then is added.
+        labels includes those of history, until that is set aside: then the mixtures begin anew,
+        with the range of the labels since, and what predictions had lost by then beyond the safety
+        net, records included, is added. Labels count as they were told. If a wrong one is taken out
+        of the range, the mixtures begin anew too, and what the bound had come to by then is added.
         """
         e, last = expert_index(self._experts, "net", NO_MEMORY), self._last
         if e < 0 or self.proper or self._settings.slots == 0 or self._late[0] > 0:
             return math.inf
         more = bound(last.judge, UNCHANGED) if last.there else 0.0
         more += bound(self._chain.second, AS_IT_IS) if self._chain.there else 0.0
-        return bound(self._state.mixture, e) + more + float(self._owed[0])
+        return bound(self._state.mixture, e) + more + float(self._state.owed[OWED])
 
     @property
     def purse_left(self) -> float | None:
@@ -554,11 +560,10 @@ class AutoLearner(LearnerBase):
         saved = with_seats(saved, learner._state.kept)
         learnt = fit(known, saved, "learnt")
         last = learnt.pop("last", learner._last)
+        owed_alone = np.shape(state.parts.get("owed", 0.0)) != (4,)  # of files of earlier versions
         for name in SAVED_BESIDE:  # older files have none, or not all of them
-            if name in state.parts:
+            if name in state.parts and not (name == "owed" and owed_alone):
                 learnt[name] = fit(getattr(learner._state, name), state.part(name), name)
-        if "owed" in state.parts:  # only of learners of which a label was corrected
-            learner._owed = fit(learner._owed, state.part("owed"), "owed")
         if "ring" in state.parts:  # earlier files have none: what they were told is not in it
             put_back(learner._state.ring, state.part("ring"))
         s, sums, _, behind, money = learner._auto
@@ -571,10 +576,22 @@ class AutoLearner(LearnerBase):
             span = sums.mixture.span
             sums = sums._replace(reach=reach_of_old(sums.values, sums.peaks, sums.label, span))
         learner._auto = held_together(s, sums, last, behind, money)
+        if owed_alone:
+            learner._assume_played()
+            if "owed" in state.parts:
+                learner._state.owed[:1] = fit(np.zeros(1), state.part("owed"), "owed")
         if converted:
             begin(learner._last, spread(learner._state.label, 0))
         learner._batches.put_back(state, learner._reopened)
         return learner
+
+    def _assume_played(self) -> None:
+        """What predictions have lost, as far as a file does not say: as much as is promised."""
+        mixture, promised = self._state.mixture, self.bound()
+        if math.isfinite(promised):
+            e = expert_index(self._experts, "net", NO_MEMORY)
+            self._state.owed[PLAYED] = mixture.losses[e] + promised
+        self._state.owed[[LEAST, MOST]] = np.nan_to_num(mixture.span)
 
     def _reopened(self, tree: Tree) -> Entry[Batch]:
         """A batch from a file, as wide as what it reads."""
@@ -591,8 +608,6 @@ class AutoLearner(LearnerBase):
         late = {"late": self._late, "ring": told_last(self._state.ring)}
         if self._played.any():
             late["played_before"] = self._played
-        if self._owed[0] > 0.0:
-            late["owed"] = self._owed
         behind = {"chain": self._chain} if self.shapes else {}
         return {"learnt": self._learnt(), **beside, **late, **behind, **self._batches.saved(tidy)}
 
@@ -618,8 +633,12 @@ class AutoLearner(LearnerBase):
             raise StateError(f"late must be at most {self.round} rounds, got {int(self._late[0])}")
         if not 0 <= min(self._played) <= max(self._played) <= labels - studied:
             raise StateError(f"played_before must be at most {labels - studied:g} labels")
-        if not self._owed[0] >= 0.0:
-            raise StateError(f"owed must be at least 0, the state has {self._owed[0]:g}")
+        owed, played, least, most = self._state.owed.tolist()
+        if not (owed >= 0.0 and played >= 0.0 and least <= most):
+            raise StateError(
+                f"owed must be two losses and a range, got {owed:g}, {played:g}, {least:g} to "
+                f"{most:g}"
+            )
         if lead >= memories or since > labels:
             raise StateError(
                 f"lead must be one of {memories} memories, and at most {labels:g} labels, got "

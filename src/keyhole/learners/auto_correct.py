@@ -14,7 +14,15 @@ from keyhole.learners.blocks.auto.engine import BEFORE, forget_shapes
 from keyhole.learners.blocks.auto.last_layer import Layer
 from keyhole.learners.blocks.auto.mixture import HIGH, LOW, Mixture, start_anew
 from keyhole.learners.blocks.auto.ring import GONE, SEALED, TOLD, Ring, slots
-from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, Settings, State
+from keyhole.learners.blocks.auto.state import (
+    LEAST,
+    LONGEST_MEMORY,
+    MOST,
+    OWED,
+    PLAYED,
+    Settings,
+    State,
+)
 from keyhole.learners.blocks.sums.past_labels import HALF_LIVES, LAST_LABELS, Past
 from keyhole.problem import Floats, Indices, StateError, Ticket, TicketError
 
@@ -57,7 +65,7 @@ def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
     ends = range_without(state, before)
     if ends is not None:
         owed = learner.bound()
-        learner._owed[0] = owed if math.isfinite(owed) else 0.0
+        state.owed[[OWED, PLAYED]] = owed if math.isfinite(owed) else 0.0, 0.0
         begin_anew(learner._settings, state, last, ends)
         forget_shapes(learner._auto)
         judge_anew(learner._chain, ends)
@@ -151,13 +159,15 @@ def _relabel(past: Past, age: int, more: float, faded: np.ndarray) -> None:
 
 
 def relabel_trial(state: State, before: float, now: float) -> None:
-    """The mean of the labels since history, and their squares about it."""
+    """The mean of the labels since history, their squares about it, and their range."""
     trial, more = state.trial, now - before
     if trial[ROUNDS] == 0.0:
         return
     old, mean = trial[LEVEL], trial[LEVEL] + more / trial[ROUNDS]
     trial[SQUARES] = max(trial[SQUARES] + more * (now + before - mean - old), 0.0)
     trial[LEVEL] = mean
+    state.owed[LEAST] = min(state.owed[LEAST], now)
+    state.owed[MOST] = max(state.owed[MOST], now)
 
 
 def range_without(state: State, before: float) -> tuple[float, float] | None:

@@ -732,8 +732,8 @@ def failure_probability_of(value: float) -> float:
 
 
 def refuse_prices(problem: Problem, what: str) -> None:
-    """ProblemError for a problem with prices."""
-    if problem.prices is not None:
+    """ProblemError for a problem with prices that differ."""
+    if not problem.counted:
         raise ProblemError(
             f"{what} is for features that all cost the same: leave prices out, "
             f"Problem(d={problem.d}, k={problem.k}, budget=...)"

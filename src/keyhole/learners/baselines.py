@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from keyhole.problem import (
     positive_number,
 )
 from keyhole.problem.labels import cut_off_largest
+from keyhole.problem.state import LearnerState, fit
 
 
 class Zero(LearnerBase):
@@ -300,13 +301,35 @@ class RandomSubset(FixedSubset):
         self, problem: Problem, *, seed: int = 0, ridge: float = 1.0, clip: bool = False
     ) -> None:
         refuse_unless_drawable(seed, problem.d)
-        if problem.prices is None:
-            support = uniform_subset(seed, 1, problem.d, problem.width)
-        else:
-            support, none = np.empty(problem.width, dtype=np.int64), np.empty(0, dtype=np.int64)
-            n = fill(np.uint64(seed), 1, 0, none, shop_of(problem), support)
-            support = support[:n]
+        support = random_subset(problem, seed) if problem.counted else filled_subset(problem, seed)
         super().__init__(problem, support=support, ridge=ridge, seed=seed, clip=clip)
+
+    @classmethod
+    def _restored(cls, state: LearnerState) -> Self:
+        learner = super()._restored(state)
+        if state.problem.prices is not None:
+            # Files from before equal prices were a number of features do not say what they read.
+            before, now = filled_subset(state.problem, learner.seed), learner._support
+            learner._support = before
+            if "support" in state.parts:
+                learner._support = fit(now, state.part("support"), "support")
+            if not any(np.array_equal(learner._support, drawn) for drawn in (before, now)):
+                raise StateError("support is not what is drawn with this seed")
+        return learner
+
+    def _parts(self) -> Mapping[str, object]:
+        return {} if self.problem.prices is None else {"support": self._support}
+
+
+def random_subset(problem: Problem, seed: int) -> Indices:
+    """A random subset of as many features as an example buys, all alike likely."""
+    return uniform_subset(seed, 1, problem.d, problem.width)
+
+
+def filled_subset(problem: Problem, seed: int) -> Indices:
+    """What the money buys in a random order, and whatever that pays for."""
+    support, none = np.empty(problem.width, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return support[: fill(np.uint64(seed), 1, 0, none, shop_of(problem, listed=True), support)]
 
 
 class FullInformation(FixedSubset):

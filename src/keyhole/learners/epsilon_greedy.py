@@ -108,7 +108,7 @@ class EpsilonGreedyLearner(MomentLearner):
         coin = uniforms(self.seed, t, 1, purpose=COIN)[0]
         if not (coin < self.epsilon * t**-self.decay or self._sums.totals[WEIGHT] == 0.0):
             return self._on_top(), {}
-        if self.problem.prices is not None:
+        if not self.problem.counted:
             return self._filled(t, np.empty(0, dtype=np.int64)), {}
         return uniform_subset(self.seed, t, d, width, purpose=SUBSET), {}
 
@@ -118,7 +118,7 @@ class EpsilonGreedyLearner(MomentLearner):
         With prices, a large sum of squared correlations for the money.
         """
         everything, width = np.arange(self.problem.d), self.problem.width
-        if self.problem.prices is None:
+        if self.problem.counted:
             return screened(everything, width, self.ridge, self._sums)
         out = np.empty(width, dtype=np.int64)
         score = scores(everything, self.ridge, self._sums) ** 2
@@ -138,7 +138,7 @@ class EpsilonGreedyLearner(MomentLearner):
 
     def _model(self) -> tuple[Floats, float]:
         # With prices, of what it would buy.
-        S = np.arange(self.problem.d) if self.problem.prices is None else self._on_top()
+        S = np.arange(self.problem.d) if self.problem.counted else self._on_top()
         places, fit = self._screened_fit(S)
         return natural(S[places], fit, self._sums)
 

@@ -106,10 +106,11 @@ class ExploreThenCommitLearner(MomentLearner):
         """
         # Roots are a hair too large or too small: the cubic root of 8,000,000 is not exactly 200.
         problem = self.problem
-        if problem.prices is None:
-            rows = T * T * problem.d / problem.budget
+        prices = problem.prices
+        if prices is None or problem.counted:
+            rows = T * T * problem.d / problem.reads
         else:  # how many budgets it takes to read everything once
-            everything = problem.prices.count(range(problem.d))
+            everything = prices.count(range(problem.d))
             rows = T * T * min(problem.d, max(1.0, everything / max(1, problem.limit)))
         root = math.pow(rows, 1 / 3)
         return min(T, math.ceil(round(root, 6)))
@@ -123,8 +124,8 @@ class ExploreThenCommitLearner(MomentLearner):
         S = self._support
         if not len(S):  # no label yet, or nothing in them: try again next round
             return SupportPlan(S, budget)
-        priced = self.problem.prices is not None  # then it draws until the money is spent
-        others = 0 if self._single else budget if priced else budget - len(S)
+        counted = self.problem.counted  # else it draws until the money is spent
+        others = 0 if self._single else budget - len(S) if counted else budget
         return SupportPlan(S, others)
 
     @property

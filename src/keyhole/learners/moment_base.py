@@ -310,7 +310,7 @@ class MomentLearner(LearnerBase):
     def _choose(self, t: int) -> Choice:
         """The support, if one is played, and what was drawn."""
         support, explore = self._plan(t)
-        if self.problem.prices is not None and explore > 0:
+        if not self.problem.counted and explore > 0:
             features = self._filled(t, support)
         else:
             drawn = complement_subset(self.seed, t, self.problem.d, explore, support)
@@ -374,7 +374,7 @@ class MomentLearner(LearnerBase):
     def _selected(self) -> Indices:
         """The k features that forward selection takes, ascending; fewer if nothing is gained."""
         d, k = self.problem.d, self.problem.k
-        if self.problem.prices is not None:
+        if not self.problem.counted:
             return np.sort(select_affordable(self._shop, k, self.ridge, self._sums))
         chosen = select_forward(np.arange(d), k, 0.0, self.ridge, self._sums).chosen
         return np.array(sorted(chosen), dtype=np.int64)
@@ -383,8 +383,7 @@ class MomentLearner(LearnerBase):
         """Weights and intercept."""
         S = self._support
         if not len(S):
-            priced = self.problem.prices is not None
-            S = self._selected() if priced else np.arange(self.problem.d)
+            S = np.arange(self.problem.d) if self.problem.counted else self._selected()
         return natural(S, self._fit(S, self._support), self._sums)
 
     def _resume(self) -> None:

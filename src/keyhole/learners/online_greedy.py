@@ -201,7 +201,7 @@ class OnlineGreedyLearner(LearnerBase):
 
     def _scheme(self) -> Scheme:
         problem = self.problem
-        if problem.prices is None:
+        if problem.counted:
             return self.parts.scheme(problem.d, self.slots, problem.width)
         return PricedReads(hold(shop_of(problem)), problem.width, self.slots)
 

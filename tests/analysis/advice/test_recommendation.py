@@ -8,7 +8,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.analysis.advice.curves import (
-    SAFETY_NET_BUDGET,
+    LEAST_BUDGET,
     kept,
     knee,
     percent,
@@ -96,8 +96,8 @@ def test_the_budget_keeps_as_many_as_the_model_has() -> None:
             assert sizes.pool >= k
             # The least that does, but for the safety net.
             fewer = [b for b in range(k, budget) if kept(b, d) >= k]
-            assert all(b < SAFETY_NET_BUDGET for b in fewer)
-            assert budget >= min(SAFETY_NET_BUDGET, d)
+            assert all(b < LEAST_BUDGET for b in fewer)
+            assert budget >= min(LEAST_BUDGET, d)
 
 
 def test_as_text_and_json() -> None:

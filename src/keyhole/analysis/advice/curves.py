@@ -15,7 +15,7 @@ from keyhole.problem.display import aligned, money_text
 from keyhole.problem.prices import Prices
 
 CLOSE_TO_BEST = 0.03  # of what the best explains: less than this is not worth more features
-SAFETY_NET_BUDGET = 6  # the least budget at which AutoLearner has a safety net
+LEAST_BUDGET = 6  # of fewer reads one is a large part, and exploring takes one
 
 
 def round_up(units: int) -> int:
@@ -70,26 +70,27 @@ def knee(explained: Floats, k: int) -> int:
 def reads_for(k: int, d: int) -> int:
     """The recommended budget for models of k features: the least of which AutoLearner keeps k.
 
-    It explores too, and its safety net reads: of a budget of 8 it keeps 5, of 21 it keeps 17. And
-    at least 6: below that it has no safety net, and one read per example to explore with.
+    It explores too, and its safety net reads: of a budget of 8 it keeps 7, of 21 it keeps 17. And
+    at least 6: below that one read to explore with is a large part of all.
 
     >>> reads_for(2, d=100), reads_for(5, d=100), reads_for(17, d=100), reads_for(17, d=18)
-    (6, 7, 21, 18)
+    (6, 6, 21, 18)
     >>> reads_for(1, d=4), reads_for(0, d=100)
     (4, 0)
     """
     if k == 0:
         return 0
-    return next(b for b in range(min(max(k, SAFETY_NET_BUDGET), d), d + 1) if kept(b, d) >= k)
+    return next(b for b in range(min(max(k, LEAST_BUDGET), d), d + 1) if kept(b, d) >= k)
 
 
 def kept(budget: int, d: int) -> int:
-    """How many features AutoLearner keeps of a budget, what it explores with left out.
+    """How many features AutoLearner keeps of a budget while its net reads and an eighth explores.
 
     >>> kept(8, d=100), kept(8, d=8)
-    (5, 8)
+    (7, 8)
     """
-    return USUAL.sizes(Problem(d, 1, budget)).pool
+    sizes = USUAL.sizes(Problem(d, 1, budget))
+    return d if budget == d else max(1, budget - sizes.net - max(1, budget // ASIDE))
 
 
 def features(k: float) -> str:

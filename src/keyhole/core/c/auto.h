@@ -27,6 +27,7 @@ KH_API f64 kh_mix(kh_mixture *mixture, floats *guesses);
 KH_API void kh_charge(kh_mixture *mixture, floats *guesses, f64 y);
 void kh_mix_rows(kh_mixture *mixture, floats *guesses, floats *y, floats *predictions);
 void kh_start_over(kh_mixture *mixture);
+void kh_begin_anew(kh_mixture *mixture, f64 low, f64 high); /* nobody has lost anything; labels are from low to high */
 f64 kh_unit_of(const kh_mixture *mixture, i64 e); /* how far off it is of late, typically; 0: not known */
 
 /* The last layer. */
@@ -71,7 +72,7 @@ KH_STRUCT(kh_space, KH_SPACE)
 KH_STRUCT(kh_ring, KH_RING)
 #define KH_STATE(F) \
     F(kh_memories, kept) F(kh_running, values) F(kh_running, label) F(floats, peaks) F(kh_mixture, mixture) \
-    F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(ints, lead) F(ints, played) \
+    F(kh_net, net) F(ints, studied) F(floats, trial) F(ints, aside) F(floats, owed) F(ints, lead) F(ints, played) \
     F(ints, walk) F(floats, evidence) F(ints, purse) F(floats, reach) \
     F(kh_ring, ring) F(kh_space, space)
 KH_STRUCT(kh_state, KH_STATE)
@@ -100,7 +101,10 @@ void kh_begin_trial(kh_settings *s, kh_state *state);
 void kh_note_labels(kh_state *state, floats *y);
 void kh_move_trial(kh_state *state, f64 by);
 void kh_set_aside_if_misled(kh_auto *a);
-void kh_go_on_without(kh_auto *a, f64 rounds); /* what memories forgot; the last layer keeps so much */
+/* Predictions that were played, and the labels as they were learnt. */
+void kh_note_played(kh_state *state, floats *predictions, floats *y);
+/* What memories forgot; the last layer keeps so many rounds; mixtures begin anew, with labels from low to high. */
+void kh_go_on_without(kh_auto *a, f64 rounds, f64 low, f64 high);
 
 /* auto_reach.c: values far beyond what was seen. Both cut off what is learnt; see `sums/reach.py`. */
 KH_API i64 kh_heed(floats *reach, f64 far, f64 value, i64 believed);

@@ -8,6 +8,7 @@
 #define ALIKE 4.0
 enum { BEFORE, LOST, ROUNDS, LEVEL, SQUARES, TRIAL_SUMS }; /* state.trial */
 enum { ROWS, LABELS };                                     /* state.aside */
+enum { OWED, PLAYED, LEAST, MOST };                        /* state.owed */
 
 bool kh_trusts_history(kh_state *state) { return state->studied.at[0] > AT(state->aside, ROWS); }
 
@@ -20,8 +21,11 @@ void kh_begin_trial(kh_settings *s, kh_state *state)
 
 void kh_note_labels(kh_state *state, floats *y)
 {
-    f64 *trial = state->trial.at;
+    f64 *trial = state->trial.at, *owed = state->owed.at;
     for (i64 t = 0; t < y->n; t++) {
+        bool first = trial[ROUNDS] == 0.0;
+        owed[LEAST] = first ? y->at[t] : f_min(owed[LEAST], y->at[t]);
+        owed[MOST] = first ? y->at[t] : f_max(owed[MOST], y->at[t]);
         f64 missed = y->at[t] - trial[LEVEL];
         trial[LOST] += trial[ROUNDS] > 0.0 ? missed * missed : 0.0;
         trial[ROUNDS] += 1.0;
@@ -32,7 +36,29 @@ void kh_note_labels(kh_state *state, floats *y)
 
 void kh_move_trial(kh_state *state, f64 by)
 {
-    if (state->trial.at[ROUNDS] > 0.0) state->trial.at[LEVEL] += by;
+    if (!(state->trial.at[ROUNDS] > 0.0)) return;
+    state->trial.at[LEVEL] += by;
+    AT(state->owed, LEAST) += by;
+    AT(state->owed, MOST) += by;
+}
+
+void kh_note_played(kh_state *state, floats *predictions, floats *y)
+{
+    for (i64 t = 0; t < y->n; t++) {
+        f64 missed = y->at[t] - AT(*predictions, t);
+        AT(state->owed, PLAYED) += missed * missed;
+    }
+}
+
+/* Before mixtures begin anew: what predictions lost beyond the expert that `bound()` is about. Without
+   that expert nothing is promised. */
+static void owe(kh_auto *a)
+{
+    kh_expert_table *experts = &a->settings.experts;
+    f64 *owed = a->state.owed.at;
+    for (i64 e = 0; e < experts->features.n; e++)
+        if (experts->features.at[e] == KH_ON_NET && AT(experts->memory, e) == KH_NO_MEMORY)
+            owed[OWED] += f_max(0.0, owed[PLAYED] - AT(a->state.mixture.losses, e));
 }
 
 /* Whether the memory with the history predicts worse than the mean of the labels since, by far and
@@ -67,7 +93,7 @@ static bool known_no_more(kh_memories *kept, i64 j)
     return reads == 0.0;
 }
 
-void kh_go_on_without(kh_auto *auto_, f64 rounds)
+void kh_go_on_without(kh_auto *auto_, f64 rounds, f64 low, f64 high)
 {
     kh_state *state = &auto_->state;
     kh_layer *last = &auto_->last;
@@ -77,10 +103,13 @@ void kh_go_on_without(kh_auto *auto_, f64 rounds)
             AT(state->peaks, j) = 0.0;
         }
     for (i64 i = 0; i < state->evidence.n * state->evidence.m; i++) state->evidence.at[i] = 0.0;
-    kh_start_over(&state->mixture);
-    kh_start_over(&last->judge);
     if (last->b.n > 0) keep_some(last, rounds);
     kh_empty_chain(auto_);
+    kh_begin_anew(&state->mixture, low, high);
+    kh_begin_anew(&last->judge, low, high);
+    kh_begin_anew(&auto_->chain.first, low, high);
+    kh_begin_anew(&auto_->chain.second, low, high);
+    AT(state->owed, PLAYED) = 0.0;
     kh_seal(&state->ring);
 }
 
@@ -99,7 +128,8 @@ void kh_set_aside_if_misled(kh_auto *auto_)
         if (alike) kh_shift_labels(kept, m, moved);
         else kh_forget(kept, m, 0.0);
     }
-    kh_go_on_without(auto_, alike ? LAYER_ROUNDS : 0.0);
+    owe(auto_);
+    kh_go_on_without(auto_, alike ? LAYER_ROUNDS : 0.0, AT(state->owed, LEAST), AT(state->owed, MOST));
     state->aside.at[ROWS] = state->studied.at[0];
     state->aside.at[LABELS] = (i64)state->label.reads.at[0];
 }

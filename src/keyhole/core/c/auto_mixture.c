@@ -53,6 +53,14 @@ void kh_start_over(kh_mixture *mixture)
         for (i64 e = 0; e < E; e++) AT2(mixture->belief, r, e) = prior[e] / (1.0 - prior[E]) / RATES_N;
 }
 
+void kh_begin_anew(kh_mixture *mixture, f64 low, f64 high)
+{
+    kh_start_over(mixture);
+    for (i64 e = 0; e < mixture->losses.n; e++) mixture->losses.at[e] = 0.0;
+    mixture->span.at[KH_LOW] = low;
+    mixture->span.at[KH_HIGH] = high;
+}
+
 f64 kh_unit_of(const kh_mixture *mixture, i64 e)
 {
     f64 recent = AT(mixture->recent, e);

@@ -125,11 +125,12 @@ static void move_past(kh_past *past, f64 by)
     for (i64 i = 0; i < past->faded.n; i++) past->faded.at[i] += by * past->weight.at[i];
 }
 
-/* Labels may be anywhere within the reach. */
+/* Labels may be anywhere up to that end of the reach which they moved beyond; the other may be of history
+   that was set aside. */
 static void see(kh_mixture *mixture, const f64 *reach)
 {
-    mixture->span.at[KH_LOW] = reach[LOW];
-    mixture->span.at[KH_HIGH] = reach[HIGH];
+    if (reach[DOUBT] > 0.0) mixture->span.at[KH_HIGH] = reach[HIGH];
+    else mixture->span.at[KH_LOW] = reach[LOW];
 }
 
 void kh_move_labels(kh_auto *a, kh_batch *batch, f64 by)
@@ -161,13 +162,6 @@ static void forget_past(kh_past *past)
     clear(&past->weight);
 }
 
-static void judge_anew(kh_mixture *mixture, const f64 *reach)
-{
-    kh_start_over(mixture);
-    clear(&mixture->losses);
-    see(mixture, reach);
-}
-
 static void forget_net(kh_state *state)
 {
     clear(&state->net.L);
@@ -186,11 +180,7 @@ void kh_forget_wild_label(kh_auto *a, kh_batch *batch)
         for (i64 m = 0; m < state->kept.tau.n; m++) kh_forget(&state->kept, m, 0.0);
         forget_net(state);
     }
-    kh_go_on_without(a, 0.0);
-    judge_anew(&state->mixture, reach);
-    judge_anew(&a->last.judge, reach);
-    judge_anew(&a->chain.first, reach);
-    judge_anew(&a->chain.second, reach);
+    kh_go_on_without(a, 0.0, reach[LOW], reach[HIGH]);
     if (a->last.b.n > 0) {
         forget_past(&a->last.labels);
         forget_past(&a->last.errors);

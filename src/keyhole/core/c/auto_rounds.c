@@ -111,6 +111,7 @@ i64 kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, float
                         const i64 *columns, floats *predictions, floats *pasts, kh_room *room)
 {
     i64 mark = room->used, t = 0, many = 0, found = KH_AS_BEFORE;
+    i64 first = isnan(a->state.mixture.span.at[KH_LOW]); /* its label is charged to no one */
     ints sitting = take_ints(room, a->settings.width), *S = &batch->S;
     const i64 *seen = columns;
     floats told = take_floats(room, y->n);
@@ -128,7 +129,12 @@ i64 kh_learn_auto_rows(kh_auto *a, kh_batch *batch, i64 number, i64 round, float
         rows.n = labels.n = many;
         learn_rows(a, batch, &rows, &labels, columns, &out, &now, room);
         kh_chain_rows(a, S, &rows, seen, &labels, &out, room);
-        if (round > 0) kh_note_rows(&a->state.ring, batch, number, round + t, many);
+        if (round > 0) {
+            i64 skip = t == 0 ? first : 0;
+            floats charged = some_floats(labels.at + skip, many - skip), played = some_floats(out.at + skip, many - skip);
+            kh_note_played(&a->state, &played, &charged);
+            kh_note_rows(&a->state.ring, batch, number, round + t, many);
+        }
         if (found == KH_WAS_WILD) kh_forget_wild_label(a, batch);
         if (found == KH_MOVED) kh_move_labels(a, batch, by);
     }

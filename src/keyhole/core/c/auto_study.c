@@ -69,8 +69,8 @@ static i64 play(kh_auto *a, kh_batch *batch, f64 *x, f64 y, kh_room *room)
 {
     i64 mark = room->used, number = FIRST + a->state.studied.at[0];
     f64 *before[MIXTURES], prediction = 0.0;
+    kh_choose(a, batch, number, a->spending.complete, 1, room); /* it may set aside what was studied before */
     charge_no_one(a, before, room);
-    kh_choose(a, batch, number, a->spending.complete, 1, room);
     floats X = {x, 1, a->settings.d, 1}, label = some_floats(&y, 1), out = some_floats(&prediction, 1);
     floats now = {NULL, 0, 0, 1};
     i64 found = kh_learn_auto_rows(a, batch, 0, 0, &X, &label, batch->S.at, &out, &now, room);

@@ -7,7 +7,7 @@ import pytest
 
 import keyhole as kh
 from keyhole.learners.blocks.auto.engine import LAYER_ROUNDS, SURE, WORSE
-from keyhole.learners.blocks.auto.state import LONGEST_MEMORY
+from keyhole.learners.blocks.auto.state import LONGEST_MEMORY, PLAYED
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream
@@ -75,7 +75,9 @@ def test_what_is_left_then() -> None:
     assert state.peaks[~fresh].all()
     assert learner._last.A[0, 0] == pytest.approx(LAYER_ROUNDS + 1.0, abs=0.1)  # and that round
     assert state.mixture.noise[2] == 1.0  # that round alone is known of those who predict
-    assert state.mixture.losses.max() > state.mixture.recent.max()  # but all count that were lost
+    assert (state.mixture.losses[:-1] == state.mixture.recent).all()
+    assert state.mixture.span.tolist() == [min(y[:t]), max(y[:t])]
+    assert state.owed[PLAYED] <= state.mixture.losses.max()
     assert state.label.reads[0] == ROWS + t - 1
 
 

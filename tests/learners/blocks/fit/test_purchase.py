@@ -27,7 +27,7 @@ def _scores(problem: Problem, seed: int) -> Floats:
 
 def _both(problem: Problem, seed: int) -> list[list[int]]:
     """What is bought in a random order, and by score and price."""
-    shop, out = shop_of(problem), np.empty((2, problem.width), dtype=np.int64)
+    shop, out = shop_of(problem, listed=True), np.empty((2, problem.width), dtype=np.int64)
     n = fill(np.uint64(seed), 1, 0, NOBODY, shop, out[0])
     m = best_buy(_scores(problem, seed), shop, out[1])
     return [out[0, :n].tolist(), out[1, :m].tolist()]
@@ -64,7 +64,7 @@ def test_nothing_that_fits_is_left_out(problem: Problem, seed: int) -> None:
 def test_half_of_what_is_possible_at_least(prices: list[int], money: int, seed: int) -> None:
     problem = Problem(len(prices), 1, money, prices=prices)
     score, out = _scores(problem, seed), np.empty(problem.width, dtype=np.int64)
-    n = best_buy(score, shop_of(problem), out)
+    n = best_buy(score, shop_of(problem, listed=True), out)
     sets = [
         s for m in range(len(prices) + 1) for s in itertools.combinations(range(len(prices)), m)
     ]
@@ -78,10 +78,10 @@ def test_each_single_order_can_be_far_from_it() -> None:
     one = Problem(2, 1, 10, prices=[10, 1])
     out = np.empty(11, dtype=np.int64)
     cheap, dear = np.array([1.1] + [1.0] * 10), np.array([5.0, 0.6])
-    assert out[: best_buy(cheap, shop_of(many), out)].tolist() == list(range(1, 11))
-    assert out[: best_buy(dear, shop_of(one), out)].tolist() == [0]
+    assert out[: best_buy(cheap, shop_of(many, listed=True), out)].tolist() == list(range(1, 11))
+    assert out[: best_buy(dear, shop_of(one, listed=True), out)].tolist() == [0]
     for problem, score, divide in ((many, cheap, False), (one, dear, True)):
-        shop = shop_of(problem)
+        shop = shop_of(problem, listed=True)
         assert problem.prices is not None
         price = np.array([problem.cost([j]) for j in range(problem.d)]) if divide else 1.0
         paid = nothing_paid(shop)
@@ -96,16 +96,16 @@ def test_a_panel_is_bought_for_all_of_its_members_together() -> None:
     problem = Problem(7, 1, 10, prices=[0] * 5 + [5, 5], panels={"blood": (10, [0, 1, 2, 3, 4])})
     out = np.empty(problem.width, dtype=np.int64)
     score = np.array([0.3] * 5 + [0.6, 0.5])
-    assert out[: best_buy(score, shop_of(problem), out)].tolist() == [0, 1, 2, 3, 4]
+    assert out[: best_buy(score, shop_of(problem, listed=True), out)].tolist() == [0, 1, 2, 3, 4]
     score[5] = 1.2
-    assert out[: best_buy(score, shop_of(problem), out)].tolist() == [5, 6]
+    assert out[: best_buy(score, shop_of(problem, listed=True), out)].tolist() == [5, 6]
 
 
 def test_the_support_comes_first_and_others_in_a_random_order() -> None:
     problem = Problem(6, 1, 5, prices=[3, 1, 1, 1, 1, 1])
     out, seen = np.empty(6, dtype=np.int64), set()
     for t in range(1, 60):
-        n = fill(np.uint64(1), t, 0, np.array([0]), shop_of(problem), out)
+        n = fill(np.uint64(1), t, 0, np.array([0]), shop_of(problem, listed=True), out)
         assert out[0] == 0
         assert n == 3
         seen.add(tuple(out[1:n].tolist()))

@@ -56,7 +56,7 @@ def _mean_weights(
 @pytest.mark.parametrize("problem", [PANELS, PLAIN, DEAR], ids=["panels", "plain", "dear"])
 def test_a_turn_is_unbiased_whatever_was_paid_before(problem: Problem) -> None:
     """E(weight | what was drawn before) = 1 for everyone who could be played, else 0."""
-    shop, worst = shop_of(problem), 0.0
+    shop, worst = shop_of(problem, listed=True), 0.0
     features = range(problem.d)
     befores = [s for n in range(3) for s in itertools.combinations(features, n)]
     for before, hazard in itertools.product(filter(problem.affords, befores), (0.1, 0.5, 1.0)):
@@ -83,7 +83,7 @@ def test_those_who_can_be_paid_are_alike_where_all_weight_is_on_others() -> None
 
 @pytest.mark.parametrize("problem", [PANELS, PLAIN, DEAR], ids=["panels", "plain", "dear"])
 def test_bins_are_affordable_and_no_two_of_them_together(problem: Problem) -> None:
-    shop = shop_of(problem)
+    shop = shop_of(problem, listed=True)
     for left in range(0, shop.limit + 1, max(1, shop.limit // 40)):
         bin_of, filled = kernels.pack(shop, nothing_paid(shop), left)
         costs = [_cost(shop, bin) for bin in filled]
@@ -106,7 +106,7 @@ def test_bins_of_features_that_share_nothing_are_first_fit_decreasing() -> None:
 @given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([PANELS, PLAIN, DEAR]))
 def test_no_draw_is_ever_above_the_limit(seed: int, n: int, problem: Problem) -> None:
     n = min(n, problem.width)
-    scheme = PricedReads(shop_of(problem), problem.width, n)
+    scheme = PricedReads(shop_of(problem, listed=True), problem.width, n)
     p = np.array([_law(problem.d, seed + i) for i in range(n)])
     for t in range(1, 8):
         draw = scheme.draw(seed, t, p)

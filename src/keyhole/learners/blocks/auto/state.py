@@ -32,6 +32,7 @@ from keyhole.problem.state import AT_LEAST_0, MAY_OVERFLOW, Holds
 KEPT, NET, EXPLORED = 0, 1, 2  # why a feature is read
 UNREAD = -1
 LONGEST_MEMORY = 0
+OWED, PLAYED, LEAST, MOST = 0, 1, 2, 3  # in `State.owed`
 DRAWN = 256  # features that are looked at before a batch beside those with a seat, at least
 SHORT = 4  # rounds of a batch, as a rule, while the features are few times d / budget
 FIRST_READS = (1 << 20) + 3  # the purpose of the draw where the order of first reads begins
@@ -181,7 +182,8 @@ class State(NamedTuple):
     `trial`: what the memory with it had lost when it was studied, what the mean of the labels since
     has lost, their number, mean and sum of squares about it; `aside`: how many rows of it were set
     aside because they misled, and how many labels there were by then, those of history included,
-    see `mistrust.py`.
+    see `mistrust.py`. `owed`: what `AutoLearner.bound` adds for mixtures that began anew, what
+    predictions have lost since they did, and the lowest and the highest of the labels of `trial`.
     `lead`: the memory that leads, and how many labels were told when it took the lead. `played`:
     the rounds in which each feature was in the model, and last all rounds that were counted.
     `walk`: how far features have come up to be read for the first time. `evidence`: what the reads
@@ -199,6 +201,7 @@ class State(NamedTuple):
     studied: Annotated[Indices, "1"]
     trial: Annotated[Floats, Holds(least=(0.0, 0.0, 0.0, -math.inf, 0.0)), "5"]
     aside: Annotated[Indices, Holds(shape=(2,)), "2"]
+    owed: Annotated[Floats, Holds(least=(0.0, 0.0, -math.inf, -math.inf)), "4"]
     lead: Annotated[Indices, Holds(shape=(2,)), "2"]
     played: Annotated[Indices, "d+1"]
     walk: Annotated[Indices, Holds(below="d"), "1"]
@@ -258,7 +261,7 @@ def new_state(s: Settings, parts: AutoParts) -> State:
     studied, aside, lead, played, walk, purse = (
         np.zeros(length, dtype=np.int64) for length in (1, 2, 2, d + 1, 1, 1)
     )
-    trusted = studied, np.zeros(5), aside
+    trusted = studied, np.zeros(5), aside, np.zeros(4)
     told = ring(parts.ring, s.width, s.seats if s.seats < d else 0)
     evidence, reach = np.zeros((d, 2)), np.zeros((d + 1, SIZE))
     return State(*learnt, *trusted, lead, played, walk, evidence, purse, reach, told, space)

@@ -92,16 +92,18 @@ def take(shop: Market, held: Basket, j: int) -> int:
 Paid = NDArray[np.bool_]  # item by item
 
 
-def shop_of(problem: Problem) -> Market:
-    """The market of a problem. Without prices it is empty, and its limit counts features.
+def shop_of(problem: Problem, *, listed: bool = False) -> Market:
+    """The market of a problem; where features are counted, unless `listed`, it has no price list.
+
+    Its limit is then how many are read.
 
     >>> shop = shop_of(Problem(3, 1, 4, prices=[0, 1, 2], panels={"both": (1, [1, 2])}))
     >>> shop.units, shop.first, shop.need, shop.limit
     (array([1, 2, 1]), array([0, 0, 2, 4]), array([0, 2, 1, 2]), 4)
     """
     prices = problem.prices
-    if prices is None:
-        return market([], [], problem.limit)
+    if prices is None or (problem.counted and not listed):
+        return market([], [], problem.reads)
     return market(prices.units, prices.needs, problem.limit)
 
 
