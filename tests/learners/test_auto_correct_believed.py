@@ -7,7 +7,7 @@ import keyhole as kh
 from keyhole.learners.blocks.sums.reach import DOUBT, HIGH, LOW
 from keyhole.problem import Floats
 from keyhole.saving.api import from_bytes, to_bytes
-from tests.helpers.auto_corrected import Case, D, correct, data, play
+from tests.helpers.auto_corrected import Case, D, Wrong, correct, data, play
 
 USUAL = kh.AutoParts()
 REFUSED = "before the first values or the level of labels turned out to be others"
@@ -77,7 +77,7 @@ def test_three_typos_of_which_two_were_corrected_move_nothing(what: str) -> None
 def test_what_a_wrong_value_added_to_the_reach_goes() -> None:
     _X, _y = data(Case())
     right, _ = play(Case(), {})
-    wrong = {60: ({0: 9.0}, 15.0)}
+    wrong: Wrong = {60: ({0: 9.0}, 15.0)}
     learner, tickets = play(Case(), wrong)
     assert learner._state.reach[[0, -1], HIGH].tolist() == [9.0, 15.0]
     correct(learner, Case(), wrong, tickets)
@@ -122,7 +122,8 @@ def test_a_label_that_was_taken_back_is_not_among_those_that_are_left() -> None:
     X, y = data(Case())
     y = y.copy()
     y[0] = 750.0
-    learner, _ = told(X[:60], y[:60])
+    learner, _ = told(X[:60], y[:60], kh.AutoParts(shortest=1))
+    assert learner._state.ring.labels[0] == 750.0
     ticket = learner.ask()
     learner.tell(ticket.fill(X[60]), 16.0)
     learner.advance(X[61:], y[61:])

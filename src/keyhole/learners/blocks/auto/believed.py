@@ -50,7 +50,8 @@ def reconsider(reach: Floats, before: float, now: float, values: Floats, all_the
 
 def within(reach: Floats, values: Floats) -> Floats:
     """Those of the values that were not taken back as wild."""
-    return values[(reach[LOW] <= values) & (values <= reach[HIGH])]
+    found: Floats = values[(reach[LOW] <= values) & (values <= reach[HIGH])]
+    return found
 
 
 def ends_without(
