@@ -51,15 +51,19 @@ CASES = {
     ),
     "longer batches": Case(how={"parts": kh.AutoParts(shortest=16)}, delay=30, shuffled=True),
 }
+# What is wild is learnt as absent, labels as the end of what was seen, whatever they are.
 WRONG: dict[str, Wrong] = {
-    "a value": {60: ({0: 77.0}, None)},
-    "the first value": {0: ({1: -900.0}, None)},
-    "a label": {60: ({}, 75.0)},
-    "the first label": {0: ({}, 750.0)},
-    "both": {60: ({0: 5.0, 3: 40.0, 5: -40.0}, 9.0)},
+    "a value": {60: ({0: 8.0}, None)},
+    "a wild value": {60: ({0: 77.0}, None)},
+    "the first value": {0: ({1: 60.0}, None)},
+    "a label": {60: ({}, 15.0)},
+    "a wild label": {60: ({}, 75.0)},
+    "the first label": {0: ({}, 16.0)},
+    "both": {60: ({0: 5.0, 3: 8.0, 5: -11.0}, 9.0)},
     "a value that never arrived": {60: ({2: np.nan, 0: np.nan}, None)},
     "the last row": {ROUNDS - 1: ({0: 8.0}, 20.0)},
-    "three rows": {60: ({2: 9.0}, 70.0), 61: ({2: 9.0}, 71.0), 20: ({2: -3.0}, -70.0)},
+    "three rows": {60: ({2: 5.5}, 15.0), 61: ({2: 5.5}, 14.0), 20: ({2: 4.5}, 1.0)},
+    "three wild rows": {60: ({2: 9.0}, 70.0), 61: ({2: 9.0}, 71.0), 20: ({2: -3.0}, -70.0)},
 }
 
 

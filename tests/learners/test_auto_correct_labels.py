@@ -8,29 +8,47 @@ from keyhole.learners.blocks.auto.experts import NO_MEMORY, expert_index
 from keyhole.saving.api import from_bytes, to_bytes
 from tests.helpers.auto_corrected import ROUNDS, WRONG, Case, correct, data, play
 
+CREDULOUS = kh.AutoParts(far=1e9)  # every label is learnt as it is told
+
 
 def test_a_label_far_out_leaves_the_range_and_bound_says_what_it_came_to() -> None:
-    case = Case()
-    right, _ = play(case, {})
-    learner, tickets = play(case, WRONG["a label"])
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((180, 24))
+    y = X[:, 0] + 0.1 * rng.standard_normal(180) + 7.0
+    right, learner = (
+        kh.AutoLearner(kh.Problem(24, 2, 12), seed=1, parts=CREDULOUS) for _ in range(2)
+    )
+    for one in (right, learner):
+        one.advance(X[:60], y[:60])
+        ticket = one.ask()
+        one.tell(ticket.fill(X[60, ticket.features]), 75.0 if one is learner else float(y[60]))
+        one.advance(X[61:], y[61:])
     before = learner.bound()
-    assert before > 50.0 * right.bound()
-    correct(learner, case, WRONG["a label"], tickets)
+    assert 50.0 * right.bound() < before < np.inf
+    learner.correct(ticket, y=float(y[60]))
     assert learner._state.mixture.span.tolist() == right._state.mixture.span.tolist()
+    assert learner._state.reach[-1, :2].tolist() == right._state.reach[-1, :2].tolist()
     assert learner.bound() == pytest.approx(before + right.bound())
     assert from_bytes(to_bytes(learner), kh.AutoLearner).bound() == learner.bound()
     assert learner._state.mixture.losses.max() == learner._state.trial.max() == 0.0
+
+
+def test_after_a_label_far_out_was_corrected_predictions_are_good_again() -> None:
+    case, wrong = Case(how={"parts": CREDULOUS}), WRONG["a wild label"]
     X, y = data(case)
+    right, _ = play(case, {})
+    told_wrong, _ = play(case, wrong)
+    learner, tickets = play(case, wrong)
+    correct(learner, case, wrong, tickets)
     since = learner.advance(X, y)
-    told_wrong, _ = play(case, WRONG["a label"])
     assert ((since - y) ** 2).mean() < 0.5 * ((told_wrong.advance(X, y) - y) ** 2).mean()
     assert ((since - y) ** 2).mean() < 2.0 * ((right.advance(X, y) - y) ** 2).mean()
 
 
 def test_the_bound_holds_for_losses_to_the_labels_as_they_were_told() -> None:
     """On a stream that was made to hurt, with wild labels that are corrected ten rounds later."""
-    rng, d = np.random.default_rng(5), 12
-    learner = kh.AutoLearner(kh.Problem(d, 1, 8), seed=0)
+    rng, d = np.random.default_rng(5), 24
+    learner = kh.AutoLearner(kh.Problem(d, 1, 12), seed=0, parts=CREDULOUS)
     net = expert_index(learner._experts, "net", NO_MEMORY)
     lost = allowed_loss = 0.0
     waiting, begun = dict[int, tuple[kh.Ticket, float]](), 0
@@ -100,7 +118,7 @@ def test_a_label_within_the_range_leaves_it() -> None:
 
 @pytest.mark.parametrize(
     ("old", "wrong", "cut"),
-    [(3.0, 80.0, True), (200.0, 80.0, False), (-3.0, -80.0, True), (-200.0, -80.0, False)],
+    [(3.0, 4.0, True), (9.0, 4.0, False), (-3.0, -4.0, True), (-9.0, -4.0, False)],
 )
 def test_a_range_that_older_labels_may_have_made(old: float, wrong: float, cut: bool) -> None:
     """Not all labels are in the ring: a side that the wrong one made most of is cut off."""
@@ -122,13 +140,18 @@ def test_a_range_that_older_labels_may_have_made(old: float, wrong: float, cut: 
         expected[side] = told.max() if side else told.min()
     assert learner._state.mixture.span.tolist() == expected
     assert learner._last.judge.span.tolist() == expected
+    assert learner._state.reach[-1, :2].tolist() == expected
 
 
+@pytest.mark.parametrize("parts", [kh.AutoParts(), CREDULOUS], ids=["usual", "credulous"])
 @pytest.mark.parametrize("what", ["label", "value"])
-def test_a_typo_that_is_corrected_costs_nothing_from_then_on(what: str) -> None:
+def test_a_typo_that_is_corrected_costs_nothing_from_then_on(
+    what: str, parts: kh.AutoParts
+) -> None:
     """A factor of 100 at round 601, corrected 40 rounds later; mean loss of the 1,000 after that.
 
-    Over 16 seeds it was at most 1.03 times that without a typo, and 9 to 22 times uncorrected.
+    Over 16 seeds it was at most 1.01 times that without a typo. Where everything is believed, it
+    was at most 1.07 times that, and 7 to 24 times uncorrected.
     """
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -137,7 +160,7 @@ def test_a_typo_that_is_corrected_costs_nothing_from_then_on(what: str) -> None:
         losses = list[float]()
         for typo, mended in ((False, False), (True, True), (True, False)):
             # Shapes make up for most of a wrong value: without them there is more to see.
-            learner = kh.AutoLearner(kh.Problem(20, 3, 8), seed=seed, shapes=False)
+            learner = kh.AutoLearner(kh.Problem(20, 3, 8), seed=seed, shapes=False, parts=parts)
             learner.advance(X[:600], y[:600])
             ticket = learner.ask()
             seen, place = X[600, ticket.features], ticket.features.tolist().index(3)
@@ -152,7 +175,8 @@ def test_a_typo_that_is_corrected_costs_nothing_from_then_on(what: str) -> None:
                 learner.correct(ticket, y=float(y[600]), values={3: right})
             losses.append(float(((learner.advance(X[641:], y[641:]) - y[641:]) ** 2).mean()))
         assert losses[1] < 1.1 * losses[0]
-        assert losses[2] > 3.0 * losses[0]
+        if parts is CREDULOUS:
+            assert losses[2] > 3.0 * losses[0]
 
 
 def test_the_first_label_has_no_error() -> None:
@@ -174,3 +198,17 @@ def test_where_nothing_is_promised_nothing_is_counted() -> None:
     correct(learner, case, WRONG["a label"], tickets)
     assert learner._state.mixture.losses.max() == learner._state.owed[0] == 0.0
     assert learner.bound() == np.inf
+
+
+def test_a_label_of_before_the_mixtures_began_anew_is_not_among_those_since() -> None:
+    learner, tickets = play(Case(), WRONG["a label"])
+    correct(learner, Case(), WRONG["a label"], tickets)
+    learner.correct(tickets[100], y=6.5)
+    assert not learner._state.trial[2:].any()
+    ticket = learner.ask()
+    learner.tell(ticket.fill(np.zeros(6)), 7.0)
+    trial = learner._state.trial[2:].copy()
+    learner.correct(tickets[101], y=6.5)
+    assert learner._state.trial[2:].tolist() == trial.tolist()
+    learner.correct(ticket, y=7.5)
+    assert learner._state.trial[3] == 7.5

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.learners.blocks.auto.batch import Batch
+from keyhole.learners.blocks.auto.believed import believe_label, believe_value, ends_without
 from keyhole.learners.blocks.auto.chain import heard, judge_anew, mend
 from keyhole.learners.blocks.auto.correction import correct_sums
 from keyhole.learners.blocks.auto.engine import BEFORE, forget_shapes
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from keyhole.learners.auto import AutoLearner
 
 ROUNDS, LEVEL, SQUARES = 2, 3, 4  # in `State.trial`
-HALF = 0.5  # of the range of the labels: a wrong label that made up more is taken out of it
 
 
 def correct_row(
@@ -39,9 +39,10 @@ def correct_row(
     """Have the row of a ticket with these values at these places, and with this label."""
     state, ring = learner._state, learner._state.ring
     slot, age = find_row(ring, ticket, learner.round)
-    row, before = ring.values[slot].copy(), float(ring.labels[slot])
+    was, before = ring.values[slot].copy(), float(ring.labels[slot])
+    row = was.copy()
     row[places] = values
-    changed = not np.array_equal(row, ring.values[slot], equal_nan=True)
+    changed = not np.array_equal(row, was, equal_nan=True)
     y = before if label is None else label
     entry = learner._batches.find(int(ring.batches[slot]))
     if ring.folds[slot] > 0:
@@ -50,10 +51,14 @@ def correct_row(
         raise StateError(f"ring.folds: batch {ring.batches[slot]} does not wait for labels")
     else:
         correct_open(ring, slot, entry.content, row, y)
+    for place in places.tolist():
+        j = int(ring.features[slot, place])
+        believe_value(state, j, float(was[place]), float(row[place]))
     if y != before:
         if learner.past:
             relabel_past(learner._last, age, y - before)
-        relabel_trial(state, before, y)
+        if age < state.trial[ROUNDS]:
+            relabel_trial(state, before, y)
         _relabel_range(learner, before, y)
     if changed or y != before:
         mend(learner._chain)
@@ -62,7 +67,8 @@ def correct_row(
 def _relabel_range(learner: AutoLearner, before: float, label: float) -> None:
     """The range of the labels; `bound()` goes on counting what it has come to so far."""
     state, last = learner._state, learner._last
-    ends = range_without(state, before)
+    labels, all_there = believe_label(state, before, label)
+    ends = ends_without(state.mixture.span, before, labels, all_there)
     if ends is not None:
         owed = learner.bound()
         state.owed[[OWED, PLAYED]] = owed if math.isfinite(owed) else 0.0, 0.0
@@ -161,32 +167,11 @@ def _relabel(past: Past, age: int, more: float, faded: np.ndarray) -> None:
 def relabel_trial(state: State, before: float, now: float) -> None:
     """The mean of the labels since history, their squares about it, and their range."""
     trial, more = state.trial, now - before
-    if trial[ROUNDS] == 0.0:
-        return
     old, mean = trial[LEVEL], trial[LEVEL] + more / trial[ROUNDS]
     trial[SQUARES] = max(trial[SQUARES] + more * (now + before - mean - old), 0.0)
     trial[LEVEL] = mean
     state.owed[LEAST] = min(state.owed[LEAST], now)
     state.owed[MOST] = max(state.owed[MOST], now)
-
-
-def range_without(state: State, before: float) -> tuple[float, float] | None:
-    """The range of the labels without the wrong one, if that made up more than half of it.
-
-    The ring has the right label by now. Where it has all labels, the range is theirs; else only the
-    side beyond the ring where the wrong one was is cut off, and only if that label explains most of
-    it: older labels may have lain there. None: the range stays, at most widened.
-    """
-    ring, (low, high) = state.ring, state.mixture.span.tolist()
-    there = slots(ring)
-    least, most = float(ring.labels[there].min()), float(ring.labels[there].max())
-    if np.count_nonzero(ring.folds[there]) == state.label.reads[0]:
-        ends = least, most
-    elif before > most:
-        ends = low, most if before - most > HALF * (high - most) else high
-    else:
-        ends = least if least - before > HALF * (least - low) else low, high
-    return ends if ends[1] - ends[0] < HALF * (high - low) else None
 
 
 def widen(mixture: Mixture, label: float) -> None:

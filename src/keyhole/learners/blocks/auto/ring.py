@@ -27,7 +27,8 @@ class Ring(NamedTuple):
 
     `next`: how many rows were told (TOLD), and how many are in the sums (FOLDED), since this was
     counted; the last fold of which a row is in the ring no more (GONE); how many rows were told
-    when history was studied or set aside (SEALED): what they did to the sums was changed.
+    when history was studied or set aside, a first value or label was taken back, or labels moved
+    (SEALED): what they did to the sums was changed.
     Where not all features have a seat, `sat` is who had which of them when this was last noted, and
     `since` after how many rows in the sums that feature had taken it.
     """
