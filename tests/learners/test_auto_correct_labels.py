@@ -151,7 +151,7 @@ def test_a_typo_that_is_corrected_costs_nothing_from_then_on(
     """A factor of 100 at round 601, corrected 40 rounds later; mean loss of the 1,000 after that.
 
     Over 16 seeds it was at most 1.01 times that without a typo. Where everything is believed, it
-    was at most 1.07 times that, and 7 to 24 times uncorrected.
+    was at most 1.07 times that, and many times uncorrected.
     """
     for seed in range(3):
         rng = np.random.default_rng(seed)
