@@ -139,8 +139,8 @@ void kh_select(kh_memories *kept, i64 memory, f64 threshold, kh_selecting *into,
             if (listed) gain[KH_INDEX(j, d)] = 0.0;
             if (excess == 0.0 || (means->only && means->only[j] == KH_UNMARKED)) continue;
             if (listed && AT(shop->barred, j)) continue;
-            if (listed) price = AT(means->held->more, j);
             if (means->only) price = 0;
+            else if (listed) price = AT(means->held->more, j);
             if (price > money) continue;
             f64 score = excess * excess - means->rate * (f64)price;
             if (listed) gain[j] = excess * excess;
