@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyhole.learners.blocks.auto.last_layer import PAST, recalled
 from keyhole.learners.blocks.auto.parts import USUAL, AutoParts
@@ -24,9 +25,8 @@ def seated_as_saved(parts: Any, state: LearnerState) -> Any:
     """
     if not isinstance(parts, AutoParts) or parts.active is not None:
         return parts
-    kept = dict(_pairs(state.part("learnt"))).get("kept")
-    who = kept.get("who") if isinstance(kept, dict) else None
-    if not isinstance(who, np.ndarray) or who.ndim != 1:
+    who = _saved_array(state, "kept", "who", 1)
+    if who is None:
         return parts
     if state.problem.width <= len(who) < parts.seats(state.problem):
         return replace(parts, active=len(who))
@@ -41,9 +41,8 @@ def parts_as_saved(settings: Mapping[str, Any], state: LearnerState) -> Any:
     parts = seated_as_saved(settings.get("parts", USUAL), state)
     if not isinstance(parts, AutoParts) or parts.slots is not None:
         return parts
-    net = dict(_pairs(state.part("learnt"))).get("net")
-    L = net.get("L") if isinstance(net, dict) else None
-    if not isinstance(L, np.ndarray) or L.ndim != 2:
+    L = _saved_array(state, "net", "L", 2)
+    if L is None:
         return parts
     as_saved = replace(parts, slots=len(L))
     counted = counts(state.problem, settings.get("worth"), settings.get("purse"))
@@ -53,6 +52,13 @@ def parts_as_saved(settings: Mapping[str, Any], state: LearnerState) -> Any:
     except ProblemError:  # what does not fit together is refused elsewhere
         return parts
     return parts if usual == len(L) else as_saved
+
+
+def _saved_array(state: LearnerState, part: str, name: str, dimensions: int) -> NDArray[Any] | None:
+    """An array of what was learnt, as a file has it; None if it is no such array."""
+    tree = dict(_pairs(state.part("learnt"))).get(part)
+    array = tree.get(name) if isinstance(tree, dict) else None
+    return array if isinstance(array, np.ndarray) and array.ndim == dimensions else None
 
 
 def _pairs(learnt: Any) -> list[list[Any]]:

@@ -97,6 +97,7 @@ void kh_seal(kh_ring *ring);
 
 /* auto_mistrust.c */
 bool kh_trusts_history(kh_state *state);
+bool kh_is_quiet(kh_state *state, i64 number); /* batches after history that neither explore nor have a net */
 void kh_begin_trial(kh_settings *s, kh_state *state);
 void kh_note_labels(kh_state *state, floats *y);
 void kh_move_trial(kh_state *state, f64 by);

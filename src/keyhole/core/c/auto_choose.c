@@ -90,8 +90,7 @@ KH_API i64 kh_choose(kh_auto *a, kh_batch *batch, i64 number, i64 round, i64 siz
     kh_set_aside_if_misled(a);
     i64 lead = kh_note_leader(s, state);
     kh_purchase p = kh_begin_purchase(a, &a->spending, number, limit_of(&a->spending, state, round, size), room);
-    bool quiet = kh_trusts_history(state) && number % KH_LOOK_OUT != 0;
-    ints net = take_ints(room, quiet ? 0 : s->net), known = {take_ints(room, s->width).at, 0, 1, 1};
+    ints net = take_ints(room, kh_is_quiet(state, number) ? 0 : s->net), known = {take_ints(room, s->width).at, 0, 1, 1};
     kh_keep(&p, net.n < s->d ? net.n : 0, &known);
     if (net.n > 0) played = cast_net(s, state, batch, number, &net, room);
     for (i64 i = 0; i < net.n; i++) kh_buy(&p, net.at[i], KH_NET);

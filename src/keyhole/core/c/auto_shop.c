@@ -82,8 +82,7 @@ static i64 dearest(kh_purchase *p, i64 money)
 static i64 set_aside(kh_purchase *p, i64 lead, i64 money, ints *known)
 {
     kh_space *space = &p->a->state.space;
-    bool quiet = kh_trusts_history(&p->a->state) && p->number % KH_LOOK_OUT != 0;
-    if (quiet || p->spending->rate > 0.0 || p->everything <= money) return 0;
+    if (kh_is_quiet(&p->a->state, p->number) || p->spending->rate > 0.0 || p->everything <= money) return 0;
     i64 usual = kh_floor(money, ASIDE);
     usual = i_max(usual, p->cheapest);
     i64 spent = kh_select_for(p, lead, money);
