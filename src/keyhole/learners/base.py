@@ -57,6 +57,8 @@ from keyhole.problem.state_checks import prove, prove_tickets
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
 
+OF_AUTO = ("model", "explain", "curves", "advice")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound="Locked")
@@ -181,6 +183,14 @@ class LearnerBase(Locked, ABC):
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
+
+    if not TYPE_CHECKING:  # there, a name that is nowhere stays an error
+
+        def __getattr__(self, name: str) -> Any:
+            own = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in OF_AUTO:
+                own = f"{type(self).__name__} has no `{name}`: only AutoLearner has"
+            raise AttributeError(own, name=name, obj=self)
 
     def __repr__(self) -> str:
         p, asked = self.problem, counted(self.round, "round")

@@ -20,6 +20,7 @@ from keyhole.game.ledger import Ledger
 from keyhole.game.referee import problem_of
 from keyhole.learners.baselines import FullInformation, LastValue, RunningMean, Zero
 from keyhole.learners.blocks.auto.advice import Advice
+from keyhole.learners.blocks.auto.curves import Curves
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -273,6 +274,7 @@ class Recorder:
             curve=about.curve,
             history=about.history,
             advice=_advice(self._learner),
+            curves=_curves(self._learner),
             errors=_per_feature(self._learner, "weight_errors"),
             shares=_per_feature(self._learner, "model_shares"),
             spending=money,
@@ -447,6 +449,13 @@ def _advice(learner: Learner) -> Advice | None:
     advise = getattr(learner, "advice", None)
     found = advise() if callable(advise) else None
     return found if isinstance(found, Advice) else None
+
+
+def _curves(learner: Learner) -> Curves | None:
+    """The curves of a learner's features, where it has some."""
+    draw = getattr(learner, "curves", None)
+    found = draw() if callable(draw) else None
+    return found if isinstance(found, Curves) else None
 
 
 def _per_feature(learner: Learner, what: str) -> Floats | None:

@@ -1,0 +1,163 @@
+"""What AutoLearner makes of each feature it keeps: curves with their doubt, and interactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from keyhole.learners.blocks.auto.contributions import Predict, marks, rows_before
+from keyhole.learners.blocks.shapes.seats import LOOKED
+from keyhole.problem import Floats
+from keyhole.problem.display import counted, few
+
+PAIRED = 8  # features of which pairs are looked at: those whose curves vary most
+PAIRED_ROWS = 32
+MOST_PAIRS = 2
+WORTH_SAYING = 0.05  # standard deviations of predictions: weaker pairs are not shown
+LEVELS = (0.1, 0.9)  # quantiles of the other feature
+FEWEST = 8  # rows around a mark that say how sure a curve is
+
+
+class FeatureCurve(NamedTuple):
+    """What a feature adds to predictions, at some of the values that were bought.
+
+    `adds` is the mean prediction with that value in the place of the feature's own, less the mean
+    over all marks (partial dependence). From `low` to `high` is where the rows told last have it:
+    `adds`, and the mean of what predictions miss in the rows whose value is nearest to that mark,
+    two standard errors to either side; NaN where there are fewer than 8 such rows.
+    """
+
+    name: str
+    at: Floats
+    adds: Floats
+    low: Floats
+    high: Floats
+
+
+class PairCurves(NamedTuple):
+    """The curve of feature `name` where `other` is low, and where it is high (its levels).
+
+    `strength` is the standard deviation of what both add together, beyond what each adds alone.
+    """
+
+    name: str
+    other: str
+    at: Floats
+    levels: tuple[float, float]
+    adds: tuple[Floats, Floats]
+    strength: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Curves of the kept features and the strongest interactions: see `AutoLearner.curves`.
+
+    `saves` is the share of the squared error of late that shapes save; `rows` were looked at.
+    """
+
+    features: tuple[FeatureCurve, ...]
+    pairs: tuple[PairCurves, ...]
+    saves: float
+    rows: int
+
+    def __repr__(self) -> str:
+        names = few([curve.name for curve in self.features])
+        return f"<Curves of {names}, from {counted(self.rows, 'row')}>"
+
+
+def found_curves(
+    predict: Predict, kept: dict[int, str], X: Floats, y: Floats, saves: float
+) -> Curves:
+    """The curves of the features at these places of X, rows told, the oldest first."""
+    X, y = X[-LOOKED:], y[-LOOKED:]
+    missed = y - np.array([predict(row) for row in X])
+    rows = rows_before(X)
+    curves = {a: feature_curve(predict, name, a, rows, X, missed) for a, name in kept.items()}
+    curves = {a: curve for a, curve in curves.items() if len(curve.at) > 1}
+    order = sorted(curves, key=lambda a: -float(np.ptp(curves[a].adds)))
+    pairs = pair_curves(predict, curves, rows, X)
+    return Curves(tuple(curves[a] for a in order), pairs, saves, len(y))
+
+
+def feature_curve(
+    predict: Predict, name: str, a: int, rows: Floats, X: Floats, missed: Floats
+) -> FeatureCurve:
+    """The curve at place a: by the rows to compare with; its doubt by those told, X."""
+    at = marks(X[:, a])
+    adds = dependence(predict, a, at, rows)
+    there = ~np.isnan(X[:, a])
+    nearest = np.searchsorted((at[1:] + at[:-1]) / 2.0, X[there, a])
+    counts = np.bincount(nearest, minlength=len(at)).astype(np.float64)
+    safe = np.maximum(counts, 1.0)
+    mean = np.bincount(nearest, missed[there], len(at)) / safe
+    square = np.bincount(nearest, (missed[there] - mean[nearest]) ** 2, len(at))
+    error = np.sqrt(square / np.maximum(counts - 1.0, 1.0) / safe)
+    few_rows = counts < FEWEST
+    mean[few_rows], error[few_rows] = np.nan, np.nan
+    middle = float(np.average(adds, weights=counts)) if counts.any() else 0.0
+    adds = adds - middle
+    return FeatureCurve(name, at, adds, adds + mean - 2.0 * error, adds + mean + 2.0 * error)
+
+
+def dependence(predict: Predict, a: int, at: Floats, rows: Floats) -> Floats:
+    """The mean prediction for these rows with each of these values at place a."""
+    found, mixed = np.zeros(len(at)), rows.copy()
+    for i, value in enumerate(at.tolist()):
+        mixed[:, a] = value
+        found[i] = sum(map(predict, mixed)) / max(len(rows), 1)
+    return found
+
+
+def pair_curves(
+    predict: Predict, curves: dict[int, FeatureCurve], rows: Floats, X: Floats
+) -> tuple[PairCurves, ...]:
+    """The strongest interactions of the features at these places, if there are any to speak of."""
+    places = sorted(curves, key=lambda a: -float(np.ptp(curves[a].adds)))[:PAIRED]
+    strengths = _strengths(predict, sorted(places), rows[:PAIRED_ROWS])
+    spread = float(np.std([predict(row) for row in rows])) if len(rows) else 0.0
+    strongest = sorted(strengths.items(), key=lambda item: -item[1])[:MOST_PAIRS]
+    found = list[PairCurves]()
+    for (a, b), strength in strongest:
+        if not strength > WORTH_SAYING * spread:
+            continue
+        if len(curves[b].at) > len(curves[a].at):  # the axis is the one with more values
+            a, b = b, a
+        low, high = (float(v) for v in np.nanquantile(X[:, b], LEVELS, method="nearest"))
+        if low == high:
+            low, high = float(curves[b].at[0]), float(curves[b].at[-1])
+        lines = [dependence(predict, a, curves[a].at, _with(rows, b, v)) for v in (low, high)]
+        middle = float(np.mean(lines))
+        both = lines[0] - middle, lines[1] - middle
+        names = curves[a].name, curves[b].name
+        found.append(PairCurves(*names, curves[a].at, (low, high), both, strength))
+    return tuple(found)
+
+
+def _with(rows: Floats, place: int, value: float) -> Floats:
+    mixed = rows.copy()
+    mixed[:, place] = value
+    return mixed
+
+
+def _strengths(predict: Predict, places: list[int], rows: Floats) -> dict[tuple[int, int], float]:
+    """Of each pair, how much its two values add together, beyond what each adds alone.
+
+    Half the root of the mean square of f(x) - f(x, one from another row) - f(x, the other from it)
+    + f(x, both from it): the standard deviation of that part, where rows are independent.
+    """
+    total = dict[tuple[int, int], float]()
+    for row, donor in zip(rows, np.roll(rows, 1, axis=0), strict=True):
+
+        def lent(*some: int, row: Floats = row, donor: Floats = donor) -> float:
+            mixed = row.copy()
+            mixed[list(some)] = donor[list(some)]
+            return predict(mixed)
+
+        here, alone = predict(row), {a: lent(a) for a in places}
+        for i, j in ((i, j) for i in places for j in places if i < j):
+            both = here - alone[i] - alone[j] + lent(i, j)
+            total[i, j] = total.get((i, j), 0.0) + both**2
+    many = max(len(rows), 1)
+    return {pair: 0.5 * float(np.sqrt(sum_ / many)) for pair, sum_ in total.items()}
