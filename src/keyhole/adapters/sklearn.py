@@ -32,7 +32,6 @@ from keyhole.problem import (
 from keyhole.problem.labels import a_coverage
 from keyhole.problem.optional_imports import extra
 from keyhole.problem.prices import MAX_DECIMALS, money
-from keyhole.problem.shape_model import ShapeModel
 from keyhole.problem.sparse_model import SparseModel, sparse_model
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.streams import ArrayStream, GeneratedStream, repeat
@@ -73,7 +72,7 @@ class BudgetEstimator(_Estimator):
     learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
     coef_: Floats
     intercept_: Any  # a number, or an array of one
-    model_: SparseModel | ShapeModel
+    model_: Any  # a SparseModel, or with shapes a ShapeModel
     support_: Indices
 
     def __init__(
@@ -173,7 +172,8 @@ class BudgetEstimator(_Estimator):
         """What the final model makes of rows."""
         _validation.check_is_fitted(self)
         rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
-        return self.model_.predict(rows[:, self.support_])
+        scores: Floats = self.model_.predict(rows[:, self.support_])
+        return scores
 
     def _begin(self) -> None:
         """A new learner, for the features that validation has found."""
@@ -354,10 +354,12 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     True
     >>> model.n_reads_ == 8 * 2048
     True
-    >>> bent = KeyholeRegressor(sparsity=2, budget=8, random_state=0, shapes=True)
-    >>> print(bent.fit(X, abs(X[:, 0])).model_)
-    0.5..., and what each feature adds, within ...
-      x0  at    ...
+    >>> X = np.random.default_rng(0).standard_normal((2000, 20))
+    >>> bent = KeyholeRegressor(sparsity=1, budget=4, random_state=0, shapes=True)
+    >>> print(bent.fit(X, X[:, 7] + abs(X[:, 7])).model_)
+    0.8..., and what each feature adds, within 0 to 6...:
+      x7  at    ...
+          adds  ...
     """
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:

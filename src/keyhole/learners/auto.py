@@ -596,9 +596,12 @@ class AutoLearner(LearnerBase):
         (`FeatureCurve`). Kept are the features that the current batch keeps. There are none where
         shapes save less than 2 % of the squared error of late. Changes nothing.
         """
-        from keyhole.learners.auto_shapes import curves_of
+        if not self.shapes:
+            return None
+        from keyhole.learners.blocks.auto.curves import curves_of
 
-        return curves_of(self)
+        current = self._batches.current
+        return curves_of(self._auto, None if current is None else current.content, self._name)
 
     def advice(self) -> Advice:
         """What to stop buying, what fewer features would do, whether something changed lately.

@@ -1,4 +1,4 @@
-"""What AutoLearner says of shapes: a model of them, contributions to a prediction, curves."""
+"""What AutoLearner says of shapes: a model that has them, contributions to a prediction."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.learners.auto_saving import past_of
-from keyhole.learners.blocks.auto import engine
-from keyhole.learners.blocks.auto.batch import Batch
-from keyhole.learners.blocks.auto.chain import chain_words
-from keyhole.learners.blocks.auto.contributions import (
-    Contributions,
-    Predict,
-    contributions,
-    rows_before,
-)
-from keyhole.learners.blocks.auto.curves import Curves, found_curves
-from keyhole.learners.blocks.auto.explanation import WORTH_SAYING
+from keyhole.learners.blocks.auto.contributions import Contributions, contributions
+from keyhole.learners.blocks.auto.curves import predictor, rows_before
 from keyhole.learners.blocks.auto.joint_fit import best_fit
 from keyhole.learners.blocks.auto.shape_model import shape_model, told_rows
 from keyhole.learners.blocks.auto.spending import counts
-from keyhole.learners.blocks.auto.state import KEPT
 from keyhole.problem import DataError, Floats, Indices, Observation, ProblemError
-from keyhole.problem.labels import cut_off_largest
 from keyhole.problem.shape_model import ShapeModel
 
 if TYPE_CHECKING:
@@ -70,32 +59,7 @@ def contributions_of(learner: AutoLearner, seen: Observation) -> Contributions:
     names = tuple(map(learner._name, features.tolist()))
     before = rows_before(told_rows(learner._auto, features).X)
     batch, past = learner._entry(ticket).content, past_of(ticket)
-    predict = _predictor(learner, batch, past)
+    predict = predictor(learner._auto, batch, past)
     with np.errstate(all="ignore"):
         key = [learner.seed, ticket.round]
         return contributions(predict, np.array(seen.values), names, before, key)
-
-
-def curves_of(learner: AutoLearner) -> Curves | None:
-    """`curves()`."""
-    if not learner.shapes:
-        return None
-    saves, current = chain_words(learner._chain).shapes_save, learner._batches.current
-    if current is None or saves < WORTH_SAYING:
-        return Curves((), (), saves, 0)
-    batch = current.content
-    rows = told_rows(learner._auto, batch.S)
-    kept = np.flatnonzero(batch.why == KEPT).tolist()
-    names = {a: learner._name(int(batch.S[a])) for a in kept}
-    with np.errstate(all="ignore"):
-        predict = _predictor(learner, batch, np.empty(0))
-        return found_curves(predict, names, rows.X, rows.y, saves)
-
-
-def _predictor(learner: AutoLearner, batch: Batch, past: Floats) -> Predict:
-    """What the learner predicts now for values of what this batch reads."""
-
-    def predict(row: Floats) -> float:
-        return cut_off_largest(engine.predict_row(learner._auto, batch, row, past))
-
-    return predict

@@ -15,9 +15,9 @@ from keyhole.problem.shape_parts import (
     Curve,
     Trees,
     read_curve,
+    read_names,
     read_number,
     read_numbers,
-    read_text,
     read_trees,
     read_whole,
     refuse_odd_curve,
@@ -66,8 +66,8 @@ class ShapeModel:
     >>> model = learner.model(shapes=True)
     >>> model.names
     ('x3', 'x7')
-    >>> model.predict([[-1.0, 0.0], [1.0, 0.0], [1.0, np.nan]]).round(1)
-    array([0., 2., 2.])
+    >>> model.predict([[-1.0, 1.0], [1.0, 1.0], [1.0, np.nan]]).round(1)
+    array([1., 3., 2.])
     >>> bool(kh.ShapeModel.from_json(model.to_json()).predict([[1, 1]]) == model.predict([[1, 1]]))
     True
     """
@@ -151,7 +151,7 @@ class ShapeModel:
             if told["ShapeModel"] != FORMAT:
                 raise DataError(f"it is of format {told['ShapeModel']!r}, this knows {FORMAT}")
             return cls(
-                tuple(map(read_text, told["names"])),
+                read_names(told["names"]),
                 read_whole(told["features"]),
                 read_number(told["intercept"]),
                 tuple(map(read_curve, told["curves"])),
@@ -228,7 +228,7 @@ class ShapeModel:
         for a, name in enumerate(self.names):
             rest = rest - (self.effect(name, rows[:, a])[1] - self.curves[a].at(rows[:, a]))
         deviation = float(rest.std())
-        return deviation if deviation > 1e-9 * (self.high - self.low) else 0.0
+        return deviation if deviation > 1e-9 * float(np.abs(self.trees.leaves).max()) else 0.0
 
     def _typical_rows(self) -> Floats:
         """Rows of typical values, each feature in an order of its own: the same rows every time."""

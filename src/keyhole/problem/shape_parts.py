@@ -166,8 +166,8 @@ def read_number(told: Any) -> float:
     return float(told)
 
 
-def read_text(told: Any) -> str:
-    """A name from JSON."""
-    if not isinstance(told, str):
+def read_names(told: Any) -> tuple[str, ...]:
+    """Names from JSON."""
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
         raise DataError(f"names are wanted, got {shortened(told)}")
-    return told
+    return tuple(told)

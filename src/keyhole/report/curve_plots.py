@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keyhole.learners.blocks.auto.curves import Curves, FeatureCurve, PairCurves
-from keyhole.problem import Floats
 from keyhole.problem.optional_imports import extra
 from keyhole.report.number_format import brief
 from keyhole.report.plots import BLUE, INK, ORANGE, shown, style, tick
@@ -39,7 +38,6 @@ def feature_curve(curve: FeatureCurve) -> Figure:
         else:
             axes.fill_between(curve.at, curve.low, curve.high, color=BLUE, alpha=0.25, lw=0)
             axes.plot(curve.at, curve.adds, color=BLUE, lw=1.8, marker="o", ms=3)
-            axes.set_xlim(*_bulk(curve.at))
         return figure
 
 
@@ -51,8 +49,6 @@ def pair_curves(pair: PairCurves) -> Figure:
         for level, adds, colour, dashes in how:
             label = f"{shown(pair.other)} = {brief(level)}"
             axes.plot(pair.at, adds, color=colour, ls=dashes, marker="o", ms=3, label=label)
-        if len(pair.at) > FEW_VALUES:
-            axes.set_xlim(*_bulk(pair.at))
         figure.legend(loc="outside upper left", ncols=1)
         return figure
 
@@ -67,8 +63,8 @@ def words(curves: Curves, target: str) -> str:
         "told last. The band is where those rows have it: the line plus the mean of what is missed "
         "in the rows nearest to a point, two standard errors to either side. Where the line leaves "
         "the band, predictions are off by the distance, beyond chance; in one point of twenty that "
-        "is chance. Features that move predictions most come first, each picture has a scale of "
-        f"its own, and a value far from all others may lie beyond it.{more}"
+        "is chance. Features that move predictions most come first; each picture has a scale of "
+        f"its own.{more}"
     )
 
 
@@ -95,12 +91,3 @@ def _small(name: str) -> tuple[Figure, Axes]:
     axes.set_ylabel("adds")
     axes.grid(True)
     return figure, axes
-
-
-def _bulk(at: Floats) -> tuple[float, float]:
-    """From where to where points are, without an outermost one that is far from all others."""
-    low, high, inner = at[0], at[-1], float(at[-2] - at[1])
-    low = at[1] if at[1] - at[0] > inner else low
-    high = at[-2] if at[-1] - at[-2] > inner else high
-    edge = 0.03 * float(high - low)
-    return float(low) - edge, float(high) + edge

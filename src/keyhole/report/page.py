@@ -29,6 +29,7 @@ from keyhole.report.number_format import (
     doubt,
     mean_amount,
     number,
+    plain_name,
     share,
 )
 from keyhole.report.prediction_plots import (
@@ -340,8 +341,11 @@ def _curves(run: Run) -> dict[str, object]:
     found = run.curves
     drawn = [] if found is None else found.features[: curve_plots.MOST_CURVES]
     pairs = () if found is None else found.pairs
-    names = [(c.name, "", curve_plots.feature_curve(c)) for c in drawn]
-    both = [(f"{p.name} by {p.other}", "", curve_plots.pair_curves(p)) for p in pairs]
+    names = [(plain_name(c.name), "", curve_plots.feature_curve(c)) for c in drawn]
+    both = [
+        (f"{plain_name(p.name)} by {plain_name(p.other)}", "", curve_plots.pair_curves(p))
+        for p in pairs
+    ]
     return {
         "curves": inlined(names, "c"),
         "pairs": inlined(both, "i"),

@@ -20,7 +20,6 @@ from keyhole.game.ledger import Ledger
 from keyhole.game.referee import problem_of
 from keyhole.learners.baselines import FullInformation, LastValue, RunningMean, Zero
 from keyhole.learners.blocks.auto.advice import Advice
-from keyhole.learners.blocks.auto.curves import Curves
 from keyhole.problem import (
     BlockStream,
     DataError,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
     from keyhole.analysis.diagnosis import Diagnosis, StreamSums
     from keyhole.game.probability_scores import ProbabilityScores
+    from keyhole.learners.blocks.auto.curves import Curves
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
 # At how many ends of bins regret is worked out: each is a search, and those of wide data are slow.
@@ -454,8 +454,7 @@ def _advice(learner: Learner) -> Advice | None:
 def _curves(learner: Learner) -> Curves | None:
     """The curves of a learner's features, where it has some."""
     draw = getattr(learner, "curves", None)
-    found = draw() if callable(draw) else None
-    return found if isinstance(found, Curves) else None
+    return draw() if callable(draw) else None
 
 
 def _per_feature(learner: Learner, what: str) -> Floats | None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from keyhole.learners.blocks.auto.curves import Predict, marks
 from keyhole.problem import Floats
 from keyhole.problem.display import HtmlCell, aligned, html_table
 
-ROWS = 64  # that an example is compared with
 PAIRED_ROWS = 16  # of them, for pairs
 PAIRED = 12  # features of which pairs are looked at: those that contribute most
-POINTS = 15  # of a curve
 WORTH_SAYING = 0.05  # of all that is contributed: pairs below it are not named
 MOST_PAIRS = 2
-
-Predict = Callable[[Floats], float]  # of a row of bought values; NaN is absent
 
 
 class Contribution(NamedTuple):
@@ -182,15 +178,6 @@ def _curve(
     return at, curve
 
 
-def marks(values: Floats, most: int = POINTS) -> Floats:
-    """Some of these values, each once, ascending: all, or evenly spaced quantiles; NaN is none."""
-    there = np.unique(values[~np.isnan(values)])
-    if len(there) <= most:
-        return there
-    every = np.sort(values[~np.isnan(values)])
-    return np.unique(every[np.linspace(0, len(every) - 1, most).round().astype(np.int64)])
-
-
 def _pairs(
     predict: Predict, values: Floats, names: tuple[str, ...], rows: Floats, added: Floats
 ) -> tuple[Together, ...]:
@@ -218,18 +205,3 @@ def _pairs(
         for (i, j), adds in strongest
         if abs(adds) >= WORTH_SAYING * total
     )
-
-
-def rows_before(X: Floats, most: int = ROWS) -> Floats:
-    """Some rows to compare with, the newest among them; what one lacks, the next older one gives.
-
-    X are rows told, the oldest first. A feature that no row has stays absent.
-    """
-    n = len(X)
-    places = n - 1 - (np.arange(min(n, most)) * n) // max(min(n, most), 1)
-    filled = X.copy()
-    for t in range(1, n):
-        filled[t] = np.where(np.isnan(X[t]), filled[t - 1], X[t])
-    for t in range(n - 2, -1, -1):  # before the first value of a feature: that one
-        filled[t] = np.where(np.isnan(filled[t]), filled[t + 1], filled[t])
-    return filled[places]

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from keyhole.learners.blocks.auto.contributions import Predict, marks, rows_before
+from keyhole.learners.blocks.auto import engine
+from keyhole.learners.blocks.auto.batch import Batch
+from keyhole.learners.blocks.auto.chain import STARTED, chain_words
+from keyhole.learners.blocks.auto.explanation import WORTH_SAYING
+from keyhole.learners.blocks.auto.ring import rows_since
+from keyhole.learners.blocks.auto.state import KEPT, Auto
 from keyhole.learners.blocks.shapes.seats import LOOKED
 from keyhole.problem import Floats
 from keyhole.problem.display import counted, few
+from keyhole.problem.labels import cut_off_largest
 
+ROWS = 64  # that features of other rows are put into
+POINTS = 15  # of a curve
 PAIRED = 8  # features of which pairs are looked at: those whose curves vary most
 PAIRED_ROWS = 32
 MOST_PAIRS = 2
-WORTH_SAYING = 0.05  # standard deviations of predictions: weaker pairs are not shown
+STRONG = 0.05  # standard deviations of predictions: weaker pairs are not shown
 LEVELS = (0.1, 0.9)  # quantiles of the other feature
 FEWEST = 8  # rows around a mark that say how sure a curve is
+
+Predict = Callable[[Floats], float]  # of a row of bought values; NaN is absent
 
 
 class FeatureCurve(NamedTuple):
@@ -65,6 +76,54 @@ class Curves:
     def __repr__(self) -> str:
         names = few([curve.name for curve in self.features])
         return f"<Curves of {names}, from {counted(self.rows, 'row')}>"
+
+
+def curves_of(auto: Auto, batch: Batch | None, name: Callable[[int], str]) -> Curves:
+    """The curves of what this batch keeps: see `AutoLearner.curves`."""
+    saves = chain_words(auto.chain).shapes_save
+    if batch is None or saves < WORTH_SAYING:
+        return Curves((), (), saves, 0)
+    rows = rows_since(auto.state.ring, int(auto.chain.clock[STARTED]), batch.S)
+    kept = {a: name(int(batch.S[a])) for a in np.flatnonzero(batch.why == KEPT).tolist()}
+    with np.errstate(all="ignore"):
+        predict = predictor(auto, batch, np.empty(0))
+        return found_curves(predict, kept, rows.X, rows.y, saves)
+
+
+def predictor(auto: Auto, batch: Batch, past: Floats) -> Predict:
+    """What is predicted now for values of what this batch reads."""
+
+    def predict(row: Floats) -> float:
+        return cut_off_largest(engine.predict_row(auto, batch, row, past))
+
+    return predict
+
+
+def marks(values: Floats, most: int = POINTS) -> Floats:
+    """Some of these values, each once, ascending; NaN is none.
+
+    All, if they are not too many; else the middle one of each of `most` equal parts.
+    """
+    there = np.unique(values[~np.isnan(values)])
+    if len(there) <= most:
+        return there
+    every = np.sort(values[~np.isnan(values)])
+    return np.unique(every[((np.arange(most) + 0.5) * len(every) / most).astype(np.int64)])
+
+
+def rows_before(X: Floats, most: int = ROWS) -> Floats:
+    """Some rows to compare with, the newest among them; what one lacks, the next older one gives.
+
+    X are rows told, the oldest first. A feature that no row has stays absent.
+    """
+    n = len(X)
+    places = n - 1 - (np.arange(min(n, most)) * n) // max(min(n, most), 1)
+    filled = X.copy()
+    for t in range(1, n):
+        filled[t] = np.where(np.isnan(X[t]), filled[t - 1], X[t])
+    for t in range(n - 2, -1, -1):  # before the first value of a feature: that one
+        filled[t] = np.where(np.isnan(filled[t]), filled[t + 1], filled[t])
+    return filled[places]
 
 
 def found_curves(
@@ -120,7 +179,7 @@ def pair_curves(
     strongest = sorted(strengths.items(), key=lambda item: -item[1])[:MOST_PAIRS]
     found = list[PairCurves]()
     for (a, b), strength in strongest:
-        if not strength > WORTH_SAYING * spread:
+        if not strength > STRONG * spread:
             continue
         if len(curves[b].at) > len(curves[a].at):  # the axis is the one with more values
             a, b = b, a

@@ -132,3 +132,22 @@ def put_back(ring: Ring, tree: Any) -> None:
     ring.features[there, :wide], ring.values[there, :wide] = told.features, told.values
     for name in ("labels", "rounds", "batches", "folds"):
         getattr(ring, name)[there] = getattr(told, name)
+
+
+class Rows(NamedTuple):
+    """Rows told last, the oldest first: values of some features, NaN where not bought; labels."""
+
+    X: Floats
+    y: Floats
+
+
+def rows_since(ring: Ring, started: int, features: Indices) -> Rows:
+    """The values of these features in the rows held, without the first `started` told."""
+    told, length = int(ring.next[TOLD]), len(ring.labels)
+    there = np.arange(max(started, told - length, 0), told) % max(length, 1)
+    bought, values = ring.features[there], ring.values[there]
+    X = np.full((len(there), len(features)), np.nan)
+    for a, j in enumerate(features.tolist()):
+        row, place = np.nonzero(bought == j)
+        X[row, a] = values[row, place]
+    return Rows(X, ring.labels[there])

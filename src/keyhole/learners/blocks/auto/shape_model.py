@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.learners.blocks.auto.chain import SEATS, STARTED
-from keyhole.learners.blocks.auto.ring import TOLD
+from keyhole.learners.blocks.auto.ring import TOLD, Rows, rows_since
 from keyhole.learners.blocks.auto.state import Auto
 from keyhole.learners.blocks.shapes.seats import LOOKED
 from keyhole.learners.blocks.shapes.shape_fit import (
@@ -27,19 +27,6 @@ from keyhole.problem.shape_model import ShapeModel
 TRIED_ON = 4  # one part in so many of the rows is left out when shapes are tried
 
 
-class Rows(NamedTuple):
-    """Rows told last, the oldest first: values of some features, NaN where not bought; labels."""
-
-    X: Floats
-    y: Floats
-
-    def parted(self) -> tuple[Rows, Rows]:
-        """The rows that shapes are tried with, and those they are tried on."""
-        rest = len(self.y) // TRIED_ON
-        some = len(self.y) - rest
-        return Rows(self.X[:some], self.y[:some]), Rows(self.X[some:], self.y[some:])
-
-
 class Trial(NamedTuple):
     """How much of curves and of trees is believed, and what was then missed by rows left out."""
 
@@ -56,17 +43,11 @@ class Trial(NamedTuple):
 Linear = tuple[Floats, float]  # weights of all features, and the intercept
 
 
-def told_rows(auto: Auto, features: Indices) -> Rows:
-    """Of the rows in the ring, since shapes last began anew, the values of these features."""
-    ring, started = auto.state.ring, int(auto.chain.clock[STARTED])
-    told, held = int(ring.next[TOLD]), len(ring.labels)
-    slots = np.arange(max(started, told - held, 0), told) % max(held, 1)
-    bought, values = ring.features[slots], ring.values[slots]
-    X = np.full((len(slots), len(features)), np.nan)
-    for a, j in enumerate(features.tolist()):
-        row, place = np.nonzero(bought == j)
-        X[row, a] = values[row, place]
-    return Rows(X, ring.labels[slots])
+def parted(rows: Rows) -> tuple[Rows, Rows]:
+    """The rows that shapes are tried with, and those they are tried on."""
+    rest = len(rows.y) // TRIED_ON
+    some = len(rows.y) - rest
+    return Rows(rows.X[:some], rows.y[:some]), Rows(rows.X[some:], rows.y[some:])
 
 
 def read_often(auto: Auto, least: int) -> Indices:
@@ -91,9 +72,14 @@ def line_of(auto: Auto, linear: Linear, features: Indices) -> Line:
     return Line(weights[features], intercept, middle, middle - away, middle + away)
 
 
+def told_rows(auto: Auto, features: Indices) -> Rows:
+    """The values of these features in the rows told last, since shapes last began anew."""
+    return rows_since(auto.state.ring, int(auto.chain.clock[STARTED]), features)
+
+
 def tried(rows: Rows, line: Line, fit: Callable[[Rows, Line], Shapes]) -> Trial:
     """Fit to the older rows, and see what becomes of the others."""
-    some, rest = rows.parted()
+    some, rest = parted(rows)
     missed = rest.y - line.at(rest.X)
     if len(some.y) < FEWEST_ROWS:
         return Trial(0.0, 0.0, missed)
@@ -111,7 +97,7 @@ def by_importance(rows: Rows, line: Line, fit: Callable[[Rows, Line], Shapes]) -
     What matters is what is lost when the values of a feature are those of other rows. The rows that
     the features are then tried on have no part in it.
     """
-    some, rest = rows.parted()[0].parted()
+    some, rest = parted(parted(rows)[0])
     if len(some.y) < FEWEST_ROWS:
         return np.empty(0, dtype=np.int64)
     shapes = fit(some, line)
