@@ -22,7 +22,8 @@ class Curve:
     """What the value of one feature adds: straight between knots, flat beyond the outermost.
 
     An absent value adds 0. At exactly `mode`, the value that is there most often, `jump` is added;
-    None if there is no such value. `typical` are values of the feature at evenly spaced quantiles.
+    None if there is no such value. `typical` are values of the feature: the middle ones of equal
+    parts.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Line(NamedTuple):
 class Basis(NamedTuple):
     """The columns of one curve, looked up at `knots`; none where nothing varies.
 
-    `typical`: quantiles; `mode`: the value with a column of its own, which is `off` elsewhere and
+    `typical`: the middles of equal parts; `mode`: the value with a column of its own, which is `off` elsewhere and
     `on` at it.
     """
 
@@ -110,8 +110,9 @@ def basis(values: Floats, low: float, high: float) -> Basis:
         return Basis(knots, np.zeros((len(knots), 0)), sample[:1], None, 0.0, 0.0)
     form, row = np.zeros(FORM), np.zeros(COLUMNS)
     make_form(sample, form)
-    typical = np.quantile(sample, np.arange(QUANTILES + 1) / QUANTILES)
-    knots = np.unique([min(low, sample[0]), *typical, max(high, sample[-1])])
+    typical = np.quantile(sample, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    between = np.quantile(sample, np.arange(QUANTILES + 1) / QUANTILES)
+    knots = np.unique([min(low, sample[0]), *between, max(high, sample[-1])])
     table = np.zeros((len(knots), SMOOTH))
     for i, knot in enumerate(knots.tolist()):
         columns(form, knot, row)
