@@ -33,7 +33,8 @@ def feature_curve(curve: FeatureCurve) -> Figure:
             bars = (curve.at[known], middle[known], half[known])
             axes.errorbar(*bars, color=BLUE, ls="", elinewidth=7, alpha=0.3)
             axes.plot(curve.at, curve.adds, "o", color=BLUE, ms=5)
-            axes.set_xticks(curve.at)
+            if len(curve.at) == 2:
+                axes.set_xticks(curve.at, [brief(value) for value in curve.at])
             axes.margins(x=0.2)
         else:
             axes.fill_between(curve.at, curve.low, curve.high, color=BLUE, alpha=0.25, lw=0)

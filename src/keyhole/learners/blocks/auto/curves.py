@@ -12,8 +12,8 @@ from keyhole.learners.blocks.auto import engine
 from keyhole.learners.blocks.auto.batch import Batch
 from keyhole.learners.blocks.auto.chain import STARTED, chain_words
 from keyhole.learners.blocks.auto.explanation import WORTH_SAYING
-from keyhole.learners.blocks.auto.ring import rows_since
-from keyhole.learners.blocks.auto.state import KEPT, Auto
+from keyhole.learners.blocks.auto.ring import read_often, rows_since
+from keyhole.learners.blocks.auto.state import Auto
 from keyhole.learners.blocks.shapes.seats import LOOKED
 from keyhole.problem import Floats
 from keyhole.problem.display import counted, few
@@ -26,6 +26,8 @@ PAIRED_ROWS = 32
 MOST_PAIRS = 2
 STRONG = 0.05  # standard deviations of predictions: weaker pairs are not shown
 LEVELS = (0.1, 0.9)  # quantiles of the other feature
+KEPT = 0.75  # of the rows: who is read in so many is kept
+WHOLE = 0.25  # of the rows, with all features that are kept: then the others are left out
 FEWEST = 8  # rows around a mark that say how sure a curve is
 
 Predict = Callable[[Floats], float]  # of a row of bought values; NaN is absent
@@ -78,16 +80,19 @@ class Curves:
         return f"<Curves of {names}, from {counted(self.rows, 'row')}>"
 
 
-def curves_of(auto: Auto, batch: Batch | None, name: Callable[[int], str]) -> Curves:
-    """The curves of what this batch keeps: see `AutoLearner.curves`."""
-    saves = chain_words(auto.chain).shapes_save
-    if batch is None or saves < WORTH_SAYING:
+def curves_of(auto: Auto, past: Floats, name: Callable[[int], str]) -> Curves:
+    """The curves of what is kept, given the past: see `AutoLearner.curves`.
+
+    Not of what the current batch reads: one that explores may do without a feature that is kept.
+    """
+    saves, started = chain_words(auto.chain).shapes_save, int(auto.chain.clock[STARTED])
+    kept = read_often(auto.state.ring, started, KEPT, 1, auto.settings.width)
+    if not len(kept) or saves < WORTH_SAYING:
         return Curves((), (), saves, 0)
-    rows = rows_since(auto.state.ring, int(auto.chain.clock[STARTED]), batch.S)
-    kept = {a: name(int(batch.S[a])) for a in np.flatnonzero(batch.why == KEPT).tolist()}
+    rows = rows_since(auto.state.ring, started, kept)
     with np.errstate(all="ignore"):
-        predict = predictor(auto, batch, np.empty(0))
-        return found_curves(predict, kept, rows.X, rows.y, saves)
+        predict = predictor(auto, engine.reopen(auto, kept), past)
+        return found_curves(predict, list(map(name, kept.tolist())), rows.X, rows.y, saves)
 
 
 def predictor(auto: Auto, batch: Batch, past: Floats) -> Predict:
@@ -126,14 +131,16 @@ def rows_before(X: Floats, most: int = ROWS) -> Floats:
     return filled[places]
 
 
-def found_curves(
-    predict: Predict, kept: dict[int, str], X: Floats, y: Floats, saves: float
-) -> Curves:
-    """The curves of the features at these places of X, rows told, the oldest first."""
+def found_curves(predict: Predict, names: list[str], X: Floats, y: Floats, saves: float) -> Curves:
+    """The curves of the features of X, rows told, the oldest first."""
     X, y = X[-LOOKED:], y[-LOOKED:]
+    whole = ~np.isnan(X).any(axis=1)  # others are predicted from less
+    if whole.sum() >= WHOLE * len(y):
+        X, y = X[whole], y[whole]
     missed = y - np.array([predict(row) for row in X])
+    missed = missed - (missed.mean() if len(y) else 0.0)  # curves are about a level of their own
     rows = rows_before(X)
-    curves = {a: feature_curve(predict, name, a, rows, X, missed) for a, name in kept.items()}
+    curves = {a: feature_curve(predict, name, a, rows, X, missed) for a, name in enumerate(names)}
     curves = {a: curve for a, curve in curves.items() if len(curve.at) > 1}
     order = sorted(curves, key=lambda a: -float(np.ptp(curves[a].adds)))
     pairs = pair_curves(predict, curves, rows, X)

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from keyhole.learners.blocks.auto.chain import SEATS, STARTED
-from keyhole.learners.blocks.auto.ring import TOLD, Rows, rows_since
+from keyhole.learners.blocks.auto.ring import Rows, read_often, rows_since
 from keyhole.learners.blocks.auto.state import Auto
-from keyhole.learners.blocks.shapes.seats import LOOKED
 from keyhole.learners.blocks.shapes.shape_fit import (
     FEWEST_ROWS,
-    FEWEST_VALUES,
     Line,
     Shapes,
     believed,
@@ -24,6 +22,7 @@ from keyhole.learners.blocks.sums.column_stats import centres
 from keyhole.problem import Floats, Indices
 from keyhole.problem.shape_model import ShapeModel
 
+OFTEN = 0.5  # of the rows: who is read in so many may be in the model
 TRIED_ON = 4  # one part in so many of the rows is left out when shapes are tried
 
 
@@ -48,19 +47,6 @@ def parted(rows: Rows) -> tuple[Rows, Rows]:
     rest = len(rows.y) // TRIED_ON
     some = len(rows.y) - rest
     return Rows(rows.X[:some], rows.y[:some]), Rows(rows.X[some:], rows.y[some:])
-
-
-def read_often(auto: Auto, least: int) -> Indices:
-    """Features with values in half of the last rows, and more until there are `least`."""
-    ring, told = auto.state.ring, int(auto.state.ring.next[TOLD])
-    first = max(int(auto.chain.clock[STARTED]), told - min(LOOKED, len(ring.labels)), 0)
-    slots = np.arange(first, told) % max(len(ring.labels), 1)
-    there = (ring.features[slots] >= 0) & ~np.isnan(ring.values[slots])
-    found, counts = np.unique(ring.features[slots][there], return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    most = min(SEATS, max(least, int((2 * counts >= len(slots)).sum())))
-    often: Indices = found[order[:most]][counts[order[:most]] >= FEWEST_VALUES].astype(np.int64)
-    return np.sort(often)
 
 
 def line_of(auto: Auto, linear: Linear, features: Indices) -> Line:
@@ -160,7 +146,8 @@ def _others(
     least: int,
 ) -> Indices:
     """The features that matter most among those read often, as many as fit."""
-    often = read_often(auto, least)
+    started = int(auto.chain.clock[STARTED])
+    often = read_often(auto.state.ring, started, OFTEN, min(least, SEATS), SEATS)
     rows = told_rows(auto, often)
     if not len(often) or not len(rows.y):
         return often[:0]

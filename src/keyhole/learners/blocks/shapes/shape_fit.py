@@ -59,8 +59,8 @@ class Line(NamedTuple):
 class Basis(NamedTuple):
     """The columns of one curve, looked up at `knots`; none where nothing varies.
 
-    `typical`: the middles of equal parts; `mode`: the value with a column of its own, which is `off` elsewhere and
-    `on` at it.
+    `typical`: the middles of equal parts; `mode`: the value with a column of its own, which is
+    `off` elsewhere and `on` at it.
     """
 
     knots: Floats
