@@ -126,6 +126,31 @@ def test_without_rows_it_is_the_linear_model() -> None:
     assert model.predict(some) == pytest.approx(inside, abs=1e-9)
 
 
+@pytest.mark.parametrize(("x", "y"), [(1e140, 1.0), (1.0, 1e140), (1e145, 1e145), (1e-140, 1e-140)])
+def test_units_do_not_matter(x: float, y: float) -> None:
+    """The same model in other units, and neither overflow nor a curve that is lost."""
+    X, label = bent(0, 1500)
+    Z, z = bent(60)
+    model = played(x * X, y * label).model(shapes=True)
+    shares = np.corrcoef(model.predict(x * Z[:, model.features]) / y, z)[0, 1]
+    assert shares > 0.9
+    assert kh.ShapeModel.from_json(model.to_json()).to_json() == model.to_json()
+
+
+def test_sums_and_history() -> None:
+    """Sums have no rows: the model is straight. History has: there is a model before any round."""
+    X, y = bent(0)
+    Z, z = bent(60)
+    straight_one, bent_one = (kh.AutoLearner(kh.Problem(12, 2, 5), seed=0) for _ in range(2))
+    straight_one.study(kh.sums(kh.streams.ArrayStream(X, y)))
+    line = straight_one.model(shapes=True)
+    assert line.names == ("x3", "x7")
+    assert len(line.trees.leaves) == 0
+    bent_one.study(kh.streams.ArrayStream(X, y))
+    model = bent_one.model(shapes=True)
+    assert np.mean((z - model.predict(Z[:, model.features])) ** 2) < 0.35
+
+
 def test_left_out_rows_say_how_good_it_is() -> None:
     """What was missed of late is what will be missed, up to three standard errors."""
     X, y = bent(0)

@@ -36,10 +36,11 @@ Predict = Callable[[Floats], float]  # of a row of bought values; NaN is absent
 class FeatureCurve(NamedTuple):
     """What a feature adds to predictions, at some of the values that were bought.
 
-    `adds` is the mean prediction with that value in the place of the feature's own, less the mean
-    over all marks (partial dependence). From `low` to `high` is where the rows told last have it:
+    `adds` is the mean prediction with that value in the place of the feature's own, less its mean
+    over the rows told last (partial dependence). From `low` to `high` is where those rows have it:
     `adds`, and the mean of what predictions miss in the rows whose value is nearest to that mark,
-    two standard errors to either side; NaN where there are fewer than 8 such rows.
+    beyond what they miss in all, two standard errors to either side; NaN where there are fewer than
+    8 such rows.
     """
 
     name: str
