@@ -69,11 +69,13 @@ def create(body: schemas.NewLearner, request: Request, caller: Calling) -> Respo
     half_life = None if body.history is None else body.history.half_life
     settings = {str(name): value for name, value in body.settings.items()}
     reserved = {"name", "problem", "learner", "seed", "history", "half_life", "units", "who"}
+    reserved.add("yes_no")
     for name in reserved & settings.keys():
         raise ProblemError(f"settings: {name!r} is no setting of a learner")
 
     made_from: dict[str, Any] = {"seed": body.seed, "history": history, "half_life": half_life}
-    about = {"units": body.units, "who": caller.who.signed(body.who), **settings}
+    about: dict[str, Any] = {"units": body.units, "yes_no": body.yes_no}
+    about |= {"who": caller.who.signed(body.who), **settings}
     make = partial(caller.store.create, body.name, problem, body.learner, **made_from, **about)
     try:
         info = _refuse_on_error(make)
@@ -230,6 +232,7 @@ def _problem(body: schemas.NewLearner, most: int) -> Problem:
     if body.panels is not None:
         panels = {name: (panel.price, panel.features) for name, panel in body.panels.items()}
     given = {"prices": body.prices, "panels": panels, "derived": body.derived}
+    given |= {"limits": body.limits, "label_limits": body.label_limits}
     budget: Any = body.budget
     if isinstance(budget, float) and budget.is_integer():
         budget = int(budget)
@@ -264,7 +267,7 @@ def _same_request(
 ) -> bool:
     """Whether the learner of this name was made by the same request, as far as can be seen."""
     half_life = None if body.history is None else body.history.half_life
-    again = problem, body.learner, body.seed, settings, _history(body), half_life
+    again = problem, body.learner, body.seed, settings, _history(body), half_life, body.yes_no
     made, _ = _refuse_on_error(lambda: make_new(*again))
     first = json.loads(store.history(body.name, limit=1)[0].body)
     same_state: bool = first["sha256"] == hashlib.sha256(to_bytes(made)).hexdigest()
