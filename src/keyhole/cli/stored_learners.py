@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -109,7 +109,7 @@ def create(
             missing=csv.missing or (),
         )
     with open_store(store, create=True) as counter, status_line("making the learner"):
-        made_from = {"seed": seed, "history": old, "half_life": history.half_life}
+        made_from: dict[str, Any] = {"seed": seed, "history": old, "half_life": history.half_life}
         info = counter.create(name, problem, learner, **made_from, units=units, yes_no=yes_no)
         url = counter.url if "://" in store else store  # without its password
     after = f", after {info.history:,} rows of history" if info.history else ""

@@ -9,8 +9,8 @@ import numpy as np
 
 from keyhole.errors import shortened
 from keyhole.learners.registry import LEARNERS
-from keyhole.problem.limits import refuse_beyond
 from keyhole.problem import DataError, Floats, Indices, StateError, Ticket, TicketError
+from keyhole.problem.limits import refuse_beyond
 
 if TYPE_CHECKING:
     from keyhole.learners.base import LearnerBase
@@ -34,7 +34,10 @@ def correct(
     problem = learner.problem
     label = None if y is None else problem.possible_label(y)
     places, numbers = right_values(ticket, values or {})
-    if problem.limits is not None and (ends := problem.limits.of(ticket.features[places])) is not None:
+    if (
+        problem.limits is not None
+        and (ends := problem.limits.of(ticket.features[places])) is not None
+    ):
         names = [problem.label(j) for j in ticket.features[places].tolist()]
         refuse_beyond(numbers, ends, names, f"in round {ticket.round}")
     if ticket.round > learner.round:

@@ -96,6 +96,8 @@ class Desk:
         label = self.problem.possible_label(y)
         refuse_unfilled("tell", seen)
         ticket = self.issued(seen.ticket)
+        if ticket is not seen.ticket and ticket.limits is not None:
+            Observation(ticket, seen.values)  # the copy may know no limits
         del self._open[ticket.round]
         self.labels.note_one(label)
         return ticket, label

@@ -176,7 +176,9 @@ def _row(
     panels, needs = (_listed(row.get(column, "")) for column in ("panel", "needs"))
     low, high = (_end(title, line, feature, column, row.get(column, "")) for column in LIMITS)
     if low is not None and high is not None and low > high:
-        _refuse(title, line, f"the limits of {feature!r} must be the least first: {low:g} > {high:g}")
+        _refuse(
+            title, line, f"the limits of {feature!r} must be the least first: {low:g} > {high:g}"
+        )
     return _PriceRow(line, feature, amount, panels, needs, (low, high))
 
 

@@ -587,7 +587,9 @@ class PriceTable:
         """The limits of these features here, and more that are given beside them."""
         if not self.limits:
             return more
-        own: dict[str, Any] = {name: self.limits[name] for name in names or () if name in self.limits}
+        own: dict[str, Any] = {
+            name: self.limits[name] for name in names or () if name in self.limits
+        }
         if isinstance(more, Mapping):
             for name in own.keys() & more.keys():
                 raise ProblemError(f"{self.place(name)}: {name!r} has limits here: give no others")

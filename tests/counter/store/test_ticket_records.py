@@ -94,5 +94,3 @@ def test_values_and_label_in_one_request_are_taken_together(tmp_path: Path) -> N
         other = requests.tell(ticket.id, 1.0, key="k", values=[1.0, 2.0, 4.0])
         with pytest.raises(kh.ConflictError, match="another request"):
             store.answer(other)
-
-

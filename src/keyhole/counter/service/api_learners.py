@@ -231,12 +231,12 @@ def _problem(body: schemas.NewLearner, most: int) -> Problem:
     panels = None
     if body.panels is not None:
         panels = {name: (panel.price, panel.features) for name, panel in body.panels.items()}
-    given = {"prices": body.prices, "panels": panels, "derived": body.derived}
+    given: dict[str, Any] = {"prices": body.prices, "panels": panels, "derived": body.derived}
     given |= {"limits": body.limits, "label_limits": body.label_limits}
     budget: Any = body.budget
     if isinstance(budget, float) and budget.is_integer():
         budget = int(budget)
-    return _refuse_on_error(lambda: Problem(d, body.k, budget, named, **cast(Any, given)))
+    return _refuse_on_error(lambda: Problem(d, body.k, budget, named, **given))
 
 
 def _history(body: schemas.NewLearner) -> ArrayStream | None:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from keyhole.counter.service import schemas
+from keyhole.counter.service.errors import NotAllowedError
 from keyhole.counter.service.routes import (
     ERROR_RESPONSES,
     LEARNER_PATH,
@@ -21,7 +22,6 @@ from keyhole.counter.service.routes import (
     json_reply,
     ticket_reply,
 )
-from keyhole.counter.service.errors import NotAllowedError
 from keyhole.counter.store import Store, requests
 from keyhole.counter.store.corrections import correct as correction
 from keyhole.counter.store.records import read_id
@@ -156,9 +156,7 @@ def fill_many(name: LearnerInPath, body: schemas.FillMany, caller: Calling) -> R
 def tell_many(name: LearnerInPath, body: schemas.TellMany, caller: Calling) -> Response:
     """Tell several labels: all of them are taken, or on an error none."""
     who = caller.who.signed(body.who)
-    found = caller.store.tell_many(
-        name, body.labels, who=who, key=caller.key, confirm=body.confirm
-    )
+    found = caller.store.tell_many(name, body.labels, who=who, key=caller.key, confirm=body.confirm)
     return json_reply({"tickets": caller.replies(found), "next": None})
 
 

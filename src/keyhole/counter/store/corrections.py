@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -165,7 +165,12 @@ def _correct(
     except StateError as error:  # it cannot, or no longer
         raise ConflictError(f"ticket {id}: {error}") from None
     # All that a ticket says by now, so that its last correction is all that need be read.
-    body = {**{name: seen[name] for name in SERVED if name in seen}, **done, "why": why, **confirmed}
+    body = {
+        **{name: seen[name] for name in SERVED if name in seen},
+        **done,
+        "why": why,
+        **confirmed,
+    }
     tx.append("corrected", id, json.dumps(body, allow_nan=False), body, ticket.row)
     ticket.correct(body)
     if change.right_label is not None:
@@ -175,5 +180,3 @@ def _correct(
 
 def _written(values: Floats) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
-
-

@@ -1,4 +1,4 @@
-"""Doubts at the counter: implausible values and labels are kept once somebody has confirmed them."""
+"""Doubts at the counter: implausible values and labels are kept when somebody confirms them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class StoredLearner:
     is a learner in memory that goes its own way; the store knows nothing of it.
 
     Values and labels that are implausible are a `DoubtError` of `tell` and `interval`, unless they
-    are confirmed: with `confirm=True` there, or for all calls by `store.learner(name, confirm=True)`.
+    are confirmed: with `confirm=True` there, or for all calls in `store.learner(name, confirm=True)`.
 
     Examples
     --------
@@ -227,7 +227,11 @@ def about_new(
             raise ProblemError(
                 f"units: there is no feature {name!r}{nearest(name, problem.names or ())}"
             )
-    about: dict[str, Any] = {"kind": kind, "seed": whole_number("seed", seed, 0), "history": history}
+    about: dict[str, Any] = {
+        "kind": kind,
+        "seed": whole_number("seed", seed, 0),
+        "history": history,
+    }
     sizes = {name: getattr(problem, name) for name in ("d", "k", "budget", "names")}
     about |= {**sizes, "priced": problem.prices is not None, "units": dict(units or {})}
     return json.dumps(about | ({"yes_no": True} if yes_no else {}))

@@ -295,7 +295,7 @@ class Store:
 
         The same label again gives the first reply, another one is a ConflictError: `correct` it. So
         is a label for a ticket that was not filled: fill it first, with nothing if nothing came, or
-        drop it. A label far beyond what was seen is a DoubtError, unless `confirm` says it is right.
+        drop it. A label far beyond what was seen is a DoubtError, unless `confirm` is True.
         """
         return self.answer(requests.tell(ticket, y, who, key, confirm=confirm))[0]
 

@@ -85,13 +85,17 @@ def _typed(ticket: StoredTicket, form: Form) -> tuple[dict[int, TypedNumber], Ty
     typed = read_values(ticket, texts)
     for place, before in enumerate(there):
         if texts[place].strip() == before:
-            typed[place] = TypedNumber(before, (ticket.values or ())[place])
+            typed[place] = TypedNumber(before, _came((ticket.values or ())[place]))
     label = TypedNumber("")
     if ticket.label is not None:
         label = read_number(text(form, "label"))
         if not label.text.strip():
             label = TypedNumber("", None, "is empty: type the right label")
     return typed, label
+
+
+def _came(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _changes(
@@ -103,8 +107,7 @@ def _changes(
     values = {
         features[place]: given.value
         for place, given in typed.items()
-        if given.value != there[place] and not (given.value is None and math.isnan(there[place]))
-        and not (given.value != given.value)
+        if given.value != _came(there[place])
     }
     if values:
         right["values"] = values

@@ -229,7 +229,9 @@ def _example(
             why = prediction_breakdown(ticket, insight.model, trace)
             usual = trace.mean if trace.labels else math.nan
     ends = ANYTHING if insight.problem.limits is None else insight.problem.limits.label
-    wrong = bool(error or label.error or missing or sure or any(each.error for each in typed.values()))
+    wrong = bool(
+        error or label.error or missing or sure or any(each.error for each in typed.values())
+    )
     return render(
         request,
         "example.html",
