@@ -72,7 +72,7 @@ def test_the_client_carries_doubts_and_corrects(store: kh.Store) -> None:
         remote.interval(seen, confirm=True)
         remote.tell(seen, 6e6, confirm=True)
         remote.correct(ticket, y=6.0, values={"crp": 2.0, "tsh": None}, why="typos")
-        stored = store.ticket(remote.id_of(ticket))
+        stored = store.ticket(store.learner(name).id_of(ticket))
         assert stored.label == 6.0
         assert stored.as_dict()["values"] == {"age": 2.0, "crp": 2.0, "tsh": None}
         last = store.ticket_history(stored.id)[-1]

@@ -156,7 +156,7 @@ def test_a_learner_of_a_store_corrects(tmp_path: Path) -> None:
         assert (found.label, found.as_dict()["values"]["crp"]) == (5.0, None)
         with pytest.raises(kh.TicketError, match="a ticket is what ask"):
             learner.correct("no ticket", y=5.0)  # type: ignore[arg-type]
-        other = kh.Ticket(ticket.round, [0])
+        other = kh.Ticket(ticket.round, np.array([0]))
         with pytest.raises(kh.TicketError, match="is not what"):
             learner.correct(other, y=5.0)
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, url: str) -> None
         assert set(in_log.values()) == {1}
         kinds = {kind: kind for kind in ("asked", "told", "dropped", "corrected")}
         kinds["filled"] = "seen"
-        bodies = {(event.kind, event.ticket): json.loads(event.body) for event in history}
+        bodies: dict[Any, Any] = {(e.kind, e.ticket): json.loads(e.body) for e in history}
         for verb, *about in said:
             if verb == "ready":
                 continue

@@ -21,7 +21,7 @@ def test_probabilities_are_served_and_replayed(url: str) -> None:
         assert (found.low, found.high, found.coverage) == (None, None, None)
         assert found.as_dict()["probability"] == found.probability
         assert store.info(name).yes_no
-        with pytest.raises(kh.DataError, match="the label must be 0 .no. or 1 .yes."):
+        with pytest.raises(kh.DataError, match=r"the label must be 0 \(no\) or 1 \(yes\)"):
             store.tell(ticket.id, 0.5)
         assert store.ticket(ticket.id).state == "filled"
         store.tell(ticket.id, 1.0)

@@ -57,7 +57,7 @@ class StoredLearner:
     is a learner in memory that goes its own way; the store knows nothing of it.
 
     Values and labels that are implausible are a `DoubtError` of `tell` and `interval`, unless they
-    are confirmed: with `confirm=True` there, or for all calls in `store.learner(name, confirm=True)`.
+    are confirmed: there with `confirm=True`, or for all calls, `store.learner(name, confirm=True)`.
 
     Examples
     --------

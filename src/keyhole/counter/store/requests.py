@@ -447,7 +447,7 @@ def _filling(
 
     def action(tx: LearnerTransaction) -> list[str]:
         rows = [(tx.ticket(id), _observed(tx.ticket(id), values)) for id, values in many]
-        if not confirm:
+        if not confirm and (len(rows) > 1 or y is not None):  # of one, `_keep_values` says it all
             claims = [claim for ticket, seen in rows for claim in _claims(ticket, seen, y)]
             refuse_doubts(tx.loaded.learner, claims)
         for ticket, seen in rows:
@@ -475,7 +475,7 @@ def _claims(ticket: TicketRecord, seen: Observation, y: float | None) -> Iterato
 
 def _telling(many: Sequence[tuple[str, float]], confirm: bool) -> Action:
     def action(tx: LearnerTransaction) -> list[str]:
-        if not confirm:
+        if not confirm and len(many) > 1:
             refuse_doubts(tx.loaded.learner, _claimed_labels(tx, many))
         for id, y in many:
             ticket = tx.ticket(id)

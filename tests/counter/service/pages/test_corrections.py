@@ -1,4 +1,4 @@
-"""At the counter: a doubt is saved with a second click, mistakes are corrected, limits are shown."""
+"""At the counter: what is in doubt takes a second click; corrections; limits; yes or no."""
 
 import json
 import re
