@@ -20,13 +20,12 @@ def doubts_of(
     doubts = getattr(learner, "doubts", None)
     if doubts is None:
         return ()
-    if features is None:
-        features = seen.ticket.features.tolist() if y is None else []
-    names = {learner.problem.label(j) for j in features}
-    # Doubts name a feature without a name x7, problems 'feature 7'.
-    names |= {f"x{j}" for j in features} if learner.problem.names is None else set()
     found: tuple[Doubt, ...] = doubts(seen, y)
-    return tuple(each for each in found if each.name is None or each.name in names)
+    if not found or (features is None and y is None):
+        return found
+    names = learner.problem.names
+    wanted = {f"x{j}" if names is None else names[j] for j in features or ()}
+    return tuple(each for each in found if each.name is None or each.name in wanted)
 
 
 def refuse_doubts(learner: Learner, claims: Iterable[Claim]) -> None:
