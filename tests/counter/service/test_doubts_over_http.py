@@ -153,6 +153,9 @@ def test_limits_over_http(store: kh.Store) -> None:
             assert remote.problem == store.learner("made").problem
             with pytest.raises(kh.DataError, match="its limits are 0 to 600"):
                 remote.ask().fill({"crp": -1.0})  # before anything is sent
+        plain = {"name": "p", "features": 3, "k": 1, "budget": 1, "limits": {"2": [0, 1]}}
+        assert service.post("/api/v1/learners", plain).status == 201
+        assert store.learner("p").problem.limits == kh.Problem(3, 1, 1, limits={2: (0, 1)}).limits
         bad = {"name": "b", "features": ["a"], "k": 1, "budget": 1, "limits": {"a": [2, 1]}}
         assert "the least first" in service.post("/api/v1/learners", bad).json["error"]
 

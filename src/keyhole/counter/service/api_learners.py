@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -232,7 +233,10 @@ def _problem(body: schemas.NewLearner, most: int) -> Problem:
     if body.panels is not None:
         panels = {name: (panel.price, panel.features) for name, panel in body.panels.items()}
     given: dict[str, Any] = {"prices": body.prices, "panels": panels, "derived": body.derived}
-    given |= {"limits": body.limits, "label_limits": body.label_limits}
+    limits: dict[Any, Any] | None = body.limits
+    if limits is not None and named is None:  # JSON has no numbers for keys
+        limits = {int(j) if re.fullmatch("[0-9]{1,9}", j) else j: limits[j] for j in limits}
+    given |= {"limits": limits, "label_limits": body.label_limits}
     budget: Any = body.budget
     if isinstance(budget, float) and budget.is_integer():
         budget = int(budget)

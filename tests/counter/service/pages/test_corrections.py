@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 import keyhole as kh
+from keyhole.counter.service.pages.log_summary import PageCache
+from keyhole.counter.service.report import run_of_log
 from tests.helpers.counted import PROBLEM, learnt, values_for
 from tests.helpers.pages import browsing, next_example, paged
 
@@ -134,8 +136,6 @@ def test_corrections_before_and_after_the_label(
 def test_the_charts_know_what_was_corrected(
     client: httpx.Client, store: kh.Store, ward: str
 ) -> None:
-    from keyhole.counter.service.pages.log_summary import PageCache
-
     cache = PageCache(store)
     with cache.trace(store.info(ward)) as trace:
         usual = trace.loss
@@ -153,6 +153,7 @@ def test_the_charts_know_what_was_corrected(
             assert trace.loss < usual + 50.0
             assert trace.loss == pytest.approx(store.info(ward).loss, rel=1e-9)
             assert trace.labels == 41
+    assert run_of_log(store, ward).ledger.loss == pytest.approx(store.info(ward).loss, rel=1e-9)
     assert client.get(f"/learners/{ward}").status_code == 200
 
 
