@@ -157,9 +157,11 @@ def _correct(
     tx: LearnerTransaction, ticket: TicketRecord, change: Change, why: str, confirm: bool
 ) -> None:
     learner, id, seen = tx.loaded.learner, ticket.row.id, cast(Mapping[str, Any], ticket.seen)
-    confirmed = confirmed_doubts(
-        learner, id, change.seen(), change.right_label, confirm, [*change.values]
-    )
+    confirmed: dict[str, Any] = {}
+    if change.label is None or getattr(learner, "CORRECTS", False):  # else it is refused anyway
+        confirmed = confirmed_doubts(
+            learner, id, change.seen(), change.right_label, confirm, [*change.values]
+        )
     try:
         done = tx.change(change.carry_out, learner, seen.get("coverage"))
     except StateError as error:  # it cannot, or no longer
