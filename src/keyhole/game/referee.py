@@ -33,7 +33,6 @@ from keyhole.problem import (
     ProblemError,
     Round,
     Ticket,
-    finite_label,
     real_numbers,
 )
 from keyhole.problem.rows import ArrayOrLazyRow, ArrayOrLazyRows, LazyRows, are_lazy, is_lazy_row
@@ -137,7 +136,7 @@ def play_round(
     problem: Problem, learner: Learner, number: int, x: ArrayOrLazyRow, y: float
 ) -> Round:
     """Play round `number` by the paper's protocol; the row never reaches the learner."""
-    row, label = _row(problem, x), finite_label(y)
+    row, label = _row(problem, x), problem.possible_label(y)
     ticket = learner.ask()
     features = _ordered(problem, ticket)
     said = ticket.round
