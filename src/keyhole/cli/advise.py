@@ -70,7 +70,7 @@ def advise(
         _by_learner(file.files[0], as_json)
         return
     from keyhole.analysis.advice import budget_curve
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import emit, plain, say
     from keyhole.cli.progress import status_line
     from keyhole.cli.source import open_source
 
@@ -92,8 +92,10 @@ def advise(
     if as_json:
         told = {"source": source.title, "target": source.target, **found.as_json()}
         left_out = {"rows_without_target": source.left_out, "plot": plot}
+        left_out["findings"] = plain(source.findings)
         emit({**told, **left_out, "prices": source.prices_json()})
         return
+    source.say_findings()
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
     say(*source.price_words())
     say(*str(found).splitlines())

@@ -112,7 +112,7 @@ def compare(
     """
     from keyhole.cli import comparison
     from keyhole.cli.games import GameSettings, StoredGames, refuse_standard_input
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import emit, plain, say
     from keyhole.cli.sizes import choose_sizes, make_problems, parse_budgets
     from keyhole.cli.source import cannot_study, open_history, open_source
     from keyhole.cli.spending import (
@@ -166,8 +166,10 @@ def compare(
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()
         said = source.answers_json()
-        emit({**result.as_json(), "answers": said, "history": studied, **chosen})
+        found = plain(source.findings)
+        emit({**result.as_json(), "findings": found, "answers": said, "history": studied, **chosen})
     else:
+        source.say_findings()
         result.show()
         say(*source.answer_words())
         if sizes is not None and sizes.words:

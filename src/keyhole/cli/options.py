@@ -100,8 +100,8 @@ class FileOptions:
             show_default=False,
             help="CSV or JSON lines (may be compressed), Parquet, Arrow, svmlight (its target is "
             "`label`) or spreadsheet; - reads standard input. A folder, or several files, must "
-            "share their columns; an address such as s3://bucket/flats/ works too. Default: the simulated "
-            "clinic.",
+            "share their columns; an address such as s3://bucket/flats/ works too. Default: the "
+            "simulated clinic.",
         ),
     ] = None
     target: Annotated[str | None, option("--target -t COLUMN", "The column to predict.")] = None
@@ -219,6 +219,13 @@ class ReadOptions:
     rounds: Annotated[int | None, option("--rounds N", "Use only the first N rows.", min=1)] = None
     ignore: Annotated[
         list[str] | None, option("--ignore COLUMN", "Column to leave out; repeat for more.")
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        option(
+            "--keep COLUMN",
+            "Column to keep though it is empty in 99 % of the rows or more; repeat for more.",
+        ),
     ] = None
     categorical: Annotated[
         list[str] | None,

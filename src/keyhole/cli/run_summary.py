@@ -28,6 +28,7 @@ def facts(done: RecordedRun) -> dict[str, object]:
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
+        "findings": plain(done.source.findings),
         "answers": done.source.answers_json(),
         "r2_running_mean": r2_against(done, MEAN),
         "r2_last_value": r2_against(done, LAST),
@@ -44,6 +45,7 @@ def facts(done: RecordedRun) -> dict[str, object]:
 def show(done: RecordedRun, *, explain: bool) -> None:
     """The answer for people."""
     run, p, ledger, history = done.run, done.run.problem, done.run.ledger, done.before.history
+    done.source.say_findings()
     say(
         f"{run.title}: {ledger.rounds:,} rounds, {p.d:,} features, target {run.target}; "
         f"learner {run.learner}, seed {run.seed}{'' if history is None else ', ' + history.words()}"

@@ -14,38 +14,22 @@ from keyhole.cli.store_options import LearnerName, OneOrAll, StoreAddress, ago, 
 
 if TYPE_CHECKING:
     from keyhole.counter.store import LearnerInfo
-    from keyhole.problem import Problem
 
 
 @options.with_flat_options
 def create(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new learner.")],
-    budget: Annotated[
-        float,
-        option(
-            "--budget -b N",
-            "Number of features to read per example; with --prices money, as in 40 or 12.50.",
-        ),
-    ],
     features: Annotated[
         str | None,
         option(
-            "--features FILE.csv",
-            "Names of the features: one per line, columns feature and unit, or the header of "
-            "a table.",
+            "--features FILE",
+            "Names of the features: one per line, columns feature and unit, or a table whose "
+            "columns they are.",
             show_default="the columns of --history",
         ),
     ] = None,
-    sparsity: Annotated[
-        int | None,
-        option(
-            "--sparsity -k K",
-            "Number of features in the model to compare with.",
-            min=1,
-            show_default="4, or what the budget buys",
-        ),
-    ] = None,
+    size: options.SizeOptions,
     pricing: options.PriceOptions,
     history: options.HistoryOptions,
     target: Annotated[
@@ -53,7 +37,7 @@ def create(
     ] = None,
     learner: options.LearnerKind = "auto",
     seed: options.Seed = 0,
-    csv: options.CsvOptions,
+    reading: options.ReadOptions,
     store: StoreAddress = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
@@ -63,42 +47,36 @@ def create(
     The commands ask, fill, tell, drop, tickets, status, verify and backup work on it, from any
     shell, at any time. Set KEYHOLE_STORE to avoid repeating --store.
 
+    Without --budget and --sparsity, they are chosen from --history. A column of text, such as a
+    ward, is one purchase, and a value of it is given as ward=north.
+
     \b
     Examples:
       keyhole create clinic --features features.csv --budget 8
       keyhole create clinic --features features.csv --prices prices.csv --budget 30
       keyhole create clinic --history old.csv --target days --budget 8 --sparsity 4
     """
-    from keyhole import streams
-    from keyhole.cli.output import answer
+    from keyhole.cli.new_learner import prepared
+    from keyhole.cli.output import answer, say
     from keyhole.cli.progress import status_line
-    from keyhole.cli.ticket_files import read_features
-    from keyhole.errors import DataError
 
-    source = features or history.history
-    if source is None:
-        raise DataError("name the features with --features FILE.csv")
-    if history.history is not None and target is None:
-        raise DataError(f"which column of {history.history} is the label? Use --target COLUMN")
-    if history.history is None and history.half_life is not None:
-        raise DataError("--half-life needs --history")
-    names, units = read_features(source, target, csv.separator)
-    problem = _problem(names, budget, sparsity, pricing)
-    old = None
-    if history.history is not None:
-        old = streams.read(
-            history.history,
-            target=target,
-            features=names,
-            separator=csv.separator,
-            decimal=csv.decimal,
-            missing=csv.missing or (),
-        )
+    new = prepared(features, target, size, pricing, history, reading)
     with open_store(store, create=True) as counter, status_line("making the learner"):
         info = counter.create(
-            name, problem, learner, seed=seed, history=old, half_life=history.half_life, units=units
+            name,
+            new.sizes.problem,
+            learner,
+            seed=seed,
+            history=new.history,
+            half_life=history.half_life,
+            units=new.units,
         )
         url = counter.url if "://" in store else store  # without its password
+    if not as_json:
+        new.source.say_findings()
+        say(*new.source.price_words())
+        if new.sizes.words:
+            say(new.sizes.words)
     after = f", after {info.history:,} rows of history" if info.history else ""
     answer(
         as_json,
@@ -106,22 +84,6 @@ def create(
         f"{name}: a learner of kind {learner} for {info.d} features in {url}{after}",
         f"  keyhole ask {name}",
     )
-
-
-def _problem(
-    names: tuple[str, ...], budget: float, sparsity: int | None, pricing: options.PriceOptions
-) -> Problem:
-    from keyhole.cli.source import prices_for
-    from keyhole.problem import Problem, ProblemError
-
-    if pricing.prices is not None:
-        prices = prices_for(pricing.prices, names)
-        problem = Problem(len(names), 1, budget, names, prices)
-        return problem.replace(k=min(4, problem.width) if sparsity is None else sparsity)
-    if not budget.is_integer():
-        raise ProblemError(f"--budget {budget:g}: without --prices it is a number of features")
-    k = min(4, int(budget)) if sparsity is None else sparsity
-    return Problem(len(names), max(1, k), int(budget), names)
 
 
 def status(

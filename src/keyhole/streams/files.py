@@ -79,6 +79,8 @@ class FileStream(StreamBase):
         where the features are those of another stream.
     answers
         What the two values of the target mean, `yes` and `no`; None for a target of numbers.
+    ignored
+        The columns that were to be left out.
     nearly_empty
         The columns that have a value in at most one row of a hundred, by how many rows have none.
     """
@@ -102,6 +104,7 @@ class FileStream(StreamBase):
         self.assumed = tuple(assumed)
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
+        self.ignored: tuple[str, ...] = ()
         self._coded: list[tuple[int, Floats]] = []
         self._unlabelled: Floats = np.empty(0)  # numbers of the target that stand for no value
         self._most = most
@@ -260,8 +263,8 @@ def read(
     Numbers are features as they are, true and false are 1 and 0, and a column of text becomes one
     indicator per level, `colour=red`, in alphabetical order; Yes, YES and yes are one level. The
     levels are those of the whole file: a first pass finds them (and, in CSV, what each column
-    holds), so every pass has the same. A missing cell is absent when bought; of a categorical column, all its indicators are. Rows
-    without a target are left out and counted in `left_out`.
+    holds), so every pass has the same. A missing cell is absent when bought; of a categorical
+    column, all its indicators are. Rows without a target are left out and counted in `left_out`.
 
     A svmlight file, and a table with lists of `indices` and `values`, become sparse rows.
 
@@ -270,11 +273,12 @@ def read(
     source
         The path of a CSV or a file of JSON lines (also compressed), of a Parquet or Arrow IPC
         (Feather) file or of a spreadsheet, told apart by the first bytes, or of a svmlight file,
-        whose columns are label, indices and values; "-" for standard input, which like any pipe is copied to a temporary file so that it
-        can be read again; a folder or a pattern such as `parts/*.csv`, or a list of paths: files
-        with the same columns, one after the other; an address that fsspec knows, such as
-        `s3://bucket/flats/` or `https://example.org/flats.csv` (pip install 'keyhole[cluster]'); or
-        a dataframe that narwhals knows (pandas, polars, pyarrow, ...).
+        whose columns are label, indices and values; "-" for standard input, which like any pipe is
+        copied to a temporary file so that it can be read again; a folder or a pattern such as
+        `parts/*.csv`, or a list of paths: files with the same columns, one after the other; an
+        address that fsspec knows, such as `s3://bucket/flats/` or `https://example.org/flats.csv`
+        (pip install 'keyhole[cluster]'); or a dataframe that narwhals knows (pandas, polars,
+        pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -408,6 +412,7 @@ def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStre
     assumed = [*opened.still_assumed(), *codes, *_one_level(found, request)]
     columns, names = columns_of(table, spread, request)
     stream = FileStream(table, columns, names, request.target, found, assumed, request.rounds)
+    stream.ignored = tuple(request.ignore)
     return stream.without_codes(request.progress) if request.codes else stream
 
 

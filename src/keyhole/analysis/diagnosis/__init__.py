@@ -7,6 +7,7 @@ from keyhole.analysis.diagnosis.diagnose import (
     diagnose_moments,
     diagnose_sums,
 )
+from keyhole.analysis.diagnosis.first_look import first_look
 from keyhole.analysis.diagnosis.page import Diagnosis, Finding, Fit, Guarantee, Recommendation
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "diagnose",
     "diagnose_moments",
     "diagnose_sums",
+    "first_look",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from keyhole.problem.display import counted, html_table
 PAGE_WIDTH = 96
 Verdict = Literal["fails", "open", "not refuted"]
 Severity = Literal["serious", "worth mending", "good to know"]
+COPED_WITH: Severity = "good to know"  # by AutoLearner, without any help
 NO_PROMISE = (
     "A guarantee that does not apply does not mean that the learner fails, only that nobody has "
     "promised it."
@@ -32,6 +34,15 @@ class Finding:
     do: str
     features: tuple[int, ...] = ()
     severity: Severity = "good to know"
+
+    def words(self, *, typed: bool) -> str:
+        """What to do and why; for somebody at a terminal without how to say it in Python.
+
+        >>> Finding("It is.", "Leave it out (--ignore id, or ignore=['id']).").words(typed=True)
+        'Leave it out (--ignore id). It is.'
+        """
+        text = f"{self.do} {self.what}"
+        return re.sub(r", or \w+=\S+?(?=\))", "", text) if typed else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,15 @@ class Diagnosis:
         return html_table(title, rows, ("finding", "what to do"))
 
     def __str__(self) -> str:
-        return "\n".join([*self._head(), *self._to_do(), *self._expected(), *self._theory()])
+        return self.page()
+
+    def page(self, *, everything: bool = False, typed: bool = False) -> str:
+        """The page; with every finding, or without those that AutoLearner copes with by itself.
+
+        `typed`: for somebody at a terminal, who has options.
+        """
+        to_do = self._to_do(everything, typed)
+        return "\n".join([*self._head(), *to_do, *self._expected(), *self._theory()])
 
     def _head(self) -> list[str]:
         p = self.problem
@@ -137,12 +156,19 @@ class Diagnosis:
             f"Looked at: {seen}.",
         ]
 
-    def _to_do(self) -> list[str]:
-        if not self.findings:
-            return ["", "WHAT TO DO FIRST", "Nothing: the columns look as they should."]
+    def _to_do(self, everything: bool, typed: bool) -> list[str]:
+        shown = [f for f in self.findings if everything or f.severity != COPED_WITH]
+        folded = len(self.findings) - len(shown)
         lines = ["", "WHAT TO DO FIRST"]
-        for number, finding in enumerate(self.findings, start=1):
-            lines += paragraph(f"{number}. {finding.do} {finding.what}", indent=3)
+        if not shown:
+            lines.append("Nothing: the columns look as they should.")
+        for number, finding in enumerate(shown, start=1):
+            lines += paragraph(f"{number}. {finding.words(typed=typed)}", indent=3)
+        if folded:
+            more = f"{counted(folded, 'more finding') if shown else counted(folded, 'finding')}"
+            where = "--all shows" if typed else "`findings` has"
+            it = "it" if folded == 1 else "them"
+            lines.append(f"({more} that the learner copes with by itself: {where} {it}.)")
         return lines
 
     @property
@@ -168,9 +194,12 @@ class Diagnosis:
         if self.fit is None:
             return (text,)
         best = listed([p.label(j) for j in self.fit.features])
+        whose = f"The best {p.k} features found explain"
+        if p.k == 1:
+            whose = "The best feature found explains"
         fit = (
-            f"The best {p.k} features found explain {self.fit.sparse:.0%} of the label's "
-            f"variance, all of them together {self.fit.full:.0%}. They are: {best}."
+            f"{whose} {self.fit.sparse:.0%} of the label's variance, all features together "
+            f"{self.fit.full:.0%}. {'It is' if p.k == 1 else 'They are'}: {best}."
         )
         return text, fit
 
