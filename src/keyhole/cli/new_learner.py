@@ -15,6 +15,7 @@ from keyhole.cli.sizes import ChosenSizes, choose_sizes, make_problem
 from keyhole.cli.source import (
     Pricing,
     Source,
+    check_half_life,
     column_pricing,
     open_pricing,
     prices_for,
@@ -43,6 +44,7 @@ class NewLearner:
     sizes: ChosenSizes
     history: BlockStream | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+    yes_no: bool = False  # whether its labels are yes or no
 
 
 def prepared(
@@ -61,11 +63,13 @@ def prepared(
         old = _history(history.history, target, listed, reading)
         source = source_of(old, history.history, reading, target)
         source = dataclasses.replace(source, pricing=_pricing(pricing, old, source.ignored))
-        return NewLearner(source, choose_sizes(source, size, old), old, units)
+        sizes = choose_sizes(source, size, old)
+        return NewLearner(source, sizes, old, units, source.answers is not None)
     assert features is not None
     assert listed is not None
     source = _of_features(features, target, listed, reading, pricing)
-    return NewLearner(source, ChosenSizes(make_problem(source, size), ""), None, units)
+    sizes = ChosenSizes(make_problem(source, size), "")
+    return NewLearner(source, sizes, None, units, bool(reading.answers.yes_no))
 
 
 def _check(
@@ -76,8 +80,7 @@ def _check(
         raise DataError("name the features with --features FILE, or give --history FILE")
     if history.history is not None and target is None:
         raise DataError(f"which column of {history.history} is the label? Use --target COLUMN")
-    if history.history is None and history.half_life is not None:
-        raise DataError("--half-life needs --history")
+    check_half_life(history)
     if history.history is None and size.budget is None:
         raise ProblemError("--budget is missing: it can only be chosen where there is --history")
 

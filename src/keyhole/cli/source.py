@@ -310,19 +310,24 @@ class HistorySource:
             study_history(learner, self.stream, half_life=self.half_life if fades else None)
 
 
-def open_history(
-    file: FileOptions, reading: ReadOptions, history: HistoryOptions, source: Source
-) -> HistorySource | None:
-    """The history that was asked for, with the features of the source, in their order."""
-    if history.history is None:
-        if history.half_life is not None:
-            raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
-        return None
+def check_half_life(history: HistoryOptions) -> None:
+    """ProblemError for a half-life that is none, or that is of nothing."""
+    if history.history is None and history.half_life is not None:
+        raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
     try:
         kept_per_row(history.half_life)
     except ProblemError:
         got = f"got {history.half_life:g}"
         raise ProblemError(f"--half-life must be a positive number of rows, {got}") from None
+
+
+def open_history(
+    file: FileOptions, reading: ReadOptions, history: HistoryOptions, source: Source
+) -> HistorySource | None:
+    """The history that was asked for, with the features of the source, in their order."""
+    check_half_life(history)
+    if history.history is None:
+        return None
     if history.history == "-" and "-" in file.files:
         raise DataError("--history - and - : only one of them can be standard input")
     path, title = history.history, "standard input" if history.history == "-" else history.history

@@ -156,7 +156,7 @@ def read_form(path: str, given: CsvOptions) -> TicketValues:
     table = read_table(path, given.separator)
     lower = [name.lower() for name in table.header]
     if TICKET not in lower:
-        raise DataError(f"{table.title} has no column {TICKET!r}: it has {shortened(table.header)}")
+        raise DataError(f"{table.title} has no column {TICKET!r}: it has {', '.join(table.header)}")
     at = lower.index(TICKET)
     missing = {*MISSING_VALUES, *(text.lower() for text in given.missing or ())}
     values: dict[str, dict[str, TicketValue]] = {}

@@ -255,8 +255,8 @@ MAX_TITLE_ROWS = 20  # lines before the header, blank ones among them
 def _title_rows(text: str, request: ReadArguments, plain: str) -> tuple[int, str]:
     """How many lines before the header are titles, and the first of them; 0 if that is not clear.
 
-    Titles have fewer cells than the header, at most half as many unless it is known to have the
-    target among them. It is all text, and has as many cells as the rows below it.
+    Titles have fewer cells than the header, at most half as many unless names are known that must
+    be in it. It is all text, and has as many cells as the rows below it.
     """
     lines, quote, given = text.split("\n"), request.quote or '"', request.separator
     if request.header is False or any(line.count(quote) % 2 for line in lines[:MAX_TITLE_ROWS]):
@@ -266,7 +266,7 @@ def _title_rows(text: str, request: ReadArguments, plain: str) -> tuple[int, str
         rows = [_filled(found[0]) if found else [] for found in first]
         body = _rows(_lines("\n".join(lines[MAX_TITLE_ROWS:]), False), cut, quote)
         wide = max([len(row) for row in body or rows], default=0)
-        fewer = wide // 2 if request.target is None else wide - 1
+        fewer = wide - 1 if request.target or request.features else wide // 2
         at = next((i for i, row in enumerate(rows) if len([c for c in row if c]) > fewer), 0)
         if wide > 1 and {len(found[0]) for found in first if found} == {wide} and not at:
             return 0, ""  # as plain as can be
@@ -295,6 +295,7 @@ def _is_header(rows: CsvRows, at: int, wide: int, request: ReadArguments) -> boo
         and max(map(len, below)) <= wide
         and not any(number.match(cell) for cell in header)
         and {*request.named} <= {*header}
+        and all(readings(name, header) for name in request.features or ())
         and any(rows[:at])
         and not any(row[0].startswith("#") for row in rows[:at] if row)  # a comment
     )
