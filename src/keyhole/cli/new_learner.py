@@ -106,7 +106,7 @@ def _history(
         exact = dataclasses.replace(request, features=listed.names, ignore=(), categorical=())
         return read_files([path], exact, title)
     others = [name for name in columns if name not in listed.names and name != target]
-    rest = dataclasses.replace(reading, ignore=others, keep=list(listed.names))
+    rest = dataclasses.replace(reading, ignore=others, keep_columns=list(listed.names))
     old = read_examples([path], rest, target, title)
     names = [name for column in listed.names for name in old.groups[column]]
     if names == list(old.names or ()):

@@ -220,7 +220,7 @@ class ReadOptions:
     ignore: Annotated[
         list[str] | None, option("--ignore COLUMN", "Column to leave out; repeat for more.")
     ] = None
-    keep: Annotated[
+    keep_columns: Annotated[
         list[str] | None,
         option(
             "--keep COLUMN",

@@ -6,11 +6,9 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from keyhole import streams
-from keyhole.analysis.diagnosis.first_look import first_look
 from keyhole.analysis.diagnosis.page import Finding, listed, paragraph
 from keyhole.cli.options import CsvOptions, FileOptions, HistoryOptions, PriceOptions, ReadOptions
 from keyhole.cli.output import heading, say
@@ -165,7 +163,7 @@ def read_examples(
     _warn(title, assumptions_line(stream.assumed, request.syntax))
     if not isinstance(stream, FileStream):
         return stream
-    asked = {*(reading.keep or ()), *(reading.categorical or ())}
+    asked = {*(reading.keep_columns or ()), *(reading.categorical or ())}
     empty = {name: many for name, many in stream.nearly_empty.items() if name not in asked}
     if not empty or len(empty) == len(stream.columns):
         return stream
@@ -186,6 +184,15 @@ def _read(files: Sequence[str], request: ReadArguments, title: str) -> ReadStrea
 def _warn(title: str, line: str) -> None:
     if line:
         sys.stderr.write(f"keyhole: {printable(title)}: {printable(line)}\n")
+
+
+def say_findings(findings: Sequence[Finding]) -> None:
+    """What is to be known about the examples before anything else; nothing if there is nothing."""
+    if findings:
+        heading("Look at this first")
+        for finding in findings:
+            say(*paragraph(f"  {finding.words(typed=True)}", indent=2))
+        say("")
 
 
 @dataclass(frozen=True)
@@ -212,19 +219,6 @@ class Source:
     def prices_json(self) -> dict[str, Any] | None:
         """The same for machines."""
         return None if self.pricing is None else self.pricing.as_json()
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is to be known about the examples before anything else."""
-        return first_look(self.stream)
-
-    def say_findings(self) -> None:
-        """The same, for people; nothing where there is nothing."""
-        if self.findings:
-            heading("Look at this first")
-            for finding in self.findings:
-                say(*paragraph(f"  {finding.words(typed=True)}", indent=2))
-            say("")
 
     def answer_words(self) -> list[str]:
         """A line about what the values of the target mean; none for a target of numbers."""

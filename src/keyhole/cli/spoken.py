@@ -11,9 +11,15 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("dates", "encoding", "positive", "known", "without")},
     **{name: f"--{name}" for name in ("ignore", "categorical", "missing", "rounds", "prices")},
     **{name: f"--{name}" for name in ("worth", "purse", "absent", "features", "target")},
-    "k": "--sparsity", "half_life": "--half-life", "most_levels": "--most-levels",
-    "n_features": "--n-features", "zero_based": "--zero-based", "yes_no": "--yes-no",
-    "order_by": "--order-by", "skip_rows": "--skip-rows", "censored": "--censored",
+    "k": "--sparsity",
+    "half_life": "--half-life",
+    "most_levels": "--most-levels",
+    "n_features": "--n-features",
+    "zero_based": "--zero-based",
+    "yes_no": "--yes-no",
+    "order_by": "--order-by",
+    "skip_rows": "--skip-rows",
+    "censored": "--censored",
 }
 NAME = "|".join(sorted(OPTIONS, key=len, reverse=True))
 START = r"(?<![-\w.'\"/=])"  # of a word that is no part of an option, a path or a quotation

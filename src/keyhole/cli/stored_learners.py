@@ -56,9 +56,11 @@ def create(
       keyhole create clinic --features features.csv --prices prices.csv --budget 30
       keyhole create clinic --history old.csv --target days --budget 8 --sparsity 4
     """
+    from keyhole.analysis.diagnosis.first_look import first_look
     from keyhole.cli.new_learner import prepared
     from keyhole.cli.output import answer, say
     from keyhole.cli.progress import status_line
+    from keyhole.cli.source import say_findings
 
     new = prepared(features, target, size, pricing, history, reading)
     with open_store(store, create=True) as counter, status_line("making the learner"):
@@ -73,7 +75,8 @@ def create(
         )
         url = counter.url if "://" in store else store  # without its password
     if not as_json:
-        new.source.say_findings()
+        if new.history is not None:
+            say_findings(first_look(new.history))
         say(*new.source.price_words())
         if new.sizes.words:
             say(new.sizes.words)

@@ -375,7 +375,7 @@ def _check_marks(request: ReadArguments) -> None:
             f"{nearest(str(request.censored), CENSORED)}"
         )
     if request.absent not in ("zero", "unknown"):
-        raise ProblemError(f"{name('absent')} must be zero or unknown, got {request.absent!r}")
+        raise ProblemError(f'{name("absent")} must be "zero" or "unknown", got {request.absent!r}')
     comment = request.comment
     if comment is not None and (not isinstance(comment, str) or {*comment} & {"\r", "\n"}):
         raise ProblemError(f"{name('comment')} must be what lines begin with, got {comment!r}")

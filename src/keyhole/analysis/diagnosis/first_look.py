@@ -23,7 +23,7 @@ GIVEAWAY = 0.999  # correlation with the label from which a column gives it away
 EXACT = 1.0 - 1e-9  # from which it is the label in other units
 FEWEST_PAIRS = 20  # rows, to judge by
 ROWS_LOOKED_AT, CELLS_LOOKED_AT = 20_000, 20_000_000  # before a game
-MAX_FEATURES_LOOKED_AT = 20_000
+MOST_FEATURES = 20_000
 
 Codes = Mapping[int, Mapping[float, int]]  # by feature, how often; at d: of the label
 
@@ -97,20 +97,45 @@ class LabelLinks:
 
 
 class FirstLook(Observer):
-    """What is looked for first, collected block by block."""
+    """What is looked for first, collected block by block: in all rows, or in the first ones.
 
-    def __init__(self, d: int) -> None:
-        self.codes = CodeCounter(d + 1)  # of the columns, and of the label behind them
-        self.links = LabelLinks(d)
+    `brief`: at most 20,000 rows, and fewer where they are wide; of more than 20,000 features none.
+    """
+
+    def __init__(self, d: int, *, brief: bool = False) -> None:
+        self.d, self._left = d, math.inf
+        if brief:
+            self._left = min(ROWS_LOOKED_AT, CELLS_LOOKED_AT // d if d <= MOST_FEATURES else 0)
+        size = d if self._left else 0
+        self.codes = CodeCounter(size + 1)  # of the columns, and of the label behind them
+        self.links = LabelLinks(size)
+
+    @property
+    def over(self) -> bool:
+        """Whether no more rows are looked at."""
+        return self._left <= 0
 
     def add(self, X: NDArray[np.floating], y: Floats) -> None:
         """Add complete rows and their labels."""
-        self.codes.add(np.column_stack([X, y]))
-        self.links.add(X, y)
+        if self._left < len(y):
+            X, y = X[: int(self._left)], y[: int(self._left)]
+        if len(y):
+            self._left -= len(y)
+            self.codes.add(np.column_stack([X, y]))
+            self.links.add(X, y)
 
     def after_block(self, played: PlayedBlock, learner: Learner) -> None:
         """Add the rows that were played."""
-        self.add(played.X, played.y)
+        if not self.over:
+            self.add(played.X, played.y)
+
+    def findings(self, names: Sequence[str] | None) -> tuple[Finding, ...]:
+        """What was found, the features called so."""
+
+        def label(j: int) -> str:
+            return f"x{j}" if names is None else names[j]
+
+        return first_findings(self.links.giveaways(), self.codes.codes(), self.d, label)
 
 
 def first_look(stream: BlockStream) -> tuple[Finding, ...]:
@@ -129,17 +154,13 @@ def first_look(stream: BlockStream) -> tuple[Finding, ...]:
     Leave out what gives the label away ... bill (it is 3 × the label + 1).
     Leave out what means no value (--missing auto, or missing='auto'): crp -999 (20 times).
     """
-    d = stream.d
-    if d > MAX_FEATURES_LOOKED_AT:
-        return ()
-    seen = FirstLook(d)
-    for X, y in take(stream, min(ROWS_LOOKED_AT, max(CELLS_LOOKED_AT // d, 1))).blocks():
-        seen.add(X, y)
-
-    def label(j: int) -> str:
-        return f"x{j}" if stream.names is None else stream.names[j]
-
-    return first_findings(seen.links.giveaways(), seen.codes.codes(), d, label)
+    seen = FirstLook(stream.d, brief=True)
+    if not seen.over:
+        for X, y in take(stream, ROWS_LOOKED_AT).blocks():
+            seen.add(X, y)
+            if seen.over:
+                break
+    return seen.findings(stream.names)
 
 
 def first_findings(
