@@ -70,7 +70,7 @@ def advise(
         _by_learner(file.files[0], as_json)
         return
     from keyhole.analysis.advice import budget_curve
-    from keyhole.analysis.diagnosis.first_look import first_look
+    from keyhole.analysis.first_look import first_look
     from keyhole.cli.output import emit, plain, say
     from keyhole.cli.progress import status_line
     from keyhole.cli.source import open_source, say_findings

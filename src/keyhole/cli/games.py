@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from keyhole.analysis.calibrated import calibrated_loss
-from keyhole.analysis.diagnosis.first_look import FirstLook
-from keyhole.analysis.diagnosis.page import Finding
+from keyhole.analysis.findings import Finding
+from keyhole.analysis.first_look import FirstLook
 from keyhole.analysis.hindsight import Hindsight, summed
 from keyhole.analysis.price_limits import CostLimit
 from keyhole.analysis.regret import regret
@@ -276,6 +275,8 @@ def measure(
             raise DataError("the stream is empty: there is nothing to compare")
         best, with_past = _best_models(whole, problem, spending.deal(problem), stage)
         if yes_no:
+            from keyhole.analysis.calibrated import calibrated_loss
+
             lost = calibrated_loss(stream, best)
             best = replace(best, loss=Interval(lost, lost, "calibrated in hindsight"))
     return Yardsticks(

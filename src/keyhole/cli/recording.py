@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from keyhole.analysis.diagnosis.first_look import FirstLook
-from keyhole.analysis.diagnosis.page import Finding
+from keyhole.analysis.findings import Finding
+from keyhole.analysis.first_look import FirstLook
 from keyhole.cli.progress import RunProgress
 from keyhole.cli.run import LearnerOptions, OutputOptions
 from keyhole.cli.sizes import ChosenSizes

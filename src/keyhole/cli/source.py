@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyhole import streams
-from keyhole.analysis.diagnosis.page import Finding, listed, paragraph
+from keyhole.analysis.findings import Finding, listed, paragraph
 from keyhole.cli.options import CsvOptions, FileOptions, HistoryOptions, PriceOptions, ReadOptions
 from keyhole.cli.output import heading, say
 from keyhole.cli.progress import status_line

@@ -56,7 +56,7 @@ def create(
       keyhole create clinic --features features.csv --prices prices.csv --budget 30
       keyhole create clinic --history old.csv --target days --budget 8 --sparsity 4
     """
-    from keyhole.analysis.diagnosis.first_look import first_look
+    from keyhole.analysis.first_look import first_look
     from keyhole.cli.new_learner import prepared
     from keyhole.cli.output import answer, say
     from keyhole.cli.progress import status_line

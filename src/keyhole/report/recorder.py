@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keyhole.analysis.calibrated import calibrated_loss
 from keyhole.analysis.hindsight import Hindsight, Prefix, best_of_prefixes, hindsight
 from keyhole.analysis.hindsight_screening import (
     MAX_FEATURES_UNSCREENED,
@@ -319,6 +318,8 @@ class Recorder:
         """What the best model loses as probabilities, where the learner predicts some."""
         if self._answers is None or isinstance(self._prefixes, LabelObserver):
             return None
+        from keyhole.analysis.calibrated import calibrated_loss
+
         return calibrated_loss(self._stream, best)
 
     def _can_screen(self, rounds: int) -> bool:

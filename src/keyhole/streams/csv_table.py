@@ -33,12 +33,11 @@ from keyhole.streams.csv_dialect import (
     number_pattern,
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
-from keyhole.streams.source_file import Readable, SourceFile, read_fully, readable
+from keyhole.streams.source_file import BOM, Readable, SourceFile, read_fully, readable
 from keyhole.streams.tables import MIN_THREADED_BYTES, BatchQuery, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
 TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-BOM = b"\xef\xbb\xbf"
 
 
 T = TypeVar("T")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,12 @@ from typing import Any
 from keyhole.errors import shortened
 from keyhole.problem import DataError
 from keyhole.streams.read_options import ReadArguments
-from keyhole.streams.source_file import SourceFile, read_fully, readable
+from keyhole.streams.source_file import BOM, SourceFile, read_fully, readable
 
-JSON_SUFFIXES = (".jsonl", ".ndjson")
 BLOCK_BYTES = 1 << 20  # read at a time
 MAX_LINE_BYTES = 64 << 20  # of one object
-BOM = b"\xef\xbb\xbf"
 # The copy has one line more than the file, its header.
 LINES_AHEAD = 1
-
-
-def is_json(origin: SourceFile, head: bytes) -> bool:
-    """Whether a file of text is JSON, by its name or by how it begins."""
-    named = any(suffix.lower() in JSON_SUFFIXES for suffix in origin.path.suffixes[-2:])
-    return named or bool(re.match(rb"\s*(\{\s*[\"}]|\[\s*\{)", head.removeprefix(BOM)))
 
 
 def json_as_csv(origin: SourceFile) -> SourceFile:
@@ -38,19 +29,15 @@ def json_as_csv(origin: SourceFile) -> SourceFile:
     What is inside an object becomes `outer.inner`; a list stays text. A key that an object does not
     have, and null, are empty cells. Row i of the copy is on line i + 1, blank lines included.
     """
-    names = dict.fromkeys(name for _, row in _objects(origin) for name in row)
-    if not names:
-        raise DataError(f"{origin.title} has no object with a key in it")
     descriptor, path = tempfile.mkstemp(prefix="keyhole-", suffix=".csv")
+    os.close(descriptor)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
-            out = csv.writer(file, lineterminator="\n")
-            out.writerow(names)
-            written = 0
-            for line, row in _objects(origin):
-                file.write("\n" * (line - written - 1))
-                out.writerow([_cell(row.get(name)) for name in names])
-                written = line
+        _, first = next(_objects(origin), (0, {}))
+        names = _write(origin, first, path)
+        if len(names) > len(first):  # later objects have further keys
+            names = _write(origin, names, path)
+        if not names:
+            raise DataError(f"{origin.title} has no object with a key in it")
         made = SourceFile(path)
     except BaseException:
         Path(path).unlink(missing_ok=True)
@@ -58,6 +45,21 @@ def json_as_csv(origin: SourceFile) -> SourceFile:
     weakref.finalize(made, Path(path).unlink, missing_ok=True)
     made.title, made.address, made.version = origin.title, origin.address, origin.version
     return made
+
+
+def _write(origin: SourceFile, names: Iterable[str], path: str) -> list[str]:
+    """Write the rows with these columns; the names of all columns that there are."""
+    columns, found = list(names), dict.fromkeys(names)
+    with open(path, "w", encoding="utf-8", errors="replace", newline="") as file:
+        out, written = csv.writer(file, lineterminator="\n"), 0
+        out.writerow(columns)
+        for line, row in _objects(origin):
+            if row.keys() != found.keys():
+                found.update(dict.fromkeys(row))
+            file.write("\n" * (line - written - 1))
+            out.writerow([_cell(row.get(name)) for name in columns])
+            written = line
+    return list(found)
 
 
 def as_copied(request: ReadArguments) -> ReadArguments:
@@ -151,6 +153,8 @@ def _spread(found: dict[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if value is None:
         return ""
     if isinstance(value, bool):

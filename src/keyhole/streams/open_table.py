@@ -25,21 +25,16 @@ from keyhole.streams.cell_formats import (
 from keyhole.streams.columns import kind_of
 from keyhole.streams.csv_dialect import SNIFFED_BYTES, sniff
 from keyhole.streams.csv_table import CsvTable
-from keyhole.streams.json_lines import (
-    JSON_SUFFIXES,
-    LINES_AHEAD,
-    as_copied,
-    is_json,
-    json_as_csv,
-)
 from keyhole.streams.read_options import Assumption, ReadArguments
 from keyhole.streams.source_file import (
     ARROW_FILE,
     ARROW_STREAM,
+    JSON_SUFFIXES,
     PARQUET,
     SourceFile,
     addresses_of,
     is_address,
+    is_json,
     name_of,
     read_fully,
     readable,
@@ -492,6 +487,8 @@ def _open_file(path: str, request: ReadArguments) -> OpenedTable:
 
 
 def _open_json(origin: SourceFile, request: ReadArguments) -> OpenedTable:
+    from keyhole.streams.json_lines import LINES_AHEAD, as_copied, json_as_csv
+
     copy = json_as_csv(origin)
     with copy.open() as handle, readable(copy.title):
         found = sniff(read_fully(handle, SNIFFED_BYTES), as_copied(request), ",")

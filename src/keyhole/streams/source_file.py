@@ -29,6 +29,8 @@ ZIP = b"PK\x03\x04"
 COMPRESSIONS = {GZIP: "gzip", BZIP2: "bzip2", XZ: "xz", ZSTD: "zstandard", ZIP: "zip"}
 DAMAGE_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+BOM = b"\xef\xbb\xbf"  # of UTF-8
 PICKLE = re.compile(rb"\x80[\x02-\x05]")  # of any protocol of this century
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".p", ".joblib")
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, before 2007
@@ -265,6 +267,12 @@ def refuse_pickle(title: str) -> NoReturn:
         "where you trust it, load it yourself and save the table as Parquet, as in "
         "pandas.read_pickle(...).to_parquet(...)"
     )
+
+
+def is_json(origin: SourceFile, head: bytes) -> bool:
+    """Whether a file of text is JSON, by its name or by how it begins."""
+    named = any(suffix.lower() in JSON_SUFFIXES for suffix in origin.path.suffixes[-2:])
+    return named or bool(re.match(rb"\s*(\{\s*[\"}]|\[\s*\{)", head.removeprefix(BOM)))
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ from keyhole.analysis.diagnosis.diagnose import (
     diagnose_moments,
     diagnose_sums,
 )
-from keyhole.analysis.diagnosis.first_look import first_look
-from keyhole.analysis.diagnosis.page import Diagnosis, Finding, Fit, Guarantee, Recommendation
+from keyhole.analysis.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation
+from keyhole.analysis.findings import Finding
 
 __all__ = [
     "ColumnObserver",
@@ -21,5 +21,4 @@ __all__ = [
     "diagnose",
     "diagnose_moments",
     "diagnose_sums",
-    "first_look",
 ]

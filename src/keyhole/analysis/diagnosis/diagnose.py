@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from keyhole import theory
 from keyhole.analysis.conditions import restricted_condition_number, rip
-from keyhole.analysis.diagnosis.first_look import Codes, FirstLook, Giveaway, first_findings
 from keyhole.analysis.diagnosis.page import (
     Diagnosis,
-    Finding,
     Fit,
     Guarantee,
     Recommendation,
     count,
     ends,
-    listed,
 )
 from keyhole.analysis.exact.best_subset import best_subset
+from keyhole.analysis.findings import Finding, listed
+from keyhole.analysis.first_look import Codes, FirstLook, Giveaway, first_findings
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform
 from keyhole.learners.blocks.sums.column_stats import (
     ColumnFacts,

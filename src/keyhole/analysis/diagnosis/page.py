@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
-import textwrap
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keyhole.analysis.findings import COPED_WITH, listed, paragraph
+from keyhole.analysis.findings import Finding as Finding
+from keyhole.analysis.findings import Severity as Severity
 from keyhole.problem import Interval, Problem
 from keyhole.problem.display import counted, html_table
 
-PAGE_WIDTH = 96
 Verdict = Literal["fails", "open", "not refuted"]
-Severity = Literal["serious", "worth mending", "good to know"]
-COPED_WITH: Severity = "good to know"  # by AutoLearner, without any help
 NO_PROMISE = (
     "A guarantee that does not apply does not mean that the learner fails, only that nobody has "
     "promised it."
 )
 VERDICT_WORDS = {"fails": "does not apply", "open": "cannot be told", "not refuted": "may apply"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing about the data: what it is, what to do about it, which features it is about.
-
-    `severity` says how much it harms AutoLearner, which centres and scales by itself.
-    """
-
-    what: str
-    do: str
-    features: tuple[int, ...] = ()
-    severity: Severity = "good to know"
-
-    def words(self, *, typed: bool) -> str:
-        """What to do and why; for somebody at a terminal without how to say it in Python.
-
-        >>> Finding("It is.", "Leave it out (--ignore id, or ignore=['id']).").words(typed=True)
-        'Leave it out (--ignore id). It is.'
-        """
-        text = f"{self.do} {self.what}"
-        return re.sub(r", or \w+=\S+?(?=\))", "", text) if typed else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,23 +204,6 @@ class Diagnosis:
             if advice is not None:
                 lines += [*paragraph(advice.why), f"    {advice.code}"]
         return lines
-
-
-def paragraph(text: str, indent: int = 0) -> list[str]:
-    """Lines of a paragraph, all but the first indented."""
-    return textwrap.wrap(text, PAGE_WIDTH, subsequent_indent=" " * indent, break_long_words=False)
-
-
-def listed(names: Sequence[str] | Iterable[str], most: int = 5) -> str:
-    """A few names and how many more there are.
-
-    >>> listed("abcdefg", most=2)
-    'a, b and 5 more'
-    """
-    names = list(names)
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def count(number: float) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keyhole.analysis.diagnosis.page import Finding, listed
+from keyhole.analysis.findings import Finding, listed
 from keyhole.game import Observer, PlayedBlock
 from keyhole.problem import BlockStream, Floats, Learner
 from keyhole.streams.arrays import take
