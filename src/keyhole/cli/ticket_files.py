@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,9 @@ def _all_numbers(cells: Sequence[str]) -> bool:
 
 def form_names(ticket: StoredTicket) -> list[str]:
     """What a form asks for: the features that were bought, a column of levels once."""
-    columns = {item for item in ticket.items if item not in ticket.names}
+    before = Counter(name.partition("=")[0] for name in ticket.names if "=" in name)
+    free = [column for column, levels in before.items() if levels > 1]
+    columns = {item for item in (*ticket.items, *free) if item not in ticket.names}
     found = (next((c for c in columns if name.startswith(f"{c}=")), name) for name in ticket.names)
     return list(dict.fromkeys(found))
 
