@@ -91,8 +91,9 @@ def test_calibration_in_hindsight_is_the_best_growing_function() -> None:
     assert raw == pytest.approx(best.loss.high, rel=1e-9)
     assert lost < 0.97 * raw
     truth = float(((share - y) ** 2).sum())
-    # The truth grows with the score, so it is among what is fitted, but for the width of a bin. What
-    # is fitted beyond it are a few times n^(1/3) = 27 levels, each worth the noise, 0.09: under 1 %.
+    # The truth grows with the score, so it is among what is fitted, but for the width of a bin.
+    # What is fitted beyond it are a few times n^(1/3) = 27 levels, each worth the noise, 0.09:
+    # under 1 %.
     assert 0.99 * truth < lost < 1.0005 * truth
     # Of labels that follow nothing, nothing is gained but noise.
     coin = (rng.random(n) < 0.3).astype(float)

@@ -9,6 +9,7 @@ import numpy as np
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import RecordedRun
 from keyhole.cli.source import say_findings
+from keyhole.problem.sparse_model import not_known
 from keyhole.report.number_format import doubt
 from keyhole.report.run import LAST, MEAN
 from keyhole.report.tables import Score, in_hindsight, of_model, scores, sentences
@@ -113,7 +114,7 @@ def _error(weight: float, error: float) -> str:
     >>> _error(0.3, 0.012), _error(0.3, 0.4)
     ('± 0.012', '± 0.4, not known yet')
     """
-    return f"± {doubt(error)}{', not known yet' if error >= abs(weight) else ''}"
+    return f"± {doubt(error)}{not_known(weight, error)}"
 
 
 def _signed(weight: float) -> str:
