@@ -203,6 +203,7 @@ def test_an_explanation_has_both() -> None:
     assert shares is not None
     assert line.share == shares[3]
     assert math.isfinite(line.weight)
+    assert line.weight_error is not None
     doubt = f"± {line.weight_error:.2g}{not_known(line.weight, line.weight_error)}"
     said = f"weight {line.weight:+.4g} {doubt}, in the model {line.share:.0%} of"
     assert said in str(learner.explain())
