@@ -47,9 +47,9 @@ def test_every_fault_is_named() -> None:
     heavy = finding(report, "Take logarithms")
     assert "income" in heavy
     assert "flag" not in heavy  # rare, but only two values
-    assert "bmi" in finding(report, "Know the gaps")
-    assert "beyond 1 in size" in finding(report, "Standardise")
-    label = finding(report, "Centre the label")
+    assert "bmi" in finding(report, "Leave gaps empty")
+    assert "beyond 1 in size" in finding(report, "Leave scales")
+    label = finding(report, "Leave the label")
     assert "mean is 1" in label
     assert report.drop == (1, 2, 5)
 

@@ -94,7 +94,7 @@ def test_a_saved_learner_that_advises(
         zero_based=None, n_features=None, absent="zero", partitions=None, order_by=None,
         most=None, scout=None, seed=0, rounds=None, ignore=None,
         categorical=None, separator=None, decimal=".", missing=None, plot=None, prices=None,
-        positive=None, yes_no=None,
+        positive=None, yes_no=None, skip_rows=None, censored=None, keep_columns=None,
         as_json=as_json,
     )  # fmt: skip
     said = capsys.readouterr().out

@@ -109,7 +109,7 @@ def test_a_history_of_one_row(cli: Cli, folder: Path) -> None:
             "--half-life must be a positive number of rows, got 0",
         ),
         (["--history", "old.csv", "-l", "iht"], "HardThresholdingLearner cannot study .* auto"),
-        (["--history", "old.csv", "-l", "mean", "--half-life", "9"], "half_life: RunningMean"),
+        (["--history", "old.csv", "-l", "mean", "--half-life", "9"], "--half-life: RunningMean"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )

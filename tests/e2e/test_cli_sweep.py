@@ -65,14 +65,14 @@ def test_the_table(cli: Cli) -> None:
     done = cli("compare", *ROUNDS, *names, "--budgets", "4-8:4", "--seeds", 2, "-j", 1)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert ["mean", "loss", "by", "budget", "4", "8", "all", "42"] in lines
+    assert ["mean", "squared", "loss", "by", "budget", "4", "8", "all", "42"] in lines
     (random,) = (line for line in lines if line[:1] == ["random"])
     assert random.count("±") == 2
     (full,) = (line for line in lines if line[:1] == ["full"])
     assert full[1:3] == ["-", "-"]  # and one number without an error: both seeds are one game
     assert len(full) == 4
     assert [line[:2] for line in lines].count(["worst", "seed"]) == 2
-    assert "Best 4 features in hindsight: mean loss" in done.stdout
+    assert "Best 4 features in hindsight: mean squared loss" in done.stdout
     # Who cannot play with which budget is said, by name, before anything is played.
     told = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert told[0].startswith("keyhole: dantzig-data is not played with budget 4: ")

@@ -78,5 +78,5 @@ def test_several_classes_are_refused_in_one_line(here: Cli, patients: Path) -> N
     done = here("run", patients, "-t", "sign", "--positive", "3")
     assert done.returncode == 2
     assert done.stderr.strip() == "keyhole: patients.csv: the target 'sign' is never '3': " + (
-        "it has -1, 1 (positive)"
+        "it has -1, 1 (--positive)"
     )

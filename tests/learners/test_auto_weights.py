@@ -14,6 +14,7 @@ import keyhole as kh
 from keyhole.learners.blocks.auto.experts import ON_BEST
 from keyhole.learners.blocks.auto.joint_fit import joint_fit
 from keyhole.problem import Floats
+from keyhole.problem.sparse_model import not_known
 from keyhole.saving.api import from_bytes, to_bytes
 from keyhole.saving.archive import decode, encode
 from tests.helpers.laws import LAWS, Law
@@ -202,5 +203,7 @@ def test_an_explanation_has_both() -> None:
     assert shares is not None
     assert line.share == shares[3]
     assert math.isfinite(line.weight)
-    said = f"weight {line.weight:+.4g} ± {line.weight_error:.2g}, in the model {line.share:.0%} of"
+    assert line.weight_error is not None
+    doubt = f"± {line.weight_error:.2g}{not_known(line.weight, line.weight_error)}"
+    said = f"weight {line.weight:+.4g} {doubt}, in the model {line.share:.0%} of"
     assert said in str(learner.explain())

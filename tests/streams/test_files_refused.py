@@ -61,7 +61,7 @@ BAD_TEXT: dict[str, tuple[bytes, str]] = {
         "t.csv, line 1: not UTF-8: say which encoding it is, such as encoding='cp1252'",
     ),
     "zip": (b"PK\x03\x04rest", "t.csv is a damaged zip file: File is not a zip file"),
-    "a page": (b"<!DOCTYPE html>", "t.csv is a web page: give CSV (also compressed), a spreadsh"),
+    "a page": (b"<!DOCTYPE html>", "t.csv is a web page: give CSV (also compressed), JSON lin"),
     "carriage returns": (b"a,y\r1,2\r", "lines that end in a bare carriage return"),
     "clash of names": (b"c,c=x,y\nx,1,1\nz,2,2\n", "two features would be called 'c=x'"),
     "hexadecimal": (b"a,y\n1,1\n0x10,2\n", "t.csv, line 3: '0x10' is not a number (column 'a')"),

@@ -70,9 +70,10 @@ def advise(
         _by_learner(file.files[0], as_json)
         return
     from keyhole.analysis.advice import budget_curve
-    from keyhole.cli.output import emit, say
+    from keyhole.analysis.first_look import first_look
+    from keyhole.cli.output import emit, plain, say
     from keyhole.cli.progress import status_line
-    from keyhole.cli.source import open_source
+    from keyhole.cli.source import open_source, say_findings
 
     if plot is not None:
         _check_plot(plot)
@@ -87,13 +88,16 @@ def advise(
             seed=curve.seed,
             stage=stage,
         )
+    findings = first_look(source.stream)
     if plot is not None:
         _draw(found, plot)
     if as_json:
         told = {"source": source.title, "target": source.target, **found.as_json()}
         left_out = {"rows_without_target": source.left_out, "plot": plot}
+        left_out["findings"] = plain(findings)
         emit({**told, **left_out, "prices": source.prices_json()})
         return
+    say_findings(findings)
     say(f"{source.title}: {found.passed:,} rows, target {source.target}")
     say(*source.price_words())
     say(*str(found).splitlines())

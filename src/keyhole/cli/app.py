@@ -163,11 +163,14 @@ def _one_line(error: Exception) -> str | None:
     # Errors of usage: their class is not public in every version of typer, this method is.
     explain = getattr(error, "format_message", None)
     if explain is not None:
-        return f"{' '.join(str(explain()).split())} (keyhole --help)"
+        words = " ".join(str(explain()).split()).replace("Value error, ", "")
+        return f"{words} (keyhole --help)"
     from keyhole.errors import KeyholeError
 
     if isinstance(error, KeyholeError):
-        return str(error)
+        from keyhole.cli.spoken import in_options
+
+        return in_options(str(error))
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in NO_SPACE_ERRORS:

@@ -112,9 +112,9 @@ def compare(
     """
     from keyhole.cli import comparison
     from keyhole.cli.games import GameSettings, StoredGames, refuse_standard_input
-    from keyhole.cli.output import emit, say
+    from keyhole.cli.output import emit, plain, say
     from keyhole.cli.sizes import choose_sizes, make_problems, parse_budgets
-    from keyhole.cli.source import cannot_study, open_history, open_source
+    from keyhole.cli.source import cannot_study, open_history, open_source, say_findings
     from keyhole.cli.spending import (
         SPENDING_LEARNER,
         capped,
@@ -166,8 +166,10 @@ def compare(
         chosen = {} if sizes is None else {"sizes": sizes.as_json()}
         studied = None if history is None else history.as_json()
         said = source.answers_json()
-        emit({**result.as_json(), "answers": said, "history": studied, **chosen})
+        found = plain(result.by.findings)
+        emit({**result.as_json(), "findings": found, "answers": said, "history": studied, **chosen})
     else:
+        say_findings(result.by.findings)
         result.show()
         say(*source.answer_words())
         if sizes is not None and sizes.words:

@@ -10,7 +10,15 @@ from typing import Any
 
 from keyhole.analysis.hindsight import Hindsight
 from keyhole.cli import games
-from keyhole.cli.game_scores import plus_minus, say_who_is_worse, scores, yardsticks_json
+from keyhole.cli.game_scores import (
+    BRIER,
+    SQUARED,
+    plus_minus,
+    say_who_is_worse,
+    scores,
+    squared_words,
+    yardsticks_json,
+)
 from keyhole.cli.games import GameSettings, LeftOut, PlayedGames, StoredGames, Yardsticks
 from keyhole.cli.output import columns, heading, number, say, span
 from keyhole.cli.source import Source
@@ -72,9 +80,9 @@ class LearnerComparison:
         say(*self.source.price_words())
         what = {"spent": "columns" if self.by.columns else "spent"} if priced else {}
         what |= {"reads": "reads"}
-        shown = {"mean_loss": "mean loss", "last_tenth_loss": "last tenth", "r2": "R2"}
-        if self.source.answers is not None:
-            shown = {"mean_loss": "Brier score", "log_loss": "log loss", "auc": "AUC"}
+        shown = {"mean_loss": SQUARED, "last_tenth_loss": "last tenth", "r2": "R2"}
+        if self.by.calibrated:
+            shown |= {"mean_loss": BRIER, "log_loss": "log loss", "auc": "AUC"}
         shown |= {"regret": "regret", "normalised_regret": "normalised"}
         names = ("learner", *what.values(), *shown.values(), "seconds")
         rows: list[tuple[str, ...]] = [names]
@@ -85,15 +93,16 @@ class LearnerComparison:
                 (
                     f"{learner} (all {p.d:,})" if row["reads_everything"] else learner,
                     *(number(row[key]["mean"]) for key in what),
-                    *(plus_minus(**scored[key]) for key in shown),
+                    *(_told(key, scored[key]) for key in shown),
                     number(row["seconds"]["mean"]),
                 )
             )
         head, *lines = columns(rows, "<" + ">" * (len(names) - 1))
         heading(head)
         say(*lines, "")
+        mean = mean_words(self.by, best.loss)
         say(
-            f"{self.by.words} in hindsight: loss {span(best.loss)}, R2 {best.r2:.3f}"
+            f"{self.by.words} in hindsight: {mean}, R2 {best.r2:.3f}"
             f"{self._for(best)}. ± is the standard error over the seeds."
         )
         if best.total is not None:
@@ -101,8 +110,9 @@ class LearnerComparison:
                 f"Regret is in money, of that sum: {span(best.total)} by that model. The mean of "
                 f"the games is {number(self._total())}."
             )
-        told = f"loss {span(past.loss)}, R2 {past.r2:.3f}{self._for(past)}"
-        say(f"{self.by.words} and the past: {told}.")
+        if not self.by.calibrated:
+            told = f"{mean_words(self.by, past.loss)}, R2 {past.r2:.3f}{self._for(past)}"
+            say(f"{self.by.words} and the past: {told}.")
         for game in self.played.games:
             if game.purse_left is not None:
                 purse = money_text(self.spending.purse or 0.0)
@@ -129,6 +139,19 @@ class LearnerComparison:
     def _total(self) -> float:
         totals = [game.total for game in self.played.games if game.total is not None]
         return sum(totals) / len(totals) if totals else math.nan
+
+
+def mean_words(by: Yardsticks, loss: Interval) -> str:
+    """What a model loses per round, in the words and with the digits of `keyhole run`."""
+    mean = Interval(loss.low / by.rounds, loss.high / by.rounds, loss.how)
+    return f"{squared_words(by)} {span(mean)}"
+
+
+def _told(key: str, found: dict[str, float]) -> str:
+    """A mean with its error; of one game, an R2 as `keyhole run` tells it."""
+    if key == "r2" and not found["error"] > 0:
+        return f"{round(found['mean'], 3) + 0.0:.3f}"
+    return plus_minus(**found)
 
 
 def compare_learners(
@@ -240,15 +263,13 @@ class BudgetComparison:
         head, *lines = columns(*self._table(cells))
         heading(head)
         best, past = (
-            f"mean loss {self._per_round(model.loss)}, R2 {model.r2:.3f}."
+            f"{mean_words(self.by, model.loss)}, R2 {model.r2:.3f}."
             for model in (self.by.best, self.by.with_past)
         )
-        say(
-            *lines,
-            "",
-            f"{self._best_words()} in hindsight: {best} ± is the standard error over the seeds.",
-            f"{self._best_words()} and the past: {past}",
-        )
+        said = f"{self._best_words()} in hindsight: {best} ± is the standard error over the seeds."
+        say(*lines, "", said)
+        if not self.by.calibrated:
+            say(f"{self._best_words()} and the past: {past}")
         losses: dict[str, dict[str, float]] = {}
         for cell in cells:
             losses.setdefault(cell.learner, {})[money_text(cell.budget)] = cell.later["mean"]
@@ -263,7 +284,7 @@ class BudgetComparison:
         budgets = sorted({cell.budget for cell in cells})
         asked = {problem.budget for problem in self.problems}
         heads = [money_text(b) if b in asked else f"all {money_text(b)}" for b in budgets]
-        rows = [["mean loss by budget", *heads]]
+        rows = [[f"{squared_words(self.by)} by budget", *heads]]
         for learner in dict.fromkeys(cell.learner for cell in cells):
             own = {cell.budget: cell for cell in cells if cell.learner == learner}
             here = [own.get(budget) for budget in budgets]
@@ -289,9 +310,6 @@ class BudgetComparison:
         return (
             f"Best model for {money_text(self.problems[-1].budget)}{columns}, the largest budget,"
         )
-
-    def _per_round(self, loss: Interval) -> str:
-        return span(Interval(loss.low / self.by.rounds, loss.high / self.by.rounds, loss.how))
 
     def draw(self) -> None:
         """Write the picture of the games, if one is asked for and there are any."""

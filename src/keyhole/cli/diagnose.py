@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from keyhole.cli import options
 
 
@@ -12,6 +16,10 @@ def diagnose(
     size: options.SizeOptions,
     pricing: options.PriceOptions,
     reading: options.ReadOptions,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also list what the learner copes with by itself."),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Check a file: what to fix, what to expect, what to use.
@@ -46,7 +54,7 @@ def diagnose(
         priced = prices and {**prices, "budget": problem.budget, "counted": many}
         emit({**told, "sizes": sizes.as_json(), "prices": priced})
     else:
-        say(*str(found).splitlines())
+        say(*found.page(everything=everything, typed=True).splitlines())
         if source.answers is not None:
             say("", f"The target is taken as numbers: {source.answers}.")
         if source.counts_columns:

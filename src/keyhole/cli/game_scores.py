@@ -13,6 +13,7 @@ from keyhole.cli.output import number, say
 from keyhole.learners.registry import LEARNERS
 
 DIGITS = 7  # of a mean, at most
+SQUARED, BRIER = "mean squared loss", "Brier score"  # the same, of probabilities
 ROUNDING = 1e-12  # an error that is less, relative to what was added up, is one of rounding
 
 
@@ -126,6 +127,11 @@ def yardsticks_json(by: Yardsticks) -> dict[str, Any]:
     }
 
 
+def squared_words(by: Yardsticks) -> str:
+    """What the mean squared loss is called: of probabilities it is the Brier score."""
+    return BRIER if by.calibrated else SQUARED
+
+
 def say_who_is_worse(by: Yardsticks, losses: Mapping[str, Mapping[str, float]]) -> None:
     """What everybody knows loses, and which learners lost more.
 
@@ -136,12 +142,15 @@ def say_who_is_worse(by: Yardsticks, losses: Mapping[str, Mapping[str, float]]) 
         f" ({number(known.last_tenth)} in the last tenth)"
         for who, known in by.known.items()
     ]
-    say(f"For comparison, mean loss {', '.join(told)}.")
-    say(
-        f"R2 is 1 - mean loss / {number(by.best.variance)}, the variance of the label. The first "
-        f"round is in none of these figures: {number(by.mean.first_loss)} is lost in it by "
-        "predicting 0."
-    )
+    squared, lost = squared_words(by), number(by.mean.first_loss)
+    say(f"For comparison, {squared} {', '.join(told)}.")
+    say(f"R2 is 1 - {squared} / {number(by.best.variance)}, the variance of the label.")
+    if by.calibrated:
+        say(f"The first round, in which {lost} is lost, is in log loss and AUC alone.")
+        say("All of them are calibrated: they predict probabilities of yes.")
+    else:
+        none = "The first round is in none of these figures"
+        say(f"{none}: {lost} is lost in it by predicting 0.")
     mean, last = (known.later_mean(by.rounds) for known in (by.mean, by.last))
     for most, what in ((mean, "mean of the labels so far"), (last, "last label")):
         worse = _worse(losses, most)
@@ -151,8 +160,8 @@ def say_who_is_worse(by: Yardsticks, losses: Mapping[str, Mapping[str, float]]) 
     plain = [name for name in _worse(losses, mean) if not LEARNERS[name].has_intercept]
     if plain:
         say(
-            f"Models without an intercept: {', '.join(plain)}; centre and scale columns and "
-            "label first (keyhole diagnose)."
+            f"Models without an intercept: {', '.join(plain)}; they need columns and labels that "
+            "are centred and scaled."
         )
 
 

@@ -7,9 +7,11 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from keyhole.analysis.findings import Finding
+from keyhole.analysis.first_look import FirstLook
 from keyhole.analysis.hindsight import Hindsight, summed
 from keyhole.analysis.price_limits import CostLimit
 from keyhole.analysis.regret import regret
@@ -18,7 +20,7 @@ from keyhole.cli.output import number
 from keyhole.cli.progress import progress_bar, status_line
 from keyhole.cli.result_file import ResultFile, Row, cell_id
 from keyhole.cli.source import HistorySource, Source
-from keyhole.cli.spending import NO_SPENDING_RULE, SpendingRule, make_player
+from keyhole.cli.spending import NO_SPENDING_RULE, SEARCH_SECONDS, SpendingRule, make_player
 from keyhole.errors import printable
 from keyhole.game import Observer
 from keyhole.game import play as play_game
@@ -27,14 +29,12 @@ from keyhole.learners.baselines import LastValue, RunningMean, Zero
 from keyhole.learners.registry import learner_row, make_learner
 from keyhole.problem import BlockStream, DataError, Interval, Problem, ProblemError
 from keyhole.problem.display import money_text
-from keyhole.report.observers import QUICK_WORK, PrefixObserver, Rival, full_rival
+from keyhole.report.observers import QUICK_WORK, PrefixObserver, Rival, calibrated, full_rival
 from keyhole.report.traces import RecentLoss
 from keyhole.saving.parallel import Call, as_completed
 from keyhole.streams import Answers
 from keyhole.streams.files import FileStream
 from keyhole.version import __version__
-
-COMPARE_SEARCH_SECONDS = 10.0  # for the best model in hindsight
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class Yardsticks:
     last: BaselineLoss
     columns: bool = False  # whether the prices count columns
     full: BaselineLoss | None = None  # reading everything, where that is quick
+    calibrated: bool = False  # whether all of these are probabilities of yes
+    findings: tuple[Finding, ...] = ()  # what is to be known before anything else
 
     @property
     def known(self) -> dict[str, BaselineLoss]:
@@ -99,6 +101,10 @@ class Yardsticks:
     @property
     def words(self) -> str:
         """What the best model in hindsight is."""
+        return f"{self._words}, calibrated," if self.calibrated else self._words
+
+    @property
+    def _words(self) -> str:
         if self.best.worth is not None:
             return f"Best model by {money_text(self.best.worth)} × loss + money"
         if self.best.cost is not None:
@@ -255,15 +261,24 @@ def measure(
     From one pass.
     """
     stream, whole = source.stream, PrefixObserver(source.stream.d, intercept=True)
-    mean, last = (Rival(make(problem), bins=2) for make in (RunningMean, LastValue))
-    full = full_rival(problem, stream.rounds, 2, QUICK_WORK)
-    beside = [whole, mean, last] + ([] if full is None else [full])
+    yes_no = source.answers is not None
+    mean, last = (
+        Rival(calibrated(make(problem), yes_no), bins=2) for make in (RunningMean, LastValue)
+    )
+    full = full_rival(problem, stream.rounds, 2, QUICK_WORK, yes_no=yes_no)
+    look = FirstLook(stream.d, brief=True)
+    beside: list[Observer] = [whole, mean, last, look, *([] if full is None else [full])]
     with status_line("what games are measured by") as stage:
         stage("one pass over all rows")
         play_game(Zero(problem), stream, keep_predictions=False, observers=beside)
         if not whole.prefixes:
             raise DataError("the stream is empty: there is nothing to compare")
         best, with_past = _best_models(whole, problem, spending.deal(problem), stage)
+        if yes_no:
+            from keyhole.analysis.calibrated import calibrated_loss
+
+            lost = calibrated_loss(stream, best)
+            best = replace(best, loss=Interval(lost, lost, "calibrated in hindsight"))
     return Yardsticks(
         best,
         with_past,
@@ -271,19 +286,21 @@ def measure(
         _known(last),
         source.counts_columns,
         None if full is None or full.gave_up else _known(full),
+        yes_no,
+        look.findings(stream.names),
     )
 
 
 def _best_models(
     whole: PrefixObserver, problem: Problem, deal: CostLimit | None, stage: Callable[[str], None]
 ) -> tuple[Hindsight, Hindsight]:
-    stage(f"the best model in hindsight, about {COMPARE_SEARCH_SECONDS:g} s")
+    stage(f"the best model in hindsight, about {SEARCH_SECONDS:g} s")
     if deal is not None:
-        best = whole.prefixes[-1].best_for(deal, COMPARE_SEARCH_SECONDS)
-        return best, whole.beside_past().best_for(deal, COMPARE_SEARCH_SECONDS, best.support)
-    best = whole.prefixes[-1].best(problem.k, COMPARE_SEARCH_SECONDS)
-    stage(f"the best model beside earlier labels, about {COMPARE_SEARCH_SECONDS:g} s")
-    return best, whole.beside_past().best(problem.k, COMPARE_SEARCH_SECONDS, best.support)
+        best = whole.prefixes[-1].best_for(deal, SEARCH_SECONDS)
+        return best, whole.beside_past().best_for(deal, SEARCH_SECONDS, best.support)
+    best = whole.prefixes[-1].best(problem.k, SEARCH_SECONDS)
+    stage(f"the best model beside earlier labels, about {SEARCH_SECONDS:g} s")
+    return best, whole.beside_past().best(problem.k, SEARCH_SECONDS, best.support)
 
 
 def _known(rival: Rival) -> BaselineLoss:
@@ -297,7 +314,7 @@ def best_of_each(stream: BlockStream, problems: Sequence[Problem]) -> list[Hinds
     if pricing is None:
         return []
     whole = summed(stream, True, False)
-    share = COMPARE_SEARCH_SECONDS / len(problems)
+    share = SEARCH_SECONDS / len(problems)
     deals = [CostLimit(pricing, None, pricing.limit(problem.budget), None) for problem in problems]
     return [whole.best_for(deal, share) for deal in deals]
 

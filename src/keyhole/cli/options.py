@@ -98,10 +98,10 @@ class FileOptions:
         typer.Argument(
             metavar="[FILE]...",
             show_default=False,
-            help="CSV (may be compressed), Parquet, Arrow, svmlight (its target is `label`) or "
-            "spreadsheet; - reads standard input. A folder, or several files, must share their "
-            "columns; an address such as s3://bucket/flats/ works too. Default: the simulated "
-            "clinic.",
+            help="CSV or JSON lines (may be compressed), Parquet, Arrow, svmlight (its target is "
+            "`label`) or spreadsheet; - reads standard input. A folder, or several files, must "
+            "share their columns; an address such as s3://bucket/flats/ works too. Default: the "
+            "simulated clinic.",
         ),
     ] = None
     target: Annotated[str | None, option("--target -t COLUMN", "The column to predict.")] = None
@@ -140,6 +140,15 @@ class CsvOptions:
             help="Whether the first row names the columns; without a header: c1, c2, ...",
         ),
     ] = None
+    skip_rows: Annotated[
+        int | None,
+        option(
+            "--skip-rows N",
+            "Lines before the header: titles and the like.",
+            min=0,
+            show_default="those that are clearly titles",
+        ),
+    ] = None
     comment: Annotated[str | None, option("--comment TEXT", "Prefix of comment lines.")] = None
     quote: Annotated[str | None, option("--quote TEXT", "Quotation mark of the CSV file.")] = None
     missing: Annotated[
@@ -148,6 +157,14 @@ class CsvOptions:
             "--missing TEXT",
             "Another text that means a missing value; repeat for more. `auto`: detect codes "
             "such as 9999, -1 and -.",
+        ),
+    ] = None
+    censored: Annotated[
+        str | None,
+        option(
+            "--censored MEANING",
+            "What cells such as <5 or >=100 are among numbers: their bound, absent, or refuse.",
+            show_default="bound",
         ),
     ] = None
     sheet: Annotated[
@@ -202,6 +219,13 @@ class ReadOptions:
     rounds: Annotated[int | None, option("--rounds N", "Use only the first N rows.", min=1)] = None
     ignore: Annotated[
         list[str] | None, option("--ignore COLUMN", "Column to leave out; repeat for more.")
+    ] = None
+    keep_columns: Annotated[
+        list[str] | None,
+        option(
+            "--keep COLUMN",
+            "Column to keep though it is empty in 99 % of the rows or more; repeat for more.",
+        ),
     ] = None
     categorical: Annotated[
         list[str] | None,

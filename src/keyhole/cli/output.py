@@ -96,12 +96,12 @@ def columns(rows: Sequence[Sequence[str]], align: str, indent: int = 2) -> list[
 def number(value: float) -> str:
     """A number for people: four digits that count.
 
-    >>> number(1234567.8), number(0.012345), number(math.nan), number(12.0), number(1e100)
-    ('1,234,568', '0.01235', '-', '12', '1e+100')
+    >>> number(1234567.8), number(0.012345), number(math.nan), number(12.0), number(2.589e12)
+    ('1,234,568', '0.01235', '-', '12', '2.589e+12')
     """
     if not math.isfinite(value):
         return "-" if math.isnan(value) else f"{value}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def span(interval: Interval) -> str:

@@ -25,7 +25,8 @@ def predict(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="CSV, Parquet, Arrow or spreadsheet; - reads standard input."
+            metavar="FILE",
+            help="CSV, JSON lines, Parquet, Arrow or spreadsheet; - reads standard input.",
         ),
     ],
     out: Annotated[

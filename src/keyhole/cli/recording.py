@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from keyhole.analysis.findings import Finding
+from keyhole.analysis.first_look import FirstLook
 from keyhole.cli.progress import RunProgress
 from keyhole.cli.run import LearnerOptions, OutputOptions
 from keyhole.cli.sizes import ChosenSizes
 from keyhole.cli.source import HistorySource, Source
 from keyhole.cli.spending import (
     NO_SPENDING_RULE,
+    SEARCH_SECONDS,
     CompleteRows,
     SpendingRule,
     SpendingSummary,
@@ -30,8 +33,6 @@ from keyhole.problem import DataError, KeyholeError, Learner
 from keyhole.problem.optional_imports import extra
 from keyhole.report import About, Recorder, Run, Scope
 from keyhole.report.observers import QUICK_WORK
-
-RUN_SEARCH_SECONDS = 5.0  # for the best models in hindsight
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class RecordedRun:
     interrupted: bool
     money: SpendingSummary | None = None
     failure: Exception | None = None  # why the learner could not be saved
+    findings: tuple[Finding, ...] = ()  # what is to be known before anything else
 
 
 def recorded(
@@ -87,7 +89,7 @@ def recorded(
     # Whether reading everything can be played beside the game without anybody noticing.
     quick = rows is not None and rows * float(source.stream.d) ** 2 <= QUICK_WORK
     scope = Scope(
-        seconds=RUN_SEARCH_SECONDS,
+        seconds=SEARCH_SECONDS,
         full=reported or quick,
         diagnosed=reported,
         audit=player.audit,
@@ -99,10 +101,10 @@ def recorded(
 
         keeper = functools.partial(save, path=keep.save)
     recorder, interrupt = Recorder(learner, source.stream, about, scope), Interrupt(keeper)
-    complete = CompleteRows()
+    complete, look = CompleteRows(), FirstLook(source.stream.d, brief=True)
     with RunProgress(learner, source.stream.rounds, recorder) as board, interrupt.on_ctrl_c():
         try:
-            run = recorder.record(board, board.stage, [interrupt, complete])
+            run = recorder.record(board, board.stage, [interrupt, complete, look])
             money = _spent(source, run, learner, before.spending, complete, board)
             if keep.report is not None:
                 from keyhole.report import write
@@ -116,7 +118,8 @@ def recorded(
                 sys.stdout.write(f"Learner: {printable(str(keep.save))}\n")
             raise
     pressed, failure = interrupt.pressed, interrupt.failure
-    return RecordedRun(run, learner, source, keep, before, pressed, money, failure)
+    findings = look.findings(source.stream.names)
+    return RecordedRun(run, learner, source, keep, before, pressed, money, failure, findings)
 
 
 def _spent(
@@ -131,7 +134,7 @@ def _spent(
     if source.pricing is None:
         return None
     board.stage("the best model for the same money in hindsight")
-    best = best_for(source.stream, run.ledger.rounds, run.problem, spending, RUN_SEARCH_SECONDS)
+    best = best_for(source.stream, run.ledger.rounds, run.problem, spending, SEARCH_SECONDS)
     left = getattr(learner, "purse_left", None)
     return SpendingSummary(source.pricing, spending, run.ledger, best, left, complete.count)
 

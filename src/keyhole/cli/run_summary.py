@@ -8,6 +8,8 @@ import numpy as np
 
 from keyhole.cli.output import columns, heading, number, plain, say, span
 from keyhole.cli.recording import RecordedRun
+from keyhole.cli.source import say_findings
+from keyhole.problem.sparse_model import not_known
 from keyhole.report.number_format import doubt
 from keyhole.report.run import LAST, MEAN
 from keyhole.report.tables import Score, in_hindsight, of_model, scores, sentences
@@ -28,6 +30,7 @@ def facts(done: RecordedRun) -> dict[str, object]:
     answer: dict[str, object] = plain(run.summary())
     return {
         **answer,
+        "findings": plain(done.findings),
         "answers": done.source.answers_json(),
         "r2_running_mean": r2_against(done, MEAN),
         "r2_last_value": r2_against(done, LAST),
@@ -44,6 +47,7 @@ def facts(done: RecordedRun) -> dict[str, object]:
 def show(done: RecordedRun, *, explain: bool) -> None:
     """The answer for people."""
     run, p, ledger, history = done.run, done.run.problem, done.run.ledger, done.before.history
+    say_findings(done.findings)
     say(
         f"{run.title}: {ledger.rounds:,} rounds, {p.d:,} features, target {run.target}; "
         f"learner {run.learner}, seed {run.seed}{'' if history is None else ', ' + history.words()}"
@@ -92,15 +96,25 @@ def _model(done: RecordedRun) -> None:
     for i in order.tolist():
         feature = int(model.features[i])
         known = "among the best in hindsight" if feature in best else ""
-        error = "" if model.errors is None else f"± {doubt(float(model.errors[i]))}"
+        weight = float(model.weights[i])
+        error = "" if model.errors is None else _error(weight, float(model.errors[i]))
         long = "" if model.shares is None else f"in the model {model.shares[i]:.0%} of the time"
-        rows.append((_signed(float(model.weights[i])), error, f"× {model.names[i]}", long, known))
+        rows.append((_signed(weight), error, f"× {model.names[i]}", long, known))
     # What is nowhere known takes no room.
     there = [at for at in range(5) if at == 0 or any(row[at] for row in rows)]
     say(*columns([[row[at] for at in there] for row in rows], ">" + "<" * (len(there) - 1)))
     if not run.plays_sparse:
         used = f"While playing, {run.learner} uses other weights, {len(run.support)} at the end"
         say(f"  {used}: see --report, or `model` in --json.")
+
+
+def _error(weight: float, error: float) -> str:
+    """The error of a weight; where it is as large as the weight, nothing is known of that yet.
+
+    >>> _error(0.3, 0.012), _error(0.3, 0.4)
+    ('± 0.012', '± 0.4, not known yet')
+    """
+    return f"± {doubt(error)}{not_known(weight, error)}"
 
 
 def _signed(weight: float) -> str:
@@ -182,7 +196,10 @@ def show_scores(done: RecordedRun) -> None:
     notes = [f"R2 is 1 - {squared} / {variance}, the variance of the label."]
     if ledger.rounds > 1:
         lost = number(ledger.first_loss)
-        notes.append(f"These figures leave out the first round, in which {lost} was lost.")
+        which = "These figures leave" if run.probabilities is None else "The table leaves"
+        notes.append(f"{which} out the first round, in which {lost} was lost.")
+    if run.probabilities is not None:
+        notes.append("All predictions of the table are calibrated: they are probabilities of yes.")
     say("", *notes)
 
 
@@ -192,7 +209,7 @@ def _score_rows(done: RecordedRun) -> list[Score]:
     ours, *others = scores(run)
     known = others[len(in_hindsight(run)) :]
     best = others[: len(others) - len(known)]
-    if money is not None:
+    if money is not None and run.calibrated_best is None:
         best = [] if money.best is None else [of_model(run, money.best_words, money.best)]
     return [ours, *best, *known]
 
@@ -205,7 +222,6 @@ def _probability_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
     auc = (found.auc.low + found.auc.high) / 2  # the interval is narrow, or all labels are alike
     rows = [
         ("log loss", number(found.log_loss), f"share of yes so far {number(found.base_log_loss)}"),
-        ("Brier score", number(found.brier), f"share of yes so far {number(found.base_brier)}"),
         (
             "AUC",
             "not known" if found.auc.width == 1.0 else f"{auc:.3f}",
@@ -231,7 +247,7 @@ def _interval_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
 def _regret_rows(done: RecordedRun) -> list[tuple[str, str, str]]:
     """What was lost beyond the best model, the first round left out."""
     run = done.run
-    if done.money is not None:
+    if done.money is not None and run.calibrated_best is None:
         return done.money.regret_rows()
     gap, n = run.later_regret, run.ledger.rounds
     per_round = f"{number(gap.high / n)} per round at most"

@@ -118,7 +118,8 @@ def choose_sizes(
         words = f"{_sizes(usual, size)} by default: {reason or _flat(where, curve)}."
         return ChosenSizes(usual, f"{words} Or set --budget and --sparsity.", curve)
     k = curve.sparsity if size.budget is None else min(curve.sparsity, kept(usual.reads, d))
-    problem = make_problem(source, SizeOptions(size.budget or curve.budget, k))
+    enough = curve.budget if history is None else curve.budget_after_history
+    problem = make_problem(source, SizeOptions(size.budget or enough, k))
     uncounted = " (these reads are not counted)" if history is None else ""
     words = f"{_sizes(problem, size)} from {where}, read in full{uncounted}: "
     if k < curve.sparsity:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keyhole import streams
+from keyhole.analysis.findings import Finding, listed, paragraph
 from keyhole.cli.options import CsvOptions, FileOptions, HistoryOptions, PriceOptions, ReadOptions
+from keyhole.cli.output import heading, say
 from keyhole.cli.progress import status_line
 from keyhole.errors import printable
 from keyhole.game.playing import study_history
@@ -19,7 +21,7 @@ from keyhole.problem import BlockStream, DataError, Learner, ProblemError
 from keyhole.problem.display import counted
 from keyhole.problem.limits import LimitList
 from keyhole.problem.prices import Prices, PriceTable, price_list
-from keyhole.streams.files import ReadStream, read_with
+from keyhole.streams.files import FileStream, ReadStream, read_with
 from keyhole.streams.read_options import COMMAND_SYNTAX, ReadArguments, assumptions_line
 
 CLINIC_PRICES = "clinic"  # in place of a file: the price list of the simulated clinic
@@ -133,7 +135,7 @@ def request_of(csv: CsvOptions, target: str | None) -> ReadArguments:
     return ReadArguments(target, **given, missing=missing, syntax=COMMAND_SYNTAX)
 
 
-def whole_request(reading: ReadOptions, target: str) -> ReadArguments:
+def whole_request(reading: ReadOptions, target: str | None) -> ReadArguments:
     """What all options ask of the reader."""
     parts = ",".join(reading.dates or ()).split(",")
     return dataclasses.replace(
@@ -152,14 +154,53 @@ def whole_request(reading: ReadOptions, target: str) -> ReadArguments:
 
 def read_files(files: Sequence[str], request: ReadArguments, title: str) -> ReadStream:
     """The stream of some files; a line on standard error says what was assumed about them."""
+    stream = _read(files, request, title)
+    _warn(title, assumptions_line(stream.assumed, request.syntax))
+    return stream
+
+
+def read_examples(
+    files: Sequence[str], reading: ReadOptions, target: str | None, title: str
+) -> ReadStream:
+    """The stream of some files without the columns that nearly no row has a value in.
+
+    A line on standard error says which these are: no new example needs to have them.
+    """
+    request = whole_request(reading, target)
+    stream = _read(files, request, title)
+    _warn(title, assumptions_line(stream.assumed, request.syntax))
+    if not isinstance(stream, FileStream):
+        return stream
+    asked = {*(reading.keep_columns or ()), *(reading.categorical or ())}
+    empty = {name: many for name, many in stream.nearly_empty.items() if name not in asked}
+    if not empty or len(empty) == len(stream.columns):
+        return stream
+    told = listed([f"{name} ({many:,} rows)" for name, many in empty.items()], 6)
+    say = ", ".join(COMMAND_SYNTAX.write("keep", name) for name in list(empty)[:3])
+    _warn(title, f"left out, being empty in nearly all rows: {told}; to keep them: {say}")
+    ignore = [*request.ignore, *empty]
+    return _read(files, dataclasses.replace(request, ignore=ignore), title)
+
+
+def _read(files: Sequence[str], request: ReadArguments, title: str) -> ReadStream:
     source = files[0] if len(files) == 1 else list(files)
     with status_line(f"reading {title}") as stage:
         watched = dataclasses.replace(request, progress=lambda rows: stage(f"{rows:,} rows so far"))
-        stream = read_with(source, watched)
-    line = assumptions_line(stream.assumed, request.syntax)
+        return read_with(source, watched)
+
+
+def _warn(title: str, line: str) -> None:
     if line:
         sys.stderr.write(f"keyhole: {printable(title)}: {printable(line)}\n")
-    return stream
+
+
+def say_findings(findings: Sequence[Finding]) -> None:
+    """What is to be known about the examples before anything else; nothing if there is nothing."""
+    if findings:
+        heading("Look at this first")
+        for finding in findings:
+            say(*paragraph(f"  {finding.words(typed=True)}", indent=2))
+        say("")
 
 
 @dataclass(frozen=True)
@@ -172,6 +213,7 @@ class Source:
     left_out: int = 0
     pricing: Pricing | None = None
     answers: streams.Answers | None = None  # of a target that is yes or no
+    ignored: tuple[str, ...] = ()  # columns that are no features
 
     @property
     def counts_columns(self) -> bool:
@@ -207,8 +249,7 @@ def open_source(file: FileOptions, reading: ReadOptions, money: PriceOptions) ->
     if money.prices is None:
         pricing = column_pricing(stream)
     else:
-        away = [*(reading.ignore or ()), *([file.target] if file.target else ())]
-        pricing = open_pricing(money.prices, stream, away)
+        pricing = open_pricing(money.prices, stream, source.ignored)
     if reading.rounds is not None and not file.files:
         stream = streams.take(stream, reading.rounds)
     return dataclasses.replace(source, stream=stream, pricing=pricing)
@@ -217,10 +258,17 @@ def open_source(file: FileOptions, reading: ReadOptions, money: PriceOptions) ->
 def _table(file: FileOptions, reading: ReadOptions) -> Source:
     if file.target is None:
         raise DataError(f"which column of {file.title} is to be predicted? Use --target COLUMN")
-    table = read_files(file.files, whole_request(reading, file.target), file.title)
+    table = read_examples(file.files, reading, file.target, file.title)
     if not table.rounds:
         raise DataError(f"{file.title} has no row with a value in {file.target!r}")
-    return Source(table, file.title, file.target, table.left_out, answers=table.answers)
+    return source_of(table, file.title, reading, file.target)
+
+
+def source_of(table: ReadStream, title: str, reading: ReadOptions, target: str | None) -> Source:
+    """The source that a stream of examples is."""
+    ignored = table.ignored if isinstance(table, FileStream) else reading.ignore or ()
+    label = target or ""
+    return Source(table, title, label, table.left_out, None, table.answers, (*ignored, label))
 
 
 @dataclass(frozen=True)
@@ -264,19 +312,24 @@ class HistorySource:
             study_history(learner, self.stream, half_life=self.half_life if fades else None)
 
 
-def open_history(
-    file: FileOptions, reading: ReadOptions, history: HistoryOptions, source: Source
-) -> HistorySource | None:
-    """The history that was asked for, with the features of the source, in their order."""
-    if history.history is None:
-        if history.half_life is not None:
-            raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
-        return None
+def check_half_life(history: HistoryOptions) -> None:
+    """ProblemError for a half-life that is none, or that is of nothing."""
+    if history.history is None and history.half_life is not None:
+        raise ProblemError(f"--half-life {history.half_life:g} needs --history FILE")
     try:
         kept_per_row(history.half_life)
     except ProblemError:
         got = f"got {history.half_life:g}"
         raise ProblemError(f"--half-life must be a positive number of rows, {got}") from None
+
+
+def open_history(
+    file: FileOptions, reading: ReadOptions, history: HistoryOptions, source: Source
+) -> HistorySource | None:
+    """The history that was asked for, with the features of the source, in their order."""
+    check_half_life(history)
+    if history.history is None:
+        return None
     if history.history == "-" and "-" in file.files:
         raise DataError("--history - and - : only one of them can be standard input")
     path, title = history.history, "standard input" if history.history == "-" else history.history

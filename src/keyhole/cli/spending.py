@@ -25,6 +25,7 @@ from keyhole.problem.prices import exchange_rate
 from keyhole.problem.prices import money as checked
 from keyhole.streams import Answers, take
 
+SEARCH_SECONDS = 5.0  # for the best models in hindsight, of one game or of several
 SPENDING_LEARNER = "auto"  # the learner that knows what an exchange rate and a purse are
 
 

@@ -145,21 +145,26 @@ def ago(then: datetime | None) -> str:
 def order_lines(ticket: StoredTicket, priced: bool) -> list[str]:
     """What to buy for a ticket, in words."""
     from keyhole.cli.output import columns
+    from keyhole.cli.ticket_files import form_names
     from keyhole.problem.display import money_text
 
     head = f"Ticket {ticket.id}, round {ticket.round} of {ticket.learner}"
     if not ticket.names:
         return [f"{head}: nothing to buy; tell its label when it is known."]
     units = ticket.units
-    wanted = {name: f"{name} ({units[name]})" if name in units else name for name in ticket.names}
-    if not priced:
+    wanted = {
+        name: f"{name} ({units[name]})" if name in units else name for name in form_names(ticket)
+    }
+    if not priced or set(ticket.item_prices) == {1.0}:  # columns, counted
         return [f"{head}: get {', '.join(wanted.values())}"]
     rows = [
         (item, money_text(price) if price else "free")
         for item, price in zip(ticket.items, ticket.item_prices, strict=True)
     ]
-    numbers = zip(wanted.values(), ticket.ticket.features.tolist(), strict=True)
-    missing = ", ".join(name for name, j in numbers if j not in ticket.ticket.known)
+    known = {
+        ticket.names[i] for i, j in enumerate(ticket.ticket.features) if j in ticket.ticket.known
+    }
+    missing = ", ".join(words for name, words in wanted.items() if name not in known)
     to_pay = f"{head}: {money_text(ticket.cost)} to pay"
     return [to_pay, *columns(rows, "<>"), f"  values to fill in: {missing}"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,50 +14,28 @@ from keyhole.cli.store_options import LearnerName, OneOrAll, StoreAddress, ago, 
 
 if TYPE_CHECKING:
     from keyhole.counter.store import LearnerInfo
-    from keyhole.problem import Problem
 
 
 @options.with_flat_options
 def create(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new learner.")],
-    budget: Annotated[
-        float,
-        option(
-            "--budget -b N",
-            "Number of features to read per example; with --prices money, as in 40 or 12.50.",
-        ),
-    ],
     features: Annotated[
         str | None,
         option(
-            "--features FILE.csv",
-            "Names of the features: one per line, columns feature and unit, or the header of "
-            "a table.",
+            "--features FILE",
+            "Names of the features: one per line, columns feature and unit, or a table whose "
+            "columns they are.",
             show_default="the columns of --history",
         ),
     ] = None,
-    sparsity: Annotated[
-        int | None,
-        option(
-            "--sparsity -k K",
-            "Number of features in the model to compare with.",
-            min=1,
-            show_default="4, or what the budget buys",
-        ),
-    ] = None,
+    size: options.SizeOptions,
     pricing: options.PriceOptions,
     history: options.HistoryOptions,
     target: Annotated[
         str | None, option("--target -t COLUMN", "Label column of --history.")
     ] = None,
     learner: options.LearnerKind = "auto",
-    yes_no: Annotated[
-        bool,
-        typer.Option(
-            "--yes-no", help="Labels are 0 (no) or 1 (yes); predictions are probabilities of yes."
-        ),
-    ] = False,
     label_limits: Annotated[
         str | None,
         option(
@@ -66,7 +44,7 @@ def create(
         ),
     ] = None,
     seed: options.Seed = 0,
-    csv: options.CsvOptions,
+    reading: options.ReadOptions,
     store: StoreAddress = "keyhole.db",
     as_json: options.Json = False,
 ) -> None:
@@ -76,42 +54,41 @@ def create(
     The commands ask, fill, tell, drop, tickets, status, verify and backup work on it, from any
     shell, at any time. Set KEYHOLE_STORE to avoid repeating --store.
 
+    Without --budget and --sparsity, they are chosen from --history. A column of text, such as a
+    ward, is one purchase, and a value of it is given as ward=north.
+
     \b
     Examples:
       keyhole create clinic --features features.csv --budget 8
       keyhole create clinic --features features.csv --prices prices.csv --budget 30
       keyhole create clinic --history old.csv --target days --budget 8 --sparsity 4
     """
-    from keyhole import streams
-    from keyhole.cli.output import answer
+    from keyhole.analysis.first_look import first_look
+    from keyhole.cli.new_learner import prepared
+    from keyhole.cli.output import answer, say
     from keyhole.cli.progress import status_line
-    from keyhole.cli.ticket_files import read_features
-    from keyhole.errors import DataError
+    from keyhole.cli.source import say_findings
 
-    source = features or history.history
-    if source is None:
-        raise DataError("name the features with --features FILE.csv")
-    if history.history is not None and target is None:
-        raise DataError(f"which column of {history.history} is the label? Use --target COLUMN")
-    if history.history is None and history.half_life is not None:
-        raise DataError("--half-life needs --history")
-    names, units = read_features(source, target, csv.separator)
     ends = None if label_limits is None else _ends(label_limits)
-    problem = _problem(names, budget, sparsity, pricing).replace(label_limits=ends)
-    old = None
-    if history.history is not None:
-        old = streams.read(
-            history.history,
-            target=target,
-            features=names,
-            separator=csv.separator,
-            decimal=csv.decimal,
-            missing=csv.missing or (),
-        )
+    new = prepared(features, target, size, pricing, history, reading)
     with open_store(store, create=True) as counter, status_line("making the learner"):
-        made_from: dict[str, Any] = {"seed": seed, "history": old, "half_life": history.half_life}
-        info = counter.create(name, problem, learner, **made_from, units=units, yes_no=yes_no)
+        info = counter.create(
+            name,
+            new.sizes.problem.replace(label_limits=ends),
+            learner,
+            seed=seed,
+            history=new.history,
+            half_life=history.half_life,
+            units=new.units,
+            yes_no=new.yes_no,
+        )
         url = counter.url if "://" in store else store  # without its password
+    if not as_json:
+        if new.history is not None:
+            say_findings(first_look(new.history))
+        say(*new.source.price_words())
+        if new.sizes.words:
+            say(new.sizes.words)
     after = f", after {info.history:,} rows of history" if info.history else ""
     answer(
         as_json,
@@ -119,22 +96,6 @@ def create(
         f"{name}: a learner of kind {learner} for {info.d} features in {url}{after}",
         f"  keyhole ask {name}",
     )
-
-
-def _problem(
-    names: tuple[str, ...], budget: float, sparsity: int | None, pricing: options.PriceOptions
-) -> Problem:
-    from keyhole.cli.source import table_for
-    from keyhole.problem import Problem, ProblemError
-
-    if pricing.prices is not None:
-        prices = table_for(pricing.prices, names)
-        problem = Problem(len(names), 1, budget, names, prices)
-        return problem.replace(k=min(4, problem.width) if sparsity is None else sparsity)
-    if not budget.is_integer():
-        raise ProblemError(f"--budget {budget:g}: without --prices it is a number of features")
-    k = min(4, int(budget)) if sparsity is None else sparsity
-    return Problem(len(names), max(1, k), int(budget), names)
 
 
 def _ends(text: str) -> tuple[float | None, float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from pathlib import Path
 from keyhole.cli.options import CsvOptions
 from keyhole.counter.store import StoredTicket
 from keyhole.counter.store.records import read_id
-from keyhole.errors import DataError, KeyholeError, UnknownTicketError, nearest, shortened
+from keyhole.errors import DataError, KeyholeError, UnknownTicketError, shortened
 
 MISSING_VALUES = ("", "na", "nan", "null", "none", "-")
 TICKET, TO_ORDER, TO_PAY = "ticket", "to_order", "to_pay"
+TicketValue = float | str | None  # text is a level, such as the north of ward=north
 NOT_ASKED = "-"  # in a cell of an order: not to be filled in
 
 
@@ -60,33 +62,37 @@ def read_table(path: str, separator: str | None = None) -> TicketTable:
     return TicketTable(title, header, body)
 
 
-def read_features(
-    path: str, target: str | None, separator: str | None = None
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The names of features, and units by name.
+@dataclass(frozen=True)
+class FeatureList:
+    """Names of features, and units by name; `rows` if they are the header of a table with rows."""
 
-    One name per line, or a table with the columns feature and unit, or any CSV with a header, whose
-    columns are the features, but for the target.
+    names: tuple[str, ...]
+    units: Mapping[str, str]
+    rows: bool = False
+
+
+def read_features(path: str, target: str | None, separator: str | None = None) -> FeatureList:
+    """The features of a file: one name per line, or a table with the columns feature and unit.
+
+    Or any CSV with a header, whose columns are the features, but for the target.
     """
     try:
         table = read_table(path, separator)
     except DataError as error:
         raise DataError(f"--features: {error}") from None
     lower = [name.lower() for name in table.header]
+    units, rows = dict[str, str](), False
     if "feature" in lower:
-        at, units = lower.index("feature"), dict[str, str]()
+        at = lower.index("feature")
         names = [row[at] for _, row in table.rows]
         if "unit" in lower:
             unit = lower.index("unit")
             units = {row[at]: row[unit] for _, row in table.rows if row[unit]}
     elif len(table.header) == 1 and not _all_numbers([row[0] for _, row in table.rows]):
-        names, units = [table.header[0], *(row[0] for _, row in table.rows)], {}
+        names = [table.header[0], *(row[0] for _, row in table.rows)]
     else:
-        names, units = list(table.header), {}
-        if target is not None and target not in names:
-            hint = nearest(target, names)
-            raise DataError(f"--target: {path} has no column {target!r}{hint}")
-    return tuple(name for name in names if name != target), units
+        names, rows = list(table.header), bool(table.rows)
+    return FeatureList(tuple(name for name in names if name != target), units, rows)
 
 
 def _all_numbers(cells: Sequence[str]) -> bool:
@@ -96,9 +102,18 @@ def _all_numbers(cells: Sequence[str]) -> bool:
         return False
 
 
+def form_names(ticket: StoredTicket) -> list[str]:
+    """What a form asks for: the features that were bought, a column of levels once."""
+    before = Counter(name.partition("=")[0] for name in ticket.names if "=" in name)
+    free = [column for column, levels in before.items() if levels > 1]
+    columns = {item for item in (*ticket.items, *free) if item not in ticket.names}
+    found = (next((c for c in columns if name.startswith(f"{c}=")), name) for name in ticket.names)
+    return list(dict.fromkeys(found))
+
+
 def order_table(tickets: Sequence[StoredTicket]) -> str:
     """Tickets as a table to be filled in: a column for every feature that one of them asks for."""
-    features = list(dict.fromkeys(name for ticket in tickets for name in ticket.names))
+    features = list(dict.fromkeys(name for ticket in tickets for name in form_names(ticket)))
     if TICKET in features:
         raise DataError(f"a feature is called {TICKET!r}, as the column of the ids: use --json")
     more = [name for name in (TO_ORDER, TO_PAY) if name not in features]
@@ -109,8 +124,9 @@ def order_table(tickets: Sequence[StoredTicket]) -> str:
         known = {int(j): value for j, value in ticket.ticket.known.items()}
         in_hand = dict(zip(ticket.names, ticket.ticket.features.tolist(), strict=True))
         about = {TO_ORDER: "; ".join(ticket.items), TO_PAY: f"{ticket.cost:.15g}"}
+        asked = form_names(ticket)
         cells = [
-            NOT_ASKED if name not in in_hand else _cell(known.get(in_hand[name]))
+            _cell(known.get(in_hand.get(name, -1))) if name in asked else NOT_ASKED
             for name in features
         ]
         out.writerow([ticket.id, *(about[name] for name in more), *cells])
@@ -126,7 +142,7 @@ class TicketValues:
     """What a file says about tickets: by id, and in which line; and how many lines say nothing."""
 
     title: str
-    values: Mapping[str, Mapping[str, float | None]]
+    values: Mapping[str, Mapping[str, TicketValue]]
     lines: Mapping[str, int]
     empty: int
 
@@ -143,10 +159,10 @@ def read_form(path: str, given: CsvOptions) -> TicketValues:
     table = read_table(path, given.separator)
     lower = [name.lower() for name in table.header]
     if TICKET not in lower:
-        raise DataError(f"{table.title} has no column {TICKET!r}: it has {shortened(table.header)}")
+        raise DataError(f"{table.title} has no column {TICKET!r}: it has {', '.join(table.header)}")
     at = lower.index(TICKET)
     missing = {*MISSING_VALUES, *(text.lower() for text in given.missing or ())}
-    values: dict[str, dict[str, float | None]] = {}
+    values: dict[str, dict[str, TicketValue]] = {}
     lines: dict[str, int] = {}
     empty = 0
     for line, row in table.rows:
@@ -167,11 +183,26 @@ def read_form(path: str, given: CsvOptions) -> TicketValues:
             continue
         decimal, where = given.decimal or ".", f"{table.title}, line {line}"
         values[id] = {
-            name: parse_number(cell, decimal, f"{where}, {name}", missing)
+            name: parse_value(cell, decimal, f"{where}, {name}", missing)
             for name, cell in cells.items()
             if cell != NOT_ASKED
         }
     return TicketValues(table.title, values, lines, empty)
+
+
+def parse_value(
+    text: str,
+    decimal: str,
+    where: str,
+    missing: set[str] | frozenset[str] = frozenset(MISSING_VALUES),
+) -> TicketValue:
+    """A number, or the level of a column, as it is typed: the ticket knows which it must be."""
+    try:
+        return parse_number(text, decimal, where, missing)
+    except DataError:
+        if any(letter.isalpha() for letter in text):
+            return text.strip()
+        raise
 
 
 def parse_number(

@@ -31,7 +31,7 @@ from keyhole.cli.store_options import (
 )
 
 if TYPE_CHECKING:
-    from keyhole.cli.ticket_files import TicketValues
+    from keyhole.cli.ticket_files import TicketValue, TicketValues
 
 TicketOrLearner = Annotated[
     str, typer.Argument(metavar="TICKET", help="Ticket id; or a learner, if a file follows.")
@@ -84,13 +84,17 @@ def ask(
       keyhole ask clinic --many 500 --out orders.csv
     """
     from keyhole.cli.output import emit, refuse_json_and_rows, say
-    from keyhole.cli.ticket_files import order_table
+    from keyhole.cli.ticket_files import form_names, order_table
+    from keyhole.problem.ticket import with_levels
 
     refuse_json_and_rows(out, as_json)
     values = values_of(known or (), "--known").items()
-    in_hand = {name: value for name, value in values if value is not None}
-    terms: dict[str, Any] = {"without": without, "known": in_hand, "budget": budget}
+    given = {name: value for name, value in values if value is not None}
     with open_store(counter.store) as store, _written(out) as file:
+        names = store.info(learner).names or ()
+        in_hand = with_levels(given, names)
+        gone = [name for one in without or () for name in _features_of(one, names)]
+        terms: dict[str, Any] = {"without": gone, "known": in_hand, "budget": budget}
         tickets = store.ask(
             learner,
             many,
@@ -109,13 +113,21 @@ def ask(
         for ticket in tickets:
             say(*order_lines(ticket, priced))
         if len(tickets) == 1 and tickets[0].names:
-            first = shlex.quote(f"{tickets[0].names[0]}=VALUE")
+            first = shlex.quote(f"{form_names(tickets[0])[0]}=VALUE")
             say(f"  keyhole fill {tickets[0].id} {first} ...")
     elif out != "-":
         say(
             f"{out}: {len(tickets):,} tickets; fill the table in, then",
             f"  keyhole fill {learner} {out}",
         )
+
+
+def _features_of(name: str, names: Sequence[str]) -> list[str]:
+    """A feature, or those of a column of levels."""
+    from keyhole.problem.ticket import levels_of
+
+    levels = [] if name in names else levels_of(name, names)
+    return [f"{name}={level}" for level in levels] or [name]
 
 
 def _written(out: str | None) -> AbstractContextManager[BinaryIO | None]:
@@ -200,19 +212,19 @@ def fill(
     say(f"  keyhole tell {filled.id} LABEL")
 
 
-def values_of(pairs: Sequence[str], what: str, decimal: str = ".") -> dict[str, float | None]:
+def values_of(pairs: Sequence[str], what: str, decimal: str = ".") -> dict[str, TicketValue]:
     """FEATURE=VALUE pairs; the last = counts, for a feature may be called sex=f."""
-    from keyhole.cli.ticket_files import parse_number
+    from keyhole.cli.ticket_files import parse_value
     from keyhole.errors import DataError
 
-    found: dict[str, float | None] = {}
+    found: dict[str, TicketValue] = {}
     for pair in pairs:
         name, mark, text = pair.rpartition("=")
         if not mark or not name:
             raise DataError(f"{what}: {pair!r} is not FEATURE=VALUE")
         if name in found:
             raise DataError(f"{what}: {name!r} is given twice")
-        found[name] = parse_number(text, decimal, f"{what}, {name}")
+        found[name] = parse_value(text, decimal, f"{what}, {name}")
     return found
 
 
@@ -295,7 +307,7 @@ def drop(
 
 
 def _labels(form: TicketValues, target: str | None) -> dict[str, float]:
-    from keyhole.errors import DataError, nearest
+    from keyhole.errors import DataError, nearest, shortened
 
     columns = list(dict.fromkeys(name for row in form.values.values() for name in row))
     if target is None and len(columns) > 1:
@@ -306,10 +318,15 @@ def _labels(form: TicketValues, target: str | None) -> dict[str, float]:
     if target is not None and columns and target not in columns:
         hint = nearest(target, columns)
         raise DataError(f"{form.title} has no column {target!r}{hint}")
-    labels = {
-        id: row.get(columns[0] if target is None else target) for id, row in form.values.items()
-    }
-    return {id: y for id, y in labels.items() if y is not None}
+    labels = {}
+    for id, row in form.values.items():
+        y = row.get(columns[0] if target is None else target)
+        if isinstance(y, str):
+            where = f"{form.title}, line {form.lines[id]}"
+            raise DataError(f"{where}: the label {shortened(y)} is not a number")
+        if y is not None:
+            labels[id] = y
+    return labels
 
 
 def tickets(

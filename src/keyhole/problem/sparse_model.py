@@ -86,7 +86,8 @@ class SparseModel:
     def _repr_html_(self) -> str:
         doubt = [""] * len(self.names)
         if self.errors is not None:
-            doubt = [f"± {error:.2g}" for error in self.errors.tolist()]
+            pairs = zip(self.weights.tolist(), self.errors.tolist(), strict=True)
+            doubt = [f"± {error:.2g}{not_known(weight, error)}" for weight, error in pairs]
         rows: list[tuple[str, HtmlCell, str]] = [("intercept", self.intercept, "")]
         rows += zip(self.names, self.weights.tolist(), doubt, strict=True)
         return html_table("Model", rows, ("feature", "weight", "standard error"))
@@ -97,6 +98,15 @@ class SparseModel:
             for name, w in zip(self.names, self.weights.tolist(), strict=True)
         ]
         return " ".join([f"{self.intercept:.6g}", *terms])
+
+
+def not_known(weight: float, error: float) -> str:
+    """What to say beside a weight and its error: nothing, unless the error is as large.
+
+    >>> not_known(0.3, 0.01), not_known(-0.3, 0.4)
+    ('', ', not known yet')
+    """
+    return ", not known yet" if error >= abs(weight) else ""
 
 
 def sparse_model(learner: Learner) -> SparseModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -75,6 +75,37 @@ def _number_type(name: str) -> np.dtype[Any]:
     if name not in ("bool", "int8", "int16", "int32", "int64", "uint32", "uint64", "float64"):
         raise ValueError(f"no array of a ticket has the type {shortened(name)}")
     return np.dtype(name)
+
+
+def with_levels(values: Mapping[Any, Any], names: Sequence[str]) -> dict[Any, Any]:
+    """Values by key, a level of a column as 1 and the column's other levels as 0.
+
+    >>> with_levels({"age": 31, "ward": "north"}, ["age", "ward=north", "ward=south"])
+    {'age': 31, 'ward=north': 1.0, 'ward=south': 0.0}
+    >>> with_levels({"ward": "nord"}, ["age", "ward=north", "ward=south"])
+    Traceback (most recent call last):
+    keyhole.errors.DataError: 'ward' must be one of north, south, got 'nord' (did you mean 'north'?)
+    """
+    found: dict[Any, Any] = {}
+    for key, value in values.items():
+        known = [] if not isinstance(key, str) or key in names else levels_of(key, names)
+        if not known:
+            found[key] = value
+        elif value is not None and value == value:  # neither nothing nor NaN
+            text = value if isinstance(value, str) else f"{value:g}"
+            same = [one for one in known if one.strip().lower() == text.strip().lower()]
+            if not same:
+                hint = nearest(text, known)
+                some = ", ".join(known)
+                raise DataError(f"{key!r} must be one of {some}, got {shortened(text)}{hint}")
+            level = text if text in known else same[0]
+            found.update({f"{key}={one}": float(one == level) for one in known})
+    return found
+
+
+def levels_of(column: str, names: Sequence[str]) -> list[str]:
+    """The levels of a column among names of features such as ward=north."""
+    return [name[len(column) + 1 :] for name in names if name.startswith(f"{column}=")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +241,8 @@ class Ticket:
     def fill(self, values: ArrayLike | Mapping[str, Any] | Mapping[int, Any]) -> Observation:
         """What came back for this ticket, as an Observation.
 
-        `values` is an array in ticket order, or a mapping by name or by feature index. NaN, None
+        `values` is an array in ticket order, or a mapping by name or by feature index; where
+        ward=north and ward=south are features, ward may be "north", and no other then. NaN, None
         or a missing key mean that the value was bought and did not arrive. What was known when the
         ticket was asked may be left out: of a mapping, or of an array as NaN.
         """
@@ -241,7 +273,7 @@ class Ticket:
             place.update({name: i for i, name in enumerate(self.names)})
         filled = np.full(len(self.features), np.nan)
         given: dict[int, object] = {}
-        for key, value in values.items():
+        for key, value in with_levels(values, self.names or ()).items():
             if key not in place:
                 hint = nearest(key, self.names or ())
                 raise DataError(f"{key!r} was not bought in round {self.round}{hint}")

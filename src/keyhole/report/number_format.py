@@ -99,13 +99,30 @@ def doubt(error: float) -> str:
 
 
 def brief_span(interval: Interval) -> str:
-    """An interval that fits into a tile: one number if it is known.
+    """An interval that fits into a tile: one number if it is known, and one unit for both.
+
+    The unit is that of the larger end; an end that is less than a thousandth of it is told as a
+    power of ten.
 
     >>> brief_span(Interval(1.0, 1.0, "")), brief_span(Interval(-2.5e6, 3e6, ""))
-    ('1', '−2.5 million to 3 million')
+    ('1', '−2.5 to 3 million')
+    >>> brief_span(Interval(861.4e9, 2.589e12, "")), brief_span(Interval(0.5, 2e9, ""))
+    ('0.8614 to 2.589 trillion', '0.5 to 2e+09')
     """
-    low, high = brief(interval.low), brief(interval.high)
-    return low if low == high else f"{low} to {high}"
+    ends = interval.low, interval.high
+    low, high = map(brief, ends)
+    if low == high:
+        return low
+    most, least = max(map(abs, ends)), min(map(abs, ends))
+    unit = next(((size, word) for size, word in LARGE_NUMBERS if size <= most < 1e15), None)
+    if unit is None or math.isinf(most):
+        return f"{low} to {high}"
+    size, word = unit
+    if 0 < least < 1e-3 * size:
+        low, high = (f"{end:.4g}".replace("-", "−", 1) for end in ends)
+        return f"{low} to {high}"
+    low, high = (f"{end / size:.4g}".replace("-", "−") for end in ends)
+    return f"{low} to {high} {word}"
 
 
 def plain_name(name: str, max_length: int = MAX_NAME_LENGTH) -> str:

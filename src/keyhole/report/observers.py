@@ -65,16 +65,27 @@ class Rival(Observer):
         self._game.finish()
 
 
-def full_rival(problem: Problem, rounds: int | None, bins: int, work: float) -> Rival | None:
+def full_rival(
+    problem: Problem, rounds: int | None, bins: int, work: float, *, yes_no: bool = False
+) -> Rival | None:
     """A learner that reads everything; None where that is known to take too long.
 
-    `work` is the most d^2 times rounds that it may be.
+    `work` is the most d^2 times rounds that it may be. `yes_no`: its predictions are probabilities.
     """
     most_rounds = work // float(problem.d) ** 2
     too_long = rounds is not None and rounds > most_rounds
     if too_long or not fits(FullInformation.memory(problem.whole())):
         return None
-    return Rival(make_learner("full", problem, 0), bins, most_rounds)
+    return Rival(calibrated(make_learner("full", problem, 0), yes_no), bins, most_rounds)
+
+
+def calibrated(learner: Learner, yes_no: bool) -> Learner:
+    """A learner whose predictions are probabilities where labels are yes or no; else as it is."""
+    if not yes_no:
+        return learner
+    from keyhole.learners.yes_no import YesNoLearner
+
+    return YesNoLearner(learner)
 
 
 class ColumnSpread(Observer):

@@ -37,7 +37,14 @@ from keyhole.problem.display import counted
 from keyhole.problem.labels import a_coverage
 from keyhole.problem.memory import fits
 from keyhole.problem.sparse_model import sparse_model
-from keyhole.report.observers import ColumnSpread, LabelObserver, Rival, full_rival, prefix_observer
+from keyhole.report.observers import (
+    ColumnSpread,
+    LabelObserver,
+    Rival,
+    calibrated,
+    full_rival,
+    prefix_observer,
+)
 from keyhole.report.run import FULL, LAST, MEAN, Baseline, Run
 from keyhole.report.spending import WithinBudget, spending, within_budget
 from keyhole.report.traces import IntervalTrace, PredictionTrace, RecentLoss, Trace, bin_ends
@@ -213,10 +220,14 @@ class Recorder:
         self._intervals = None
         if scope.coverage is not None:
             self._intervals = IntervalTrace(a_coverage(scope.coverage), bins)
-        self.mean = Rival(RunningMean(problem), bins)
-        self.last = Rival(LastValue(problem), bins)
-        self._answers = _probability_scores() if hasattr(learner, "calibration") else None
-        self._full = full_rival(problem, stream.rounds, bins, FULL_WORK) if scope.full else None
+        # Like is compared with like: where predictions are probabilities, so are those beside them.
+        yes_no = hasattr(learner, "calibration")
+        self.mean = Rival(calibrated(RunningMean(problem), yes_no), bins)
+        self.last = Rival(calibrated(LastValue(problem), yes_no), bins)
+        self._answers = _probability_scores() if yes_no else None
+        self._full = None
+        if scope.full:
+            self._full = full_rival(problem, stream.rounds, bins, FULL_WORK, yes_no=yes_no)
         # As long as nobody knows how long the stream is, nobody knows where its bins will end.
         ends = _some(bin_ends(stream.rounds, bins), d) if stream.rounds else []
         self._prefixes = prefix_observer(d, ends, intercept=scope.centred)
@@ -279,6 +290,7 @@ class Recorder:
             shares=_per_feature(self._learner, "model_shares"),
             spending=money,
             probabilities=self._answers,
+            calibrated_best=self._calibrated(models[-1]),
             intervals=self._intervals,
             columns=about.columns,
         )
@@ -303,6 +315,14 @@ class Recorder:
         if ledger.rounds == 0:
             raise DataError("the stream is empty: there is nothing to report")
         return ledger
+
+    def _calibrated(self, best: Hindsight) -> float | None:
+        """What the best model loses as probabilities, where the learner predicts some."""
+        if self._answers is None or isinstance(self._prefixes, LabelObserver):
+            return None
+        from keyhole.analysis.calibrated import calibrated_loss
+
+        return calibrated_loss(self._stream, best)
 
     def _can_screen(self, rounds: int) -> bool:
         """Whether all rounds can be searched by screening, where features have too many pairs."""

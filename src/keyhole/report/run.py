@@ -121,6 +121,9 @@ class Run:
         Money: what was spent when, the frontier, the purse; None without prices.
     probabilities
         Scores of the predictions if they are probabilities of yes (`kh.YesNoLearner`); None if not.
+    calibrated_best
+        What the best model in hindsight loses if its score is made a probability in hindsight too;
+        None if predictions are none. Regret is then against that: like is compared with like.
     intervals
         How intervals fared over time, if they were asked for; None if not.
     columns
@@ -162,6 +165,7 @@ class Run:
     curves: Curves | None = None
     spending: RunSpending | None = None
     probabilities: ProbabilityScores | None = None
+    calibrated_best: float | None = None
     intervals: IntervalTrace | None = None
     columns: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: versions())
@@ -227,14 +231,22 @@ class Run:
         return self.r2 if math.isnan(later) else self.best.r2_of(later)
 
     @property
+    def best_loss(self) -> Interval:
+        """What the best model in hindsight loses; as probabilities where predictions are some."""
+        lost = self.calibrated_best
+        if lost is None:
+            return self.best.loss
+        return Interval(lost, lost, "calibrated in hindsight")
+
+    @property
     def total_regret(self) -> Interval:
         """Regret over the whole stream."""
-        return self.ledger.loss - self.best.loss
+        return self.ledger.loss - self.best_loss
 
     @property
     def later_regret(self) -> Interval:
         """The same without what the learner lost in the first round."""
-        return self.ledger.later_loss - self.best.loss
+        return self.ledger.later_loss - self.best_loss
 
     def summary(self) -> dict[str, object]:
         """The figures of the run as plain words, numbers, lists: what JSON can hold.
@@ -276,7 +288,7 @@ class Run:
             **({} if priced is None else {"money": priced.as_json(self.problem, self.ledger)}),
             **({} if self.ledger.coverage is None else {"intervals": self._intervals()}),
             "regret": _ends(self.total_regret),
-            "hindsight": self._model(best),
+            "hindsight": {**self._model(best), "calibrated_loss": self.calibrated_best},
             "hindsight_with_past": None if beside is None else self._model(beside),
             "model": {
                 "weights": {label(int(j)): float(self.weights[j]) for j in self.support},

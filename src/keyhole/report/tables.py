@@ -75,7 +75,13 @@ def played(run: Run) -> list[Score]:
 
 
 def in_hindsight(run: Run) -> list[Score]:
-    """The best models in hindsight: of k features, beside the past, and for the money."""
+    """The best models in hindsight: of k features, beside the past, and for the money.
+
+    Where predictions are probabilities, the first of them alone: it is calibrated as they are.
+    """
+    if run.calibrated_best is not None:
+        features, cost = float(run.best.k), run.best.cost
+        return [_fitted(run, f"{run.yardstick}, calibrated", features, run.best_loss, cost)]
     found = [of_model(run, run.yardstick, run.best)]
     if run.best_with_past is not None:
         found.append(of_model(run, f"{run.yardstick} and the past", run.best_with_past))

@@ -129,6 +129,10 @@ def verify_checksum(data: bytes) -> None:
     if data[-len(CHECKSUM_PLACEHOLDER) : -_DIGITS] != _MARK:
         if data[:4] == b"PK\x03\x04":
             raise StateError("not a file of keyhole.save, or one that was cut off")
+        if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+            raise StateError(
+                "a pickle file, which is never loaded: save learners with keyhole.save"
+            )
         raise StateError("not a file of keyhole.save")
     if hashlib.sha256(memoryview(data)[:-_DIGITS]).hexdigest().encode() != data[-_DIGITS:]:
         raise StateError("the file is damaged: its checksum is wrong")

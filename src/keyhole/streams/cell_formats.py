@@ -25,6 +25,7 @@ UNIT_WORDS = (
     *("l", "L", "ms", "s", "sec", "min", "h", "hrs", "hours", "days", "years", "W", "kW", "MW"),
     *("Wh", "kWh", "MWh", "V", "A", "Hz", "kHz", "MHz", "GHz", "Pa", "hPa", "bar", "mbar", "km/h"),
     *("mph", "m/s", "bpm", "mmHg", "mg/dl", "mg/dL", "mmol/l", "mmol/L", "g/dl", "g/dL", "K"),
+    *("mg/l", "mg/L", "ng/ml", "ng/mL", "U/l", "U/L", "IU/l", "IU/L"),
 )
 UNITS_AFTER = {*UNIT_SIGNS, *UNIT_WORDS}
 PLAIN_NUMBER = re.compile(r"[+-]?[0-9.]+")  # as most cells are
@@ -60,11 +61,32 @@ def unit_of(cell: str) -> tuple[str, str]:
     return "", cell
 
 
-class NumberFormat:
-    """Cells of text of one column as numbers: without their unit and without marks of thousands."""
+# Of cells such as <5 or >= 100, which say only that a value lies beyond a bound: what they are.
+CENSORED = BOUND, ABSENT, REFUSE = "bound", "absent", "refuse"
+BOUND_MARK = r"^\s*[<>≤≥]\s*=?\s*"
 
-    def __init__(self, unit: str, thousands: str, decimal: str) -> None:
+
+def without_mark(cell: str) -> str:
+    """The bound of a cell that says that a value lies beyond it; any other cell as it is.
+
+    >>> without_mark("<5"), without_mark(">= 0,3"), without_mark("≥7 mg"), without_mark("7")
+    ('5', '0,3', '7 mg', '7')
+    """
+    found = re.match(rf"{BOUND_MARK}(?=[0-9.,+-])", cell)
+    return cell[found.end() :] if found else cell
+
+
+class NumberFormat:
+    """Cells of text of one column as numbers: without their unit and without marks of thousands.
+
+    `censored` says what cells such as <5 are: their bound, absent, or no number.
+    """
+
+    def __init__(
+        self, unit: str, thousands: str, decimal: str, censored: str | None = REFUSE
+    ) -> None:
         self.unit, self.thousands, self.decimal = unit, thousands, decimal
+        self.censored = censored
         point = re.escape(decimal)
         number = rf"[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?"
         if thousands:
@@ -74,7 +96,8 @@ class NumberFormat:
         if unit:
             shapes = [f"{mark}{spaces}{number}", f"{number}{spaces}{mark}"]
             shapes.append(f"[+-]{mark}{spaces}{number}")
-        self.pattern = f"^{spaces}({'|'.join(shapes)}){spaces}$"
+        mark = "" if censored == REFUSE else f"({BOUND_MARK[1:]})?"
+        self.pattern = f"^{spaces}{mark}({'|'.join(shapes)}){spaces}$"
 
     def fits(self, cells: Iterable[str]) -> bool:
         """Whether all cells are numbers written so."""
@@ -88,6 +111,12 @@ class NumberFormat:
         fine = compute.match_substring_regex(text, self.pattern)
         if not compute.all(compute.fill_null(fine, True)).as_py() and text.null_count < len(text):
             return None
+        if self.censored == ABSENT:
+            text = compute.if_else(
+                compute.match_substring_regex(text, BOUND_MARK), arrow.scalar(None, text.type), text
+            )
+        elif self.censored != REFUSE:
+            text = compute.replace_substring_regex(text, BOUND_MARK, "")
         if self.unit:
             text = compute.replace_substring(text, self.unit, "")
         text = compute.replace_substring_regex(text, rf"[\s{SPACES}+]", "")

@@ -35,6 +35,36 @@ class ColumnKind(Enum):
     OTHER = "neither numbers nor text"
 
 
+def folded(text: str) -> str:
+    """A text without what is only a way of writing: large letters, spaces around it."""
+    return text.strip().lower()
+
+
+def spellings(texts: Collection[str]) -> dict[str, str]:
+    """By text that is written in several ways, the one way that stands for all of them.
+
+    >>> spellings(["Yes", "YES", "yes", "No"])
+    {'YES': 'yes', 'Yes': 'yes'}
+    """
+    ways: dict[str, list[str]] = {}
+    for text in sorted(texts):
+        ways.setdefault(folded(text), []).append(text)
+    return {
+        one: chosen
+        for same in ways.values()
+        for chosen in [max(same, key=lambda text: (text == text.strip(), text))]
+        for one in same
+        if one != chosen
+    }
+
+
+def same_texts(cells: Any, known: Sequence[str]) -> dict[str, str]:
+    """Texts of some cells that are one of those known, written in another way; by text that one."""
+    meant = {folded(text): text for text in reversed(known)}
+    found = [text for text in cells.unique().to_pylist() if text is not None]
+    return {t: meant[folded(t)] for t in found if folded(t) in meant and t not in known}
+
+
 def kind_of(arrow_type: Any) -> ColumnKind:
     """The kind of an Arrow type. A dictionary is categorical whatever its values are: TEXT."""
     types = extra("pyarrow", "files").types
@@ -65,8 +95,8 @@ class Column:
     """How one column becomes features: as it is (`levels` None), or one indicator per level.
 
     `places` are the features it becomes, one for each level. In a row without a value all of them
-    are absent; a level that is not listed is 0 in all of them. `others` are levels without a
-    feature that are known all the same.
+    are absent; a level that is not listed, however it is written, is 0 in all of them. `others` are
+    levels without a feature that are known all the same.
     """
 
     name: str
@@ -81,16 +111,23 @@ class Column:
             return 0
         arrow, compute = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
         listed = arrow.array(self.levels, arrow.string())
-        codes = compute.fill_null(compute.index_in(as_text(cells), value_set=listed), -1)
-        indicators = codes.to_numpy(zero_copy_only=False)[:, None] == np.arange(len(self.levels))
-        X[:, self.places] = indicators
+        text = as_text(cells)
+        codes = compute.fill_null(compute.index_in(text, value_set=listed), -1)
+        codes = codes.to_numpy(zero_copy_only=False)
+        if int((codes < 0).sum()) > cells.null_count:
+            for one, level in same_texts(text.filter(arrow.array(codes < 0)), self.levels).items():
+                here = compute.fill_null(compute.equal(text, one), False)
+                codes = np.where(
+                    here.to_numpy(zero_copy_only=False), self.levels.index(level), codes
+                )
+        X[:, self.places] = codes[:, None] == np.arange(len(self.levels))
         if cells.null_count:
             absent = cells.is_null().to_numpy(zero_copy_only=False)
             X[np.ix_(absent, self.places)] = np.nan
-        unlisted = codes.to_numpy(zero_copy_only=False) < 0
+        unlisted = codes < 0
         if int(unlisted.sum()) == cells.null_count:
             return 0
-        strange = as_text(cells).filter(arrow.array(unlisted))
+        strange = text.filter(arrow.array(unlisted))
         known = arrow.array(sorted(self.others), arrow.string())
         listed_too = _count(compute.is_in(strange, value_set=known))
         return int(len(strange) - strange.null_count - listed_too)
@@ -199,9 +236,11 @@ class Answers:
             return np.where(np.isnan(y), np.nan, (y == self.number).astype(np.float64))
         compute = extra("pyarrow.compute", "files")
         text = as_text(cells)
-        found = compute.equal(text, self.yes).cast("float64")
-        result: Floats = found.to_numpy(zero_copy_only=False).astype(np.float64)
-        return result
+        ways = [self.yes, *same_texts(text, [self.yes])]
+        yes = extra("pyarrow", "files").array(ways, text.type)
+        found = compute.is_in(text, value_set=yes).to_numpy(zero_copy_only=False)
+        absent = text.is_null().to_numpy(zero_copy_only=False)
+        return np.where(absent, np.nan, found.astype(np.float64))
 
     def __str__(self) -> str:
         return f"{self.yes!r} is 1 (yes), {'all else' if self.no is None else repr(self.no)} is 0"
@@ -213,8 +252,9 @@ def answers_of_text(
     """What the texts of a target mean; None if they are not answers but numbers gone wrong.
 
     Two texts are yes and no: yes is the one of `YES_WORDS`, or else the later in the alphabet.
+    However often a text is written in another way, it is one.
     """
-    known = sorted(texts)
+    known = sorted({*texts} - {*spellings(texts)})
     if positive is not None:
         return _chosen(what, known, str(positive))
     numerals = [text for text in known if number.match(text)]
@@ -265,6 +305,7 @@ def answers_of_numbers(
 
 
 def _chosen(what: str, known: list[str], yes: str) -> Answers:
+    yes = next((text for text in known if folded(text) == folded(yes)), yes)
     if yes not in known:
         close = nearest(yes, known) or f": it has {shortened(', '.join(known))}"
         raise DataError(f"{what} is never {yes!r}{close} (positive)")

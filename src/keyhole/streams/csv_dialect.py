@@ -17,11 +17,13 @@ from typing import NamedTuple
 
 from keyhole.problem import DataError, ProblemError
 from keyhole.streams.cell_formats import (
+    REFUSE,
     SNIFFED_ROWS,
     SPACES,
     NumberFormat,
     grouped_pattern,
     unit_of,
+    without_mark,
 )
 from keyhole.streams.columns import readings
 from keyhole.streams.read_options import Assumption, ReadArguments
@@ -61,6 +63,8 @@ class CsvDialect:
     missing: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     grouped: frozenset[str] = frozenset()  # columns whose digits are grouped
+    skip_rows: int = 0  # lines before the header, or before the first row if there is none
+    censored: str | None = None  # what cells such as <5 are; None: their bound, and that is told
 
 
 def number_pattern(decimal: str) -> str:
@@ -137,6 +141,26 @@ class Uncommented:
         return line
 
 
+class Untitled:
+    """An open file whose first lines are blank: lines are counted as before."""
+
+    def __init__(self, raw: Readable, lines: int) -> None:
+        self._raw, self._left = raw, lines
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+        while self._left:
+            data = self._raw.read(size)
+            if not data:
+                return b""
+            *gone, rest = data.split(b"\n", self._left)
+            self._left -= len(gone)
+            kept = b"\n" * len(gone) + (b"" if self._left else rest)
+            if kept:
+                return kept
+        return self._raw.read(size)
+
+
 class Sniffed(NamedTuple):
     """How a file is written, and what of that nobody said."""
 
@@ -159,9 +183,14 @@ def sniff(head: bytes, request: ReadArguments, separator: str) -> Sniffed:
 
     given = None if request.encoding is None else checked_encoding(request.encoding)
     encoding = settle("encoding", given, _encoding(head), UTF8)
-    lines = _lines(
-        head.decode(encoding, "replace").removeprefix("\ufeff"), len(head) < SNIFFED_BYTES
-    )
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    skip_rows = request.skip_rows
+    if skip_rows is None:
+        skip_rows, title = _title_rows(text, request, separator)
+        if skip_rows:
+            many = "a row of titles" if skip_rows == 1 else f"{skip_rows} rows of titles"
+            assumed.append(Assumption(f"{many} ({title!r})", "skip_rows"))
+    lines = _lines("\n".join(text.split("\n")[skip_rows:]), len(head) < SNIFFED_BYTES)
     comment = settle("comment", request.comment, _comment(lines, separator), "")
     if comment:
         lines = [line for line in lines if not line.startswith(comment)]
@@ -185,9 +214,8 @@ def sniff(head: bytes, request: ReadArguments, separator: str) -> Sniffed:
     for name, unit in units.items():
         assumed.append(Assumption(f"{unit!r} a unit in {name!r}", "categorical"))
     missing, grouped = request.missing_words, _grouped(cells, thousands, decimal)
-    dialect = CsvDialect(
-        cut, decimal, thousands, quote, comment, encoding, header, missing, units, grouped
-    )
+    how = (cut, decimal, thousands, quote, comment, encoding, header, missing, units, grouped)
+    dialect = CsvDialect(*how, skip_rows, request.censored)
     return Sniffed(dialect, assumed)
 
 
@@ -219,6 +247,58 @@ def _lines(text: str, whole: bool) -> list[str]:
         data = text.encode("utf-8", "replace")
         text = data[: last_row_end(data) or len(data)].decode("utf-8", "replace")
     return [f"{line}\n" for line in text.split("\n") if line.strip()]
+
+
+MAX_TITLE_ROWS = 20  # lines before the header, blank ones among them
+
+
+def _title_rows(text: str, request: ReadArguments, plain: str) -> tuple[int, str]:
+    """How many lines before the header are titles, and the first of them; 0 if that is not clear.
+
+    Titles have fewer cells than the header, at most half as many unless names are known that must
+    be in it. It is all text, and has as many cells as the rows below it.
+    """
+    lines, quote, given = text.split("\n"), request.quote or '"', request.separator
+    if request.header is False or any(line.count(quote) % 2 for line in lines[:MAX_TITLE_ROWS]):
+        return 0, ""
+    for cut in dict.fromkeys((plain, *SEPARATORS)) if given is None else (given,):
+        first = [_rows([line], cut, quote) for line in lines[: MAX_TITLE_ROWS + 1]]
+        rows = [_filled(found[0]) if found else [] for found in first]
+        body = _rows(_lines("\n".join(lines[MAX_TITLE_ROWS:]), False), cut, quote)
+        wide = max([len(row) for row in body or rows], default=0)
+        fewer = wide - 1 if request.target or request.features else wide // 2
+        at = next((i for i, row in enumerate(rows) if len([c for c in row if c]) > fewer), 0)
+        if wide > 1 and {len(found[0]) for found in first if found} == {wide} and not at:
+            return 0, ""  # as plain as can be
+        if at and _is_header(rows, at, wide, request):
+            return at, next(row[0] or row[-1] for row in rows[:at] if row)
+    return 0, ""
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    """The cells of a line up to the last one with something in it."""
+    found = [cell.strip() for cell in cells]
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def _is_header(rows: CsvRows, at: int, wide: int, request: ReadArguments) -> bool:
+    """Whether a row names as many columns as there are, and the rows before it are titles."""
+    header, below = rows[at], [row for row in rows[at + 1 :] if row]
+    number = re.compile(r"[+-]?[0-9.,][0-9.,' ]*([eE][+-]?[0-9]+)?$")
+    return (
+        wide >= 2
+        and len(header) == wide
+        and len({*header}) == wide
+        and bool(below)
+        and max(map(len, below)) <= wide
+        and not any(number.match(cell) for cell in header)
+        and {*request.named} <= {*header}
+        and all(readings(name, header) for name in request.features or ())
+        and any(rows[:at])
+        and not any(row[0].startswith("#") for row in rows[:at] if row)  # a comment
+    )
 
 
 def _comment(lines: Sequence[str], separator: str) -> str | None:
@@ -307,7 +387,11 @@ def _columns(names: Sequence[str], rows: CsvRows, request: ReadArguments) -> dic
     absent = {*DEFAULT_MISSING, *request.missing_words}
     levels = {*request.ignore, *request.categorical}
     return {
-        name: [row[j] for row in rows if j < len(row) and row[j].strip() not in absent]
+        name: [
+            cell if request.censored == REFUSE else without_mark(cell)
+            for cell in (row[j] for row in rows if j < len(row))
+            if cell.strip() not in absent
+        ]
         for j, name in enumerate(names)
         if name not in levels
     }

@@ -18,7 +18,8 @@ from typing import Any, NoReturn, TypeVar
 from keyhole.errors import shortened
 from keyhole.problem import DataError
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.cell_formats import NumberFormat
+from keyhole.streams.cell_formats import BOUND_MARK, REFUSE, NumberFormat
+from keyhole.streams.columns import as_text
 from keyhole.streams.csv_dialect import (
     DEFAULT_MISSING,
     SEPARATORS,
@@ -26,17 +27,17 @@ from keyhole.streams.csv_dialect import (
     CsvDialect,
     Decoded,
     Uncommented,
+    Untitled,
     first_row_end,
     last_row_end,
     number_pattern,
 )
 from keyhole.streams.read_options import PYTHON_SYNTAX, OptionSyntax
-from keyhole.streams.source_file import Readable, SourceFile, read_fully, readable
+from keyhole.streams.source_file import BOM, Readable, SourceFile, read_fully, readable
 from keyhole.streams.tables import MIN_THREADED_BYTES, BatchQuery, RowsLeft, TableBatch
 
 MAX_ROW_BYTES = 64 << 20  # bytes of one row: more means a quote that was never closed
 TRUE_WORDS, FALSE_WORDS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-BOM = b"\xef\xbb\xbf"
 
 
 T = TypeVar("T")
@@ -66,9 +67,13 @@ class CsvTable:
         How it is written.
     syntax
         How options are written in messages.
+    ahead
+        Of a copy, by how many its numbers of lines are ahead of those of the file.
 
     Attributes
     ----------
+    bounds
+        By column, how many cells of the last pass such as <5 were read as their bound, and one.
     number_formats
         Columns of numbers with units or groups of thousands, and how they are read. One of them
         that holds something else further down is left out, once `WrongNumberFormat` was raised.
@@ -77,7 +82,11 @@ class CsvTable:
     block_bytes = 4 << 20  # read at a time
 
     def __init__(
-        self, origin: SourceFile, dialect: CsvDialect, syntax: OptionSyntax = PYTHON_SYNTAX
+        self,
+        origin: SourceFile,
+        dialect: CsvDialect,
+        syntax: OptionSyntax = PYTHON_SYNTAX,
+        ahead: int = 0,
     ) -> None:
         self.title, self.syntax = origin.title, syntax
         self.decimal = dialect.decimal
@@ -88,14 +97,20 @@ class CsvTable:
         self._quote = dialect.quote.encode()
         self._missing = [*DEFAULT_MISSING, *dialect.missing]
         self._skip, self._first_line, self.names = self._header()
+        self._first_line -= ahead
+        self.bounds: dict[str, tuple[int, str]] = {}
         self.number_formats = {
-            name: NumberFormat(dialect.units.get(name, ""), dialect.thousands, dialect.decimal)
+            name: self._format(dialect.units.get(name, ""))
             for name in {*dialect.units, *dialect.grouped}
         }
         self._never: set[str] = set()  # rewritten columns that were withdrawn
+        # Columns that were numbers in some block, and those that were bounds and nothing else.
+        self._numeric: set[str] = set()
+        self._bounds_alone: set[str] = set()
 
     def batches(self, query: BatchQuery) -> Iterator[TableBatch]:
         """All rows of some columns, a block of the file at a time; types not given are inferred."""
+        self.bounds = {}
         for data, line in self._blocks(query.left):
             table = self._parse(data, line, query.columns, query.types)
             if table.num_rows:
@@ -104,6 +119,7 @@ class CsvTable:
     def also_missing(self, word: str) -> None:
         """Take cells that hold just this word for missing."""
         self._missing.append(word)
+        self._never.clear()  # what a column was withdrawn for may have been this word
 
     def rows(self, data: bytes, line: int) -> Iterator[tuple[int, list[str]]]:
         """The rows of a block with the line each begins on; slow, for messages."""
@@ -155,6 +171,8 @@ class CsvTable:
         with self._origin.open() as handle:
             if self.dialect.encoding != UTF8:
                 handle = Decoded(handle, self.dialect.encoding, self.title)
+            if self.dialect.skip_rows:
+                handle = Untitled(handle, self.dialect.skip_rows)
             if self.dialect.comment:
                 handle = Uncommented(handle, self.dialect.comment, self.dialect.quote)
             yield handle
@@ -246,22 +264,39 @@ class CsvTable:
             self._explain(data, line, types, error)
         if any(arrow.types.is_binary(field.type) for field in table.schema):
             self._decodable(data, line)
-        if self.dialect.thousands:
-            rewritten += self._late(table, types)
+        rewritten += self._late(table, types)
         return self._rewritten(table, rewritten)
 
+    def _format(self, unit: str) -> NumberFormat:
+        how = self.dialect
+        return NumberFormat(unit, how.thousands, how.decimal, how.censored)
+
     def _late(self, table: Any, types: Mapping[str, Any]) -> list[str]:
-        """Columns that are text in this block and may be numbers with groups of thousands."""
-        is_string = extra("pyarrow", "files").types.is_string
-        format_ = NumberFormat("", self.dialect.thousands, self.decimal)
-        late = [
-            field.name
-            for field in table.schema
-            if is_string(field.type)
-            and field.name not in {*types, *self.number_formats, *self._never}
-            and format_.numbers(table.column(field.name)) is not None
-        ]
+        """Columns that are text in this block and may be numbers: in groups of thousands, or some
+        of them bounds.
+        """
+        if not self.dialect.thousands and self.dialect.censored == REFUSE:
+            return []
+        arrow_types, format_ = extra("pyarrow", "files").types, self._format("")
+        late, numeric = list[str](), set[str]()
+        for field in table.schema:
+            name, cells = field.name, table.column(field.name)
+            if name in {*types, *self.number_formats, *self._never}:
+                continue
+            if arrow_types.is_floating(field.type) or arrow_types.is_integer(field.type):
+                numeric.add(name)
+            elif arrow_types.is_string(field.type) and format_.numbers(cells) is not None:
+                # Bounds alone, such as <65 and >=65, are levels, unless there are numbers too.
+                if bounds_in(cells)[0] < _known(cells) or name in self._numeric:
+                    late.append(name)
+                else:
+                    self._bounds_alone.add(name)
+        self._numeric |= {*numeric, *late}
         self.number_formats.update(dict.fromkeys(late, format_))
+        if self._numeric & self._bounds_alone:
+            self.number_formats.update(dict.fromkeys(self._numeric & self._bounds_alone, format_))
+            self._bounds_alone -= self._numeric
+            raise WrongNumberFormat
         return late
 
     def _rewritten(self, table: Any, names: Sequence[str]) -> Any:
@@ -272,6 +307,7 @@ class CsvTable:
             if numbers is None:
                 wrong.append(name)
             else:
+                self._count_bounds(name, table.column(name))
                 table = table.set_column(table.schema.get_field_index(name), name, numbers)
         if wrong:
             self._never.update(wrong)
@@ -279,6 +315,12 @@ class CsvTable:
                 del self.number_formats[name]
             raise WrongNumberFormat
         return table
+
+    def _count_bounds(self, name: str, cells: Any) -> None:
+        many, first = bounds_in(cells)
+        if many:
+            before, first = self.bounds.get(name, (0, first))
+            self.bounds[name] = before + many, first
 
     def _explain(
         self, data: bytes, line: int, types: Mapping[str, Any], error: Exception
@@ -314,6 +356,19 @@ class CsvTable:
                 f"{self.title}, line {at:,}: not UTF-8: say which encoding it is, such as "
                 f"{self.syntax.write('encoding', 'cp1252')}"
             ) from None
+
+
+def bounds_in(cells: Any) -> tuple[int, str]:
+    """How many cells are such as <5, and the first of them."""
+    compute = extra("pyarrow.compute", "files")
+    text = as_text(cells)
+    marked = compute.fill_null(compute.match_substring_regex(text, BOUND_MARK), False)
+    many = int(compute.sum(marked).as_py() or 0)
+    return many, text.filter(marked)[0].as_py().strip() if many else ""
+
+
+def _known(cells: Any) -> int:
+    return len(cells) - int(cells.null_count)
 
 
 def _cells(count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -26,8 +27,9 @@ from keyhole.streams.read_options import Assumption, ReadArguments, assumptions_
 from keyhole.streams.schema import ColumnRole, TableSchema, TextInNumbersError, scan_columns
 from keyhole.streams.source_file import SourceFile
 from keyhole.streams.sparse_files import SparseFileStream, pair_columns
-from keyhole.streams.tables import BatchQuery, Table, TableBatch, wanted_batches
+from keyhole.streams.tables import BatchQuery, Table, TableBatch, empty_cells, wanted_batches
 
+NEARLY_ALL = 0.99  # of the rows
 # Exact in float32.
 FLOAT32_TYPES = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")
 
@@ -77,6 +79,10 @@ class FileStream(StreamBase):
         where the features are those of another stream.
     answers
         What the two values of the target mean, `yes` and `no`; None for a target of numbers.
+    ignored
+        The columns that were to be left out.
+    nearly_empty
+        The columns that have a value in at most one row of a hundred, by how many rows have none.
     """
 
     def __init__(
@@ -98,6 +104,7 @@ class FileStream(StreamBase):
         self.assumed = tuple(assumed)
         self.codes: dict[str, dict[float, int]] = {}
         self.unknown: dict[str, int] = {}
+        self.ignored: tuple[str, ...] = ()
         self._coded: list[tuple[int, Floats]] = []
         self._unlabelled: Floats = np.empty(0)  # numbers of the target that stand for no value
         self._most = most
@@ -106,6 +113,7 @@ class FileStream(StreamBase):
         # of faster.
         self.order: Literal["C", "F"] = "C"
         self._table = table
+        self._found = found
         self._types = found.types
         kinds = {str(found.types[c.name]) for c in columns if c.levels is None}
         single = kinds <= set(FLOAT32_TYPES) and bool(kinds & {"float", "halffloat"})
@@ -127,6 +135,13 @@ class FileStream(StreamBase):
             name = parents.get(c.name, c.name)
             found[name] = (*found.get(name, ()), *(self.names[j] for j in c.places))
         return found
+
+    @functools.cached_property
+    def nearly_empty(self) -> dict[str, int]:
+        """The columns without a value in nearly all rows, and how many rows have none of each."""
+        rows, used = self._found.rows, [column.name for column in self.columns]
+        empty = self._found.empty or empty_cells(self._table, used)
+        return {n: empty[n] for n in used if empty[n] >= NEARLY_ALL * rows and empty[n]}
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -240,27 +255,30 @@ def read(
     absent: str = "zero",
     partitions: bool | None = None,
     order_by: str | None = None,
+    skip_rows: int | None = None,
+    censored: str | None = None,
 ) -> ReadStream:
     """A file, several of them or a dataframe as a stream of examples.
 
     Numbers are features as they are, true and false are 1 and 0, and a column of text becomes one
-    indicator per level, `colour=red`, in alphabetical order. The levels are those of the whole
-    file: a first pass finds them (and, in CSV, what each column holds), so every pass has the same.
-    A missing cell is absent when bought; of a categorical column, all its indicators are. Rows
-    without a target are left out and counted in `left_out`.
+    indicator per level, `colour=red`, in alphabetical order; Yes, YES and yes are one level. The
+    levels are those of the whole file: a first pass finds them (and, in CSV, what each column
+    holds), so every pass has the same. A missing cell is absent when bought; of a categorical
+    column, all its indicators are. Rows without a target are left out and counted in `left_out`.
 
     A svmlight file, and a table with lists of `indices` and `values`, become sparse rows.
 
     Parameters
     ----------
     source
-        The path of a CSV (also compressed), Parquet or Arrow IPC file or of a spreadsheet, told
-        apart by the first bytes, or of a svmlight file, whose columns are label, indices and
-        values; "-" for standard input, which like any pipe is copied to a temporary file so that it
-        can be read again; a folder or a pattern such as `parts/*.csv`, or a list of paths: files
-        with the same columns, one after the other; an address that fsspec knows, such as
-        `s3://bucket/flats/` or `https://example.org/flats.csv` (pip install 'keyhole[cluster]'); or
-        a dataframe that narwhals knows (pandas, polars, pyarrow, ...).
+        The path of a CSV or a file of JSON lines (also compressed), of a Parquet or Arrow IPC
+        (Feather) file or of a spreadsheet, told apart by the first bytes, or of a svmlight file,
+        whose columns are label, indices and values; "-" for standard input, which like any pipe is
+        copied to a temporary file so that it can be read again; a folder or a pattern such as
+        `parts/*.csv`, or a list of paths: files with the same columns, one after the other; an
+        address that fsspec knows, such as `s3://bucket/flats/` or `https://example.org/flats.csv`
+        (pip install 'keyhole[cluster]'); or a dataframe that narwhals knows (pandas, polars,
+        pyarrow, ...).
     target
         The column to predict; None for rows without labels, whose y is NaN.
     ignore
@@ -308,6 +326,12 @@ def read(
     order_by
         The column by whose value in its first row files are sorted; it may be one of `ignore`.
         None: alphabetically by path, or as listed.
+    skip_rows
+        How many lines stand before the header of a CSV, or of a sheet: titles and the like. None:
+        those that cannot be anything else, told in `assumed`.
+    censored
+        What cells such as `<5`, `>= 100` and `≤ 0.3` are in a CSV column of numbers: their "bound",
+        "absent", or a mistake, which is refused ("refuse"). None: their bound, told in `assumed`.
 
     Guarantee
     ---------
@@ -355,6 +379,8 @@ def read(
             absent=absent,
             partitions=partitions,
             order_by=order_by,
+            skip_rows=skip_rows,
+            censored=censored,
         ),
     )
 
@@ -383,9 +409,10 @@ def _stream(opened: OpenedTable, request: ReadArguments, limit: int) -> ReadStre
     found, codes = _scanned_schema(opened, roles, limit if features is None else None, request)
     if spread is None:
         spread = found.levels
-    assumed = [*opened.still_assumed(), *codes]
+    assumed = [*opened.still_assumed(), *codes, *_one_level(found, request)]
     columns, names = columns_of(table, spread, request)
     stream = FileStream(table, columns, names, request.target, found, assumed, request.rounds)
+    stream.ignored = tuple(request.ignore)
     return stream.without_codes(request.progress) if request.codes else stream
 
 
@@ -468,6 +495,22 @@ def _scanned_schema(
             codes.append(assumed)
             for table in opened.texts:
                 table.also_missing(odd.text)
+
+
+def _one_level(found: TableSchema, request: ReadArguments) -> list[Assumption]:
+    """Which texts were taken for others that are written in other letters."""
+    by_meaning = {
+        name: {text: [t for t, meant in ways.items() if meant == text] for text in ways.values()}
+        for name, ways in found.spellings.items()
+    }
+    return [
+        Assumption(
+            f"{' and '.join(map(repr, others))} in {name!r} the same as {text!r}",
+            "positive" if name == request.target else "categorical",
+        )
+        for name, meanings in by_meaning.items()
+        for text, others in meanings.items()
+    ]
 
 
 def _check_features(features: Sequence[str] | None) -> None:

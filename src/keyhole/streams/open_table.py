@@ -5,16 +5,23 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from keyhole.problem import DataError, ProblemError
+from keyhole.problem import DataError, ProblemError, nearest, whole_number
+from keyhole.problem.display import counted
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.cell_formats import DatedTable, checked_date_parts, date_columns, date_parts_in
+from keyhole.streams.cell_formats import (
+    CENSORED,
+    DatedTable,
+    checked_date_parts,
+    date_columns,
+    date_parts_in,
+)
 from keyhole.streams.columns import kind_of
 from keyhole.streams.csv_dialect import SNIFFED_BYTES, sniff
 from keyhole.streams.csv_table import CsvTable
@@ -22,13 +29,16 @@ from keyhole.streams.read_options import Assumption, ReadArguments
 from keyhole.streams.source_file import (
     ARROW_FILE,
     ARROW_STREAM,
+    JSON_SUFFIXES,
     PARQUET,
     SourceFile,
     addresses_of,
     is_address,
+    is_json,
     name_of,
     read_fully,
     readable,
+    refuse_other_formats,
 )
 from keyhole.streams.sparse_files import SVMLIGHT_SUFFIXES, SvmlightTable, is_svmlight
 from keyhole.streams.tables import (
@@ -44,6 +54,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows that have no valu
 PartitionCell = float | str | None
 TABLE_SUFFIXES = (
     *(".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods"),
+    *JSON_SUFFIXES,
     *SVMLIGHT_SUFFIXES,
 )
 COMPRESSION_SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -293,7 +304,10 @@ class OpenedTable:
     parquet: ParquetTable | None = None
 
     def still_assumed(self) -> list[Assumption]:
-        """The assumptions, without those that the first pass has shown to be wrong."""
+        """The assumptions, without those that the first pass has shown to be wrong.
+
+        And with those that only all rows can show.
+        """
         units = {(n, r.unit) for t in self.texts for n, r in t.number_formats.items() if r.unit}
         gone = {
             f"{unit!r} a unit in {name!r}"
@@ -301,7 +315,25 @@ class OpenedTable:
             for name, unit in t.dialect.units.items()
             if (name, unit) not in units
         }
-        return [one for one in self.assumed if one.what not in gone]
+        kept = [one for one in self.assumed if one.what not in gone]
+        return kept + bounds_assumed([t.bounds for t in self.texts if t.dialect.censored is None])
+
+
+def bounds_assumed(found: Sequence[Mapping[str, tuple[int, str]]]) -> list[Assumption]:
+    """What was assumed about cells such as <5, from how many each file has by column.
+
+    >>> bounds_assumed([{"crp": (11, "<5")}, {"crp": (2, "<4")}])
+    [Assumption(what="13 cells such as '<5' in 'crp' their bound", option='censored')]
+    """
+    names = dict.fromkeys(name for one in found for name in one)
+    told = []
+    for name in names:
+        here = [one[name] for one in found if name in one]
+        many = counted(sum(times for times, _ in here), "cell")
+        told.append(
+            Assumption(f"{many} such as {here[0][1]!r} in {name!r} their bound", "censored")
+        )
+    return told
 
 
 def open_table(source: object, request: ReadArguments) -> OpenedTable:
@@ -330,6 +362,15 @@ def _check_marks(request: ReadArguments) -> None:
             raise ProblemError(f"{name(option)} must be one character, got {mark!r}")
         if option in ("separator", "decimal", "quote") and not mark.isascii():
             raise ProblemError(f"{name(option)} must be one character of ASCII, got {mark!r}")
+    if request.skip_rows is not None:
+        whole_number(name("skip_rows"), request.skip_rows, 0)
+    if request.censored is not None and request.censored not in CENSORED:
+        raise ProblemError(
+            f"{name('censored')} can be {', '.join(CENSORED)}, got {request.censored!r}"
+            f"{nearest(str(request.censored), CENSORED)}"
+        )
+    if request.absent not in ("zero", "unknown"):
+        raise ProblemError(f'{name("absent")} must be "zero" or "unknown", got {request.absent!r}')
     comment = request.comment
     if comment is not None and (not isinstance(comment, str) or {*comment} & {"\r", "\n"}):
         raise ProblemError(f"{name('comment')} must be what lines begin with, got {comment!r}")
@@ -428,12 +469,31 @@ def _open_file(path: str, request: ReadArguments) -> OpenedTable:
         )
     with origin.open() as handle, readable(origin.title, origin.packing):
         head = read_fully(handle, SNIFFED_BYTES)
+    if origin.packing:
+        refuse_other_formats(origin.title, head)
+        if head.startswith((PARQUET, ARROW_FILE)):
+            raise DataError(
+                f"{origin.title} is a Parquet or Arrow file packed by {origin.packing}: unpack it "
+                "first"
+            )
     if not assumed and is_svmlight(origin, head):
         return OpenedTable(SvmlightTable(origin, request.syntax, request.rounds), (), ())
+    if not assumed and is_json(origin, head):
+        return _open_json(origin, request)
     plain = "\t" if ".tsv" in origin.path.suffixes[-2:] else ","
     found = sniff(head, request, plain)
     text = CsvTable(origin, found.dialect, request.syntax)
     return OpenedTable(text, (text,), [*assumed, *found.assumed])
+
+
+def _open_json(origin: SourceFile, request: ReadArguments) -> OpenedTable:
+    from keyhole.streams.json_lines import LINES_AHEAD, as_copied, json_as_csv
+
+    copy = json_as_csv(origin)
+    with copy.open() as handle, readable(copy.title):
+        found = sniff(read_fully(handle, SNIFFED_BYTES), as_copied(request), ",")
+    text = CsvTable(copy, found.dialect, request.syntax, LINES_AHEAD)
+    return OpenedTable(text, (text,), found.assumed)
 
 
 def _date_parts(table: Table, request: ReadArguments) -> dict[str, tuple[str, ...]]:

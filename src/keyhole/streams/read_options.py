@@ -74,6 +74,8 @@ class ReadArguments:
     absent: str = "zero"
     partitions: bool | None = None
     order_by: str | None = None
+    skip_rows: int | None = None
+    censored: str | None = None
     rounds: int | None = None
     known: Sequence[str] = ()  # further names of features: their levels are not unknown
     syntax: OptionSyntax = PYTHON_SYNTAX

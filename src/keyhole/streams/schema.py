@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -13,7 +13,13 @@ import numpy as np
 from keyhole.errors import shortened
 from keyhole.problem import DataError
 from keyhole.problem.optional_imports import extra
-from keyhole.streams.cell_formats import MISSING_WORDS, looks_like_a_date
+from keyhole.streams.cell_formats import (
+    BOUND,
+    BOUND_MARK,
+    MISSING_WORDS,
+    looks_like_a_date,
+    without_mark,
+)
 from keyhole.streams.columns import (
     MAX_TARGET_VALUES,
     Answers,
@@ -21,9 +27,11 @@ from keyhole.streams.columns import (
     answers_of_numbers,
     answers_of_text,
     as_text,
+    folded,
     is_category,
     kind_of,
     numbers,
+    spellings,
 )
 from keyhole.streams.csv_dialect import number_pattern
 from keyhole.streams.read_options import AUTO, ReadArguments
@@ -49,7 +57,9 @@ class ColumnRole(Enum):
 class TableSchema:
     """What a first pass found: levels by column (None: numbers), Arrow types, rows, no target.
 
-    And what the two values of the target mean, None for a target of numbers.
+    And what the two values of the target mean, None for a target of numbers. `spellings` are by
+    column the texts that are another one in other letters, `empty` the cells without a value where
+    all of them were looked at.
     """
 
     levels: dict[str, tuple[str, ...] | None]
@@ -57,6 +67,8 @@ class TableSchema:
     rows: int
     without_target: int
     answers: Answers | None = None
+    spellings: dict[str, dict[str, str]] = field(default_factory=dict)
+    empty: dict[str, int] = field(default_factory=dict)
 
 
 class ColumnScans:
@@ -110,6 +122,8 @@ class ColumnScans:
             rows=self.rows,
             without_target=without,
             answers=answers[0] if answers else None,
+            spellings={n: s.spellings for n, s in seen.items() if s.spellings},
+            empty={} if self._types else {n: s.empty for n, s in seen.items()},
         )
 
 
@@ -170,9 +184,11 @@ class _ColumnScan:
 
     def __init__(self, table: Table, name: str, role: ColumnRole, most_levels: int | None) -> None:
         self.absent = 0  # rows without a target
+        self.empty = 0  # cells without a value
         self.title = table.title
         self._syntax = table.syntax
         self._decimal = table.decimal
+        self._of_text = not table.types
         self._name = name
         self._numeric = role in (ColumnRole.NUMBERS, ColumnRole.TARGET)
         self._is_target = role is ColumnRole.TARGET
@@ -193,7 +209,14 @@ class _ColumnScan:
     @property
     def sorted_levels(self) -> tuple[str, ...] | None:
         """The levels in alphabetical order, None for a column of numbers."""
-        return tuple(sorted(self._levels)) if self._is_categorical else None
+        if not self._is_categorical:
+            return None
+        return tuple(sorted(self._levels - {*self.spellings}))
+
+    @property
+    def spellings(self) -> dict[str, str]:
+        """By text that is another one in other letters, that one; none where levels are told."""
+        return {} if self._told else spellings(self._levels)
 
     @property
     def text_type(self) -> Any:
@@ -220,6 +243,7 @@ class _ColumnScan:
         cells = batch.rows.column(self._name)
         self.declare(cells.type)
         kind = kind_of(cells.type)
+        self.empty += int(cells.null_count)
         if kind is ColumnKind.TEXT and not self._told:
             self._find_odd(batch, cells)
             if self._is_target:
@@ -239,6 +263,7 @@ class _ColumnScan:
         """What was seen, as plain values."""
         return {
             "absent": self.absent,
+            "empty": self.empty,
             "told": self._told,
             "kinds": sorted(kind.name for kind in self._kinds),
             "levels": sorted(self._levels),
@@ -249,6 +274,7 @@ class _ColumnScan:
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Have seen what was kept."""
         self.absent, self._told = int(kept["absent"]), bool(kept["told"])
+        self.empty = int(kept.get("empty", 0))
         self._kinds = {ColumnKind[name] for name in kept["kinds"]}
         self._levels, self._values = {*kept["levels"]}, {*map(float, kept["values"])}
         self._odd = None if kept["odd"] is None else (kept["odd"][0], kept["odd"][1])
@@ -256,6 +282,7 @@ class _ColumnScan:
     def include(self, other: _ColumnScan) -> None:
         """Take note of what was seen elsewhere, in rows that come after these."""
         self.absent += other.absent
+        self.empty += other.empty
         self._told = self._told or other._told
         self._kinds |= other._kinds
         self._odd = self._odd or other._odd
@@ -306,11 +333,17 @@ class _ColumnScan:
 
     def _as_before(self, known: Answers, texts: Collection[str]) -> Answers:
         """The answers of an earlier stream, if this column can have them."""
-        other = sorted({*texts} - {known.yes, known.no or known.yes}) if known.no else []
+        meant = {folded(text) for text in (known.yes, known.no or known.yes)}
+        other = sorted(t for t in texts if folded(t) not in meant) if known.no else []
         if other or bool(texts) == (known.number is not None):
             got = f", got {other[0]!r}" if other else ""
             raise DataError(f"{self.title}: {self._what} must be as before: {known}{got}")
         return known
+
+    @property
+    def _one_way(self) -> set[str]:
+        """The levels, those that are told apart only by how they are written counted once."""
+        return self._levels if self._told else {folded(level) for level in self._levels}
 
     @property
     def _what(self) -> str:
@@ -323,6 +356,8 @@ class _ColumnScan:
         other = "," if self._decimal == "." else "."
         if re.fullmatch(rf"\s*[+-]?[0-9]+{re.escape(other)}[0-9]+\s*", text):
             return f" (is the decimal {other!r}? Say {self._syntax.write('decimal', other)})"
+        if without_mark(text) != text and self._of_text:
+            return f" (is it a bound? Say {self._syntax.write('censored', BOUND)})"
         return ""
 
     def _remedy(self, text: str) -> str:
@@ -345,7 +380,7 @@ class _ColumnScan:
 
     def _refuse_many_levels(self) -> None:
         most = MAX_TARGET_VALUES if self._is_target else self._most_levels
-        if most is not None and len(self._levels) > most:
+        if most is not None and len(self._levels) > most and len(self._one_way) > most:
             self.settle()
             if self._is_target:
                 self._refuse_text()
@@ -383,10 +418,13 @@ class _ColumnScan:
             return
         compute = extra("pyarrow.compute", "files")
         text = as_text(cells)
-        plain = compute.fill_null(compute.match_substring_regex(text, self._number), True)
-        odd = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
-        if len(odd):
-            self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
+        # What is no bound such as <5 either is odder than one.
+        for pattern in (rf"{BOUND_MARK}{self._number[1:]}|{self._number}", self._number):
+            plain = compute.fill_null(compute.match_substring_regex(text, pattern), True)
+            odd = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
+            if len(odd):
+                self._odd = batch.place(int(odd[0])), text[int(odd[0])].as_py()
+                return
 
     def _refuse_kind(self, kind: ColumnKind) -> NoReturn:
         remedy = f"leave it out ({self._syntax.write('ignore', self._name)})"

@@ -224,7 +224,9 @@ def _plain(value: Any) -> Any:
 def scan_as_json(found: FileScan) -> dict[str, Any]:
     """A scan as plain values, to be kept in a file."""
     seen = {name: scan.as_json() for name, scan in found.scans.seen.items()}
-    number_formats = {n: [r.unit, r.thousands, r.decimal] for n, r in found.number_formats.items()}
+    number_formats = {
+        n: [r.unit, r.thousands, r.decimal, r.censored] for n, r in found.number_formats.items()
+    }
     return {
         "version": found.version,
         "names": list(found.names),

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Protocol
+from typing import IO, Any, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from keyhole.problem import DataError, nearest
@@ -29,6 +29,10 @@ ZIP = b"PK\x03\x04"
 COMPRESSIONS = {GZIP: "gzip", BZIP2: "bzip2", XZ: "xz", ZSTD: "zstandard", ZIP: "zip"}
 DAMAGE_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+BOM = b"\xef\xbb\xbf"  # of UTF-8
+PICKLE = re.compile(rb"\x80[\x02-\x05]")  # of any protocol of this century
+PICKLE_SUFFIXES = (".pkl", ".pickle", ".p", ".joblib")
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, before 2007
 KNOWN_MAGICS = (PARQUET, ARROW_FILE, ARROW_STREAM, OLD_EXCEL, *COMPRESSIONS)
 # What people have on their disks that is no table, by its first bytes.
@@ -44,6 +48,8 @@ OTHER_FORMATS = {
     b"<html": "a web page",
     b"$FL2": "an SPSS file",
     b"<stata_d": "a Stata file",
+    b"\x93NUMPY": "a NumPy array without names of columns",
+    b"FEA1": "a Feather file of version 1",
 }
 MAGICS_BY_SUFFIX = {
     ".parquet": (PARQUET,),
@@ -208,17 +214,15 @@ class SourceFile:
             raise DataError(f"{self.title} is empty")
         found = next((m for m in KNOWN_MAGICS if head[: len(m)] == m), b"")
         suffix = self.path.suffix.lower()
+        if not found:
+            refuse_other_formats(self.title, head)
         if found not in MAGICS_BY_SUFFIX.get(suffix, (found,)):
             raise DataError(
                 f"{self.title} is named {suffix} and does not begin like one: "
                 "it is damaged or of another format"
             )
-        for magic, what in OTHER_FORMATS.items():
-            if not found and head.startswith(magic):
-                raise DataError(
-                    f"{self.title} is {what}: give CSV (also compressed), a spreadsheet, Parquet "
-                    "or Arrow"
-                )
+        if not found and suffix in PICKLE_SUFFIXES:
+            refuse_pickle(self.title)
         return found
 
     def _put_by(self, pipe: IO[bytes]) -> Path:
@@ -242,6 +246,33 @@ class SourceFile:
             folder = path.parent
             beside = sorted(os.listdir(folder)) if folder.is_dir() else []
             raise DataError(f"there is no file {path}{nearest(path.name, beside)}") from None
+
+
+def refuse_other_formats(title: str, head: bytes) -> None:
+    """DataError if a file begins like one of a format that is not read."""
+    if PICKLE.match(head):
+        refuse_pickle(title)
+    for magic, what in OTHER_FORMATS.items():
+        if head.startswith(magic):
+            raise DataError(
+                f"{title} is {what}: give CSV (also compressed), JSON lines, a spreadsheet, "
+                "Parquet or Arrow"
+            )
+
+
+def refuse_pickle(title: str) -> NoReturn:
+    """DataError about a pickle file, which nothing here ever loads."""
+    raise DataError(
+        f"{title} is a pickle file, which can run any code when it is loaded, so it never is: "
+        "where you trust it, load it yourself and save the table as Parquet, as in "
+        "pandas.read_pickle(...).to_parquet(...)"
+    )
+
+
+def is_json(origin: SourceFile, head: bytes) -> bool:
+    """Whether a file of text is JSON, by its name or by how it begins."""
+    named = any(suffix.lower() in JSON_SUFFIXES for suffix in origin.path.suffixes[-2:])
+    return named or bool(re.match(rb"\s*(\{\s*[\"}]|\[\s*\{)", head.removeprefix(BOM)))
 
 
 @contextlib.contextmanager

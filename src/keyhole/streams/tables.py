@@ -16,6 +16,9 @@ from keyhole.streams.source_file import ARROW_STREAM, SourceFile, readable
 MIN_THREADED_BYTES = 1 << 20
 
 
+EMPTY_CELLS_ROWS = 1 << 16  # at a time, to count cells without a value
+
+
 RowsLeft = Callable[[], int]  # how many rows are wanted still
 
 
@@ -99,6 +102,20 @@ class ParquetTable:
             found = file.iter_batches(query.rows, groups, list(query.columns), use_threads=many)
             yield from _placed(found, sum(self.group_rows[: groups[0]]) if groups else 0)
 
+    def empty_cells(self, columns: Sequence[str]) -> dict[str, int] | None:
+        """By column, how many cells have no value; None if the file does not say so."""
+        found = dict.fromkeys(columns, 0)
+        with readable(self.title), self._open() as file:
+            for i in self.row_groups or range(len(self.group_rows)):
+                group = file.metadata.row_group(i)
+                for j in range(group.num_columns):
+                    chunk = group.column(j)
+                    if chunk.path_in_schema in found:
+                        if chunk.statistics is None or not chunk.statistics.has_null_count:
+                            return None
+                        found[chunk.path_in_schema] += chunk.statistics.null_count
+        return found
+
 
 class ArrowTable:
     """An Arrow IPC (Feather) file or stream, mapped into memory and gone through in slices.
@@ -177,6 +194,18 @@ class FrameTable:
         yield from _placed(
             self._table.select(list(query.columns)).to_batches(max_chunksize=query.rows)
         )
+
+
+def empty_cells(table: Table, columns: Sequence[str]) -> dict[str, int]:
+    """By column, how many of its cells have no value; of Parquet files their statistics tell."""
+    told = table.empty_cells(columns) if isinstance(table, ParquetTable) else None
+    if told is not None:
+        return told
+    found = dict.fromkeys(columns, 0)
+    for batch in table.batches(BatchQuery(columns, {}, EMPTY_CELLS_ROWS)):
+        for name in columns:
+            found[name] += int(batch.rows.column(name).null_count)
+    return found
 
 
 def _placed(batches: Iterator[Any], skipped: int = 0) -> Iterator[TableBatch]:

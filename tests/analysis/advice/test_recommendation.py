@@ -98,6 +98,10 @@ def test_the_budget_keeps_as_many_as_the_model_has() -> None:
             fewer = [b for b in range(k, budget) if kept(b, d) >= k]
             assert all(b < LEAST_BUDGET for b in fewer)
             assert budget >= min(LEAST_BUDGET, d)
+            told = reads_for(k, d, least=1)
+            assert k <= told <= budget
+            assert kept(told, d) >= k
+            assert not [b for b in range(k, told) if kept(b, d) >= k]
 
 
 def test_as_text_and_json() -> None:
@@ -107,7 +111,9 @@ def test_as_text_and_json() -> None:
     (chosen,) = (line for line in lines if "*" in line)
     assert chosen.split()[:4] == ["4*", "69%", "±", "1%"]
     assert any(line.endswith("x4, x5 and 6 more") for line in lines)
-    assert lines[-1].startswith("Recommended: sparsity 4, budget 6 ")
+    assert lines[-2].startswith("Recommended: sparsity 4, budget 6 ")
+    assert lines[-1].startswith("After these rows as history: budget 5, ")
+    assert found.as_json()["budget_after_history"] == found.budget_after_history == 5
     told = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert told["features"][2] == ["x0", "x1"]
     assert (told["sparsity"], told["budget"], told["knee"], told["best"]) == (4, 6, 2, 6)

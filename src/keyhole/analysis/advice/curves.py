@@ -67,20 +67,23 @@ def knee(explained: Floats, k: int) -> int:
     return int(rise.argmax())
 
 
-def reads_for(k: int, d: int) -> int:
+def reads_for(k: int, d: int, least: int = LEAST_BUDGET) -> int:
     """The recommended budget for models of k features: the least of which AutoLearner keeps k.
 
     It explores too, and its safety net reads: of a budget of 8 it keeps 7, of 21 it keeps 17. And
-    at least 6: below that one read to explore with is a large part of all.
+    at least 6: below that one read to explore with is a large part of all. Where history has shown
+    which features matter, less will do (`least`).
 
     >>> reads_for(2, d=100), reads_for(5, d=100), reads_for(17, d=100), reads_for(17, d=18)
     (6, 6, 21, 18)
     >>> reads_for(1, d=4), reads_for(0, d=100)
     (4, 0)
+    >>> reads_for(2, d=5), reads_for(2, d=5, least=1)
+    (5, 3)
     """
     if k == 0:
         return 0
-    return next(b for b in range(min(max(k, LEAST_BUDGET), d), d + 1) if kept(b, d) >= k)
+    return next(b for b in range(min(max(k, least), d), d + 1) if kept(b, d) >= k)
 
 
 def kept(budget: int, d: int) -> int:
@@ -193,6 +196,14 @@ class BudgetCurve:
         return reads_for(self.sparsity, len(self.names))
 
     @property
+    def budget_after_history(self) -> float:
+        """The same for a learner that has studied such rows (`learner.study`): it need not search.
+
+        It keeps `sparsity` features of it, and one read at least explores.
+        """
+        return reads_for(self.sparsity, len(self.names), least=1)
+
+    @property
     def reads(self) -> float:
         """What the curve itself cost: values looked at per row that passed, in the mean."""
         return self.rows / self.passed * len(self.names) if self.passed else 0.0
@@ -235,6 +246,7 @@ class BudgetCurve:
             "knee": self.knee,
             "sparsity": self.sparsity,
             "budget": self.budget,
+            "budget_after_history": self.budget_after_history,
             "recommendation": self.recommendation,
         }
 
@@ -248,6 +260,11 @@ class BudgetCurve:
             lines.append(
                 f"Recommended: sparsity {k}, budget {self.budget} (a learner reads "
                 f"{features(self.budget)} per example to find and keep the best {k})."
+            )
+        if k and self.budget_after_history < self.budget:
+            lines.append(
+                f"After these rows as history: budget {self.budget_after_history}, for the learner "
+                "then knows which features to keep."
             )
         return "\n".join(lines)
 
@@ -371,6 +388,11 @@ class MoneyCurve(BudgetCurve):
         A round amount; 0 if nothing is explained, or what is free does.
         """
         return budget_for(self.prices, self.prices.limit(self.limit), ASIDE)
+
+    @property
+    def budget_after_history(self) -> float:
+        """The same: a part of it explores, with history and without."""
+        return self.budget
 
     @property
     def full_cost(self) -> float:

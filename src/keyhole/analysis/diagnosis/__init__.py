@@ -7,7 +7,8 @@ from keyhole.analysis.diagnosis.diagnose import (
     diagnose_moments,
     diagnose_sums,
 )
-from keyhole.analysis.diagnosis.page import Diagnosis, Finding, Fit, Guarantee, Recommendation
+from keyhole.analysis.diagnosis.page import Diagnosis, Fit, Guarantee, Recommendation
+from keyhole.analysis.findings import Finding
 
 __all__ = [
     "ColumnObserver",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,16 +13,15 @@ from keyhole import theory
 from keyhole.analysis.conditions import restricted_condition_number, rip
 from keyhole.analysis.diagnosis.page import (
     Diagnosis,
-    Finding,
     Fit,
     Guarantee,
     Recommendation,
     count,
     ends,
-    listed,
 )
 from keyhole.analysis.exact.best_subset import best_subset
-from keyhole.game import Observer, PlayedBlock
+from keyhole.analysis.findings import Finding, listed
+from keyhole.analysis.first_look import Codes, FirstLook, Giveaway, first_findings
 from keyhole.learners.blocks.draw.sampling import inclusion_uniform
 from keyhole.learners.blocks.sums.column_stats import (
     ColumnFacts,
@@ -39,10 +38,9 @@ from keyhole.learners.blocks.sums.data_sums import (
 from keyhole.learners.blocks.sums.estimates import SecondMoments, available_case, second_moments
 from keyhole.learners.blocks.sums.moments import Moments
 from keyhole.learners.dantzig import default_burn_in
-from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval, Learner, Problem
+from keyhole.problem import BlockStream, DataError, Floats, Indices, Interval, Problem
 from keyhole.problem.display import counted
 from keyhole.problem.memory import refuse_beyond_memory
-from keyhole.streams.cell_formats import CodeCounter
 
 ALIKE_CORRELATION = 0.95  # correlation from which two features are hard to tell apart
 HEAVY_KURTOSIS = 30.0  # kurtosis; a Gaussian has 3, an exponential variable 9
@@ -61,47 +59,46 @@ class StreamFacts:
     y_range: tuple[float, float] | None
     columns: ColumnFacts | None
     mean: Floats
-    codes: Mapping[int, Mapping[float, int]] = field(default_factory=dict)  # at d: of the label
+    codes: Codes = field(default_factory=dict)
+    giveaways: Sequence[Giveaway] = ()
 
 
 def findings(facts: StreamFacts, parts: Dependence) -> list[Finding]:
     """What is unusual, most harmful first."""
     names = facts.problem.label
-    found: list[Finding] = []
+    found = list(first_findings(facts.giveaways, facts.codes, facts.problem.d, names))
     if len(parts.constant):
         these = tuple(parts.constant.tolist())
         what = f"Drop columns that never change: {_list(facts, these)}."
         found.append(Finding("They carry no information.", what, these, "worth mending"))
-    if parts.copies:
-        pairs = [f"{names(j)} (repeats {names(i)})" for j, i in parts.copies]
+    copies = [(j, i) for j, i in parts.copies if not _of_one_column(names(j), names(i))]
+    if copies:
+        pairs = [f"{names(j)} (repeats {names(i)})" for j, i in copies]
         what = f"Drop copies: {listed(pairs, 4)}."
         why = "A copy makes the isometry fail and splits the weight."
-        these = tuple(j for j, _ in parts.copies)
-        found.append(Finding(why, what, these, "worth mending"))
+        found.append(Finding(why, what, tuple(j for j, _ in copies), "worth mending"))
+    two = [j for j, i in parts.copies if _of_one_column(names(j), names(i))]
+    if two:
+        what = f"Leave levels as they are: {_list(facts, two)}."
+        found.append(Finding("Of two levels of a column, one says what the other does.", what))
     if len(parts.computed):
         these = tuple(parts.computed.tolist())
         what = f"Drop columns that others determine: {_list(facts, these)}."
         why = "They are sums and differences of earlier columns (one-hot groups, totals)."
         found.append(Finding(why, what, these, "good to know"))
-    found += _codes(facts)
     found += _alike(facts, parts)
     found += _ranges(facts)
     return found + _labels(facts)
 
 
-def _codes(facts: StreamFacts) -> list[Finding]:
-    """Numbers that most likely mean that a value is not known."""
-    if not facts.codes:
-        return []
-    told = [
-        f"{facts.problem.label(j) if j < facts.problem.d else 'the label'} "
-        f"{' and '.join(f'{c:g} ({n:,} times)' for c, n in codes.items())}"
-        for j, codes in facts.codes.items()
-    ]
-    why = "Far outside of all other values, and often: most likely codes for missing."
-    do = f"Leave out what means no value (--missing auto, or missing='auto'): {listed(told, 4)}."
-    features = tuple(j for j in facts.codes if j < facts.problem.d)
-    return [Finding(why, do, features, "serious")]
+def _of_one_column(one: str, other: str) -> bool:
+    """Whether two features are levels of a column.
+
+    >>> _of_one_column("sex=f", "sex=m"), _of_one_column("age", "age_months")
+    (True, False)
+    """
+    column, equals, _ = one.partition("=")
+    return bool(equals) and other.startswith(f"{column}=")
 
 
 def _list(facts: StreamFacts, features: Sequence[int] | NDArray[np.int64]) -> str:
@@ -151,7 +148,7 @@ def _ranges(facts: StreamFacts) -> list[Finding]:
             why.append(f"standard deviations go from {count(sd[alive].min())} to {count(sd.max())}")
         if wide.any():
             why.append(f"columns with values beyond 1 in size: {int(wide.sum())}")
-        do = "Standardise: subtract each column's mean, divide by its standard deviation."
+        do = "Leave scales as they are: the learner centres and scales by itself."
         found.append(Finding(_sentence(why), do, tuple(np.flatnonzero(wide).tolist())))
     if columns is None:
         return found
@@ -164,8 +161,10 @@ def _ranges(facts: StreamFacts) -> list[Finding]:
         found.append(Finding(rare, do, tuple(heavy.tolist()), "worth mending"))
     gaps = np.flatnonzero(columns.absent > 0)
     if len(gaps):
-        what = f"Up to {columns.absent.max():.0%} of a column is missing; it is left out, never 0."
-        do = f"Know the gaps: {_list(facts, gaps)}."
+        what = (
+            f"Up to {columns.absent.max():.0%} of a column is missing; that is never taken for 0."
+        )
+        do = f"Leave gaps empty, they are left out: {_list(facts, gaps)}."
         found.append(Finding(what, do, tuple(gaps.tolist())))
     return found
 
@@ -187,25 +186,21 @@ def _labels(facts: StreamFacts) -> list[Finding]:
         why.append(f"it runs from {facts.y_range[0]:.4g} to {facts.y_range[1]:.4g}")
     if not why:
         return []
-    do = f"Centre the label and divide it by its standard deviation, {sd:.3g}."
+    do = "Leave the label in its own units: the learner centres it by itself."
     return [Finding(_sentence(why), do)]
 
 
-class ColumnObserver(Observer):
-    """Sums of every column by itself."""
+class ColumnObserver(FirstLook):
+    """Sums of every column by itself, and beside the label."""
 
     def __init__(self, d: int) -> None:
+        super().__init__(d)
         self.columns = ColumnSums(d)
-        self.codes = CodeCounter(d + 1)  # of the columns, and of the label behind them
 
     def add(self, X: NDArray[np.floating], y: Floats) -> None:
         """Add complete rows and their labels."""
+        super().add(X, y)
         self.columns.add(X)
-        self.codes.add(np.column_stack([X, y]))
-
-    def after_block(self, played: PlayedBlock, learner: Learner) -> None:
-        """Add the rows that were played."""
-        self.add(played.X, played.y)
 
 
 class StreamSums(ColumnObserver):
@@ -244,8 +239,9 @@ def diagnose(
     Parameters
     ----------
     stream
-        Read once, O(d^2) memory. Or its sums, from `kh.sums`: tails of columns, and codes such as
-        9999 for missing, cannot be seen in them; all else is the same.
+        Read once, O(d^2) memory. Or its sums, from `kh.sums`: tails of columns, codes such as 9999
+        for missing, and columns that give the label away are not looked for in them; all else is
+        the same.
     k, budget
         Sparsity of the models, and the number of features that may be read per example in all.
     seconds
@@ -298,7 +294,7 @@ def _facts(sums: DataSums, problem: Problem) -> StreamFacts:
     sd = np.sqrt(np.maximum(np.diag(least.G) / np.maximum(sums.counts, 1.0), 0.0))
     absent, binary = 1.0 - sums.counts / gram.n, np.zeros(sums.d, dtype=bool)
     columns = ColumnFacts(least.mean_x, sd, sums.low, sums.high, unknown, binary, absent)
-    return _facts_of(gram, problem, sums.ends, columns, {})
+    return _facts_of(gram, problem, sums.ends, columns)
 
 
 def _facts_of(
@@ -306,12 +302,13 @@ def _facts_of(
     problem: Problem,
     ends: tuple[float, float],
     columns: ColumnFacts,
-    codes: Mapping[int, Mapping[float, int]],
+    codes: Codes | None = None,
+    giveaways: Sequence[Giveaway] = (),
 ) -> StreamFacts:
     least, n = gram.centred(), gram.n
     label = least.c / n, least.yy / n, least.mean_y, ends
     moments = second_moments(gram, centred=True)
-    return StreamFacts(problem, n, moments, *label, columns, columns.mean, codes)
+    return StreamFacts(problem, n, moments, *label, columns, columns.mean, codes or {}, giveaways)
 
 
 def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -> Diagnosis:
@@ -319,8 +316,9 @@ def diagnose_sums(sums: StreamSums, problem: Problem, *, seconds: float = 6.0) -
     if sums.gram.n == 0:
         raise DataError("the stream is empty: there is nothing to diagnose")
     ends, columns = (sums.lowest, sums.highest), sums.columns.facts()
-    codes, problem = sums.codes.codes(), counting_budget(problem)
-    return _judge(_facts_of(sums.gram, problem, ends, columns, codes), seconds)
+    codes, giveaways = sums.codes.codes(), sums.links.giveaways()
+    facts = _facts_of(sums.gram, counting_budget(problem), ends, columns, codes, giveaways)
+    return _judge(facts, seconds)
 
 
 def counting_budget(problem: Problem) -> Problem:

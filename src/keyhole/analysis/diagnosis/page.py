@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keyhole.analysis.findings import COPED_WITH, listed, paragraph
+from keyhole.analysis.findings import Finding as Finding
+from keyhole.analysis.findings import Severity as Severity
 from keyhole.problem import Interval, Problem
 from keyhole.problem.display import counted, html_table
 
-PAGE_WIDTH = 96
 Verdict = Literal["fails", "open", "not refuted"]
-Severity = Literal["serious", "worth mending", "good to know"]
 NO_PROMISE = (
     "A guarantee that does not apply does not mean that the learner fails, only that nobody has "
     "promised it."
 )
 VERDICT_WORDS = {"fails": "does not apply", "open": "cannot be told", "not refuted": "may apply"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing about the data: what it is, what to do about it, which features it is about.
-
-    `severity` says how much it harms AutoLearner, which centres and scales by itself.
-    """
-
-    what: str
-    do: str
-    features: tuple[int, ...] = ()
-    severity: Severity = "good to know"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +110,15 @@ class Diagnosis:
         return html_table(title, rows, ("finding", "what to do"))
 
     def __str__(self) -> str:
-        return "\n".join([*self._head(), *self._to_do(), *self._expected(), *self._theory()])
+        return self.page()
+
+    def page(self, *, everything: bool = False, typed: bool = False) -> str:
+        """The page; with every finding, or without those that AutoLearner copes with by itself.
+
+        `typed`: for somebody at a terminal, who has options.
+        """
+        to_do = self._to_do(everything, typed)
+        return "\n".join([*self._head(), *to_do, *self._expected(), *self._theory()])
 
     def _head(self) -> list[str]:
         p = self.problem
@@ -137,12 +131,19 @@ class Diagnosis:
             f"Looked at: {seen}.",
         ]
 
-    def _to_do(self) -> list[str]:
-        if not self.findings:
-            return ["", "WHAT TO DO FIRST", "Nothing: the columns look as they should."]
+    def _to_do(self, everything: bool, typed: bool) -> list[str]:
+        shown = [f for f in self.findings if everything or f.severity != COPED_WITH]
+        folded = len(self.findings) - len(shown)
         lines = ["", "WHAT TO DO FIRST"]
-        for number, finding in enumerate(self.findings, start=1):
-            lines += paragraph(f"{number}. {finding.do} {finding.what}", indent=3)
+        if not shown:
+            lines.append("Nothing: the columns look as they should.")
+        for number, finding in enumerate(shown, start=1):
+            lines += paragraph(f"{number}. {finding.words(typed=typed)}", indent=3)
+        if folded:
+            more = f"{counted(folded, 'more finding') if shown else counted(folded, 'finding')}"
+            where = "--all shows" if typed else "`findings` has"
+            it = "it" if folded == 1 else "them"
+            lines.append(f"({more} that the learner copes with by itself: {where} {it}.)")
         return lines
 
     @property
@@ -168,9 +169,12 @@ class Diagnosis:
         if self.fit is None:
             return (text,)
         best = listed([p.label(j) for j in self.fit.features])
+        whose = f"The best {p.k} features found explain"
+        if p.k == 1:
+            whose = "The best feature found explains"
         fit = (
-            f"The best {p.k} features found explain {self.fit.sparse:.0%} of the label's "
-            f"variance, all of them together {self.fit.full:.0%}. They are: {best}."
+            f"{whose} {self.fit.sparse:.0%} of the label's variance, all features together "
+            f"{self.fit.full:.0%}. {'It is' if p.k == 1 else 'They are'}: {best}."
         )
         return text, fit
 
@@ -200,23 +204,6 @@ class Diagnosis:
             if advice is not None:
                 lines += [*paragraph(advice.why), f"    {advice.code}"]
         return lines
-
-
-def paragraph(text: str, indent: int = 0) -> list[str]:
-    """Lines of a paragraph, all but the first indented."""
-    return textwrap.wrap(text, PAGE_WIDTH, subsequent_indent=" " * indent, break_long_words=False)
-
-
-def listed(names: Sequence[str] | Iterable[str], most: int = 5) -> str:
-    """A few names and how many more there are.
-
-    >>> listed("abcdefg", most=2)
-    'a, b and 5 more'
-    """
-    names = list(names)
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def count(number: float) -> str:

@@ -26,6 +26,7 @@ from keyhole.learners.blocks.fit.stepwise_selection import select
 from keyhole.learners.blocks.sums.column_stats import centre
 from keyhole.problem import Floats, Indices
 from keyhole.problem.display import counted, few, html_table
+from keyhole.problem.sparse_model import not_known
 
 WORTH_SAYING = 0.02  # of the squared error; less may be chance
 NOTHING_SAID = 0.5  # an error of which two are all there is
@@ -158,7 +159,9 @@ def _doubted(share: float, error: float) -> str:
 
 
 def _weight(line: Line) -> str:
-    doubt = "" if line.weight_error is None else f" ± {line.weight_error:.2g}"
+    doubt = ""
+    if line.weight_error is not None:
+        doubt = f" ± {line.weight_error:.2g}{not_known(line.weight, line.weight_error)}"
     long = "" if line.share is None else f", in the model {line.share:.0%} of the time"
     return f"{line.weight:+.4g}{doubt}{long}"
 
