@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, T
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import SMALLEST, finite_label, shortened, true_or_false
+from keyhole.errors import SMALLEST, finite_label, positive_number, shortened, true_or_false
 from keyhole.learners.blocks.draw.block import Block
 from keyhole.learners.blocks.draw.sampling import refuse_unless_drawable, workspace
 from keyhole.learners.blocks.sums.data_sums import DataSums
@@ -53,6 +53,7 @@ from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
+from keyhole.problem.step import Step
 
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
@@ -215,8 +216,13 @@ class LearnerBase(Locked, ABC):
     def weights(self) -> Floats:
         """The linear model as it is now."""
 
-    def ask(self) -> Ticket:
-        """A ticket for what to buy in the next round."""
+    def ask(self, *, steps: bool = False) -> Ticket:
+        """A ticket for what to buy in the next round.
+
+        With `steps` it may be for less than the budget buys, and `next` says what to buy after that;
+        a learner that cannot tell has bought everything with the ticket.
+        """
+        true_or_false("steps", steps)
         with self._lock, np.errstate(all="ignore"):
             t = self.round + 1
             self._before_round(t)
@@ -245,6 +251,61 @@ class LearnerBase(Locked, ABC):
             prediction = cut_off(self._predict(own))
             object.__setattr__(seen, "prediction", prediction)
             return prediction
+
+    @locked
+    def next(self, seen: Observation, *, stop_at: float | None = None) -> Step:
+        """What to buy next for this example, given what was seen of it; or that enough is known.
+
+        For tickets of `ask(steps=True)`. It changes nothing, and says the same when asked again.
+
+        Parameters
+        ----------
+        seen
+            What came back so far; what did not arrive yet counts as absent.
+        stop_at
+            Enough is known once the 90 % interval is at most so wide; for yes-or-no learners once
+            yes or no is at least so probable. None: the learner's own terms alone decide.
+
+        Examples
+        --------
+        >>> import keyhole as kh
+        >>> stream, truth = kh.streams.realizable(d=9, k=2, n=2000, seed=0)
+        >>> learner = kh.AutoLearner(kh.Problem(d=9, k=2, budget=5), seed=0)
+        >>> ledger = kh.play(learner, stream, steps=True)
+        >>> x, y = next(iter(stream))
+        >>> ticket = learner.ask(steps=True)                        # the first step
+        >>> seen = ticket.fill(x[ticket.features])
+        >>> while step := learner.next(seen, stop_at=0.5):
+        ...     seen = step.fill(x[step.features])
+        >>> learner.tell(seen, y)
+        """
+        if not isinstance(seen, Observation):
+            raise DataError(
+                f"next takes what ticket.fill(...) returns, got a {type(seen).__name__}"
+            )
+        if stop_at is not None:
+            positive_number("stop_at", stop_at)
+        ticket = self._desk.issued(seen.ticket)
+        own = seen if ticket is seen.ticket else Observation(ticket, seen.values)
+        grown = self._desk.next_step(ticket)
+        if grown is None:
+            return Step(own, ticket, 0.0, "everything that this ticket is for was bought")
+        why_not = self._close_enough(own, stop_at)
+        if why_not is not None:
+            return Step(own, ticket, 0.0, why_not)
+        goes_on, reason = self._goes_on(own, *grown)
+        return Step(own, *grown, reason) if goes_on else Step(own, ticket, 0.0, reason)
+
+    def _close_enough(self, seen: Observation, stop_at: float | None) -> str | None:
+        """Why enough is known, if the interval is as narrow as was asked for."""
+        if stop_at is None:
+            return None
+        width = self.interval(seen, issue=False).width
+        return f"the 90 % interval is {width:.3g} wide" if width <= stop_at else None
+
+    def _goes_on(self, seen: Observation, grown: Ticket, cost: float) -> tuple[bool, str]:
+        """Whether to make the next step, at this cost, and why; of tickets that have one."""
+        raise NotImplementedError
 
     def tell(self, seen: Observation, y: float) -> None:
         """Learn the label, and note for intervals how far the prediction was from it.
