@@ -94,6 +94,7 @@ from keyhole.problem.labels import PredictionInterval as PredictionInterval
 from keyhole.problem.price_file import read_prices as read_prices
 from keyhole.problem.prices import PriceTable as PriceTable
 from keyhole.problem.sparse_model import SparseModel as SparseModel
+from keyhole.problem.step import Step as Step
 from keyhole.problem.ticket import Observation as Observation
 from keyhole.problem.ticket import Ticket as Ticket
 from keyhole.report import plots as plots

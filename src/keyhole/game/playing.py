@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.errors import true_or_false
 from keyhole.game.audit import Audit
 from keyhole.game.ledger import Ledger, next_checkpoint
 from keyhole.game.observer import Observer, PlayedBlock, Progress, ten_times_a_second
@@ -107,6 +108,7 @@ def play(
     audit: float | Audit = 0.0,
     history: BlockStream | DataSums | None = None,
     coverage: float | None = None,
+    steps: bool = False,
 ) -> Ledger:
     """Play a learner against a stream, with the budget enforced, and return the ledger.
 
@@ -135,6 +137,9 @@ def play(
         Also record an interval for each round, which contains the label in that share of rounds.
         The intervals are those of `learner.interval`, which the learner tracks from then on; for a
         learner without intervals they are made here, from its errors. Nothing else changes.
+    steps
+        Whether each example is bought step by step, as `learner.next` says: for a learner with
+        `worth` or a purse. Rounds are then played one by one.
 
     Raises
     ------
@@ -166,6 +171,7 @@ def play(
         in_blocks=has_blocks(stream),
         audit=audit,
         coverage=coverage,
+        steps=steps,
     )
     refuse_other_features(game.problem, stream)
     if history is not None:
@@ -216,7 +222,7 @@ class RunningGame:
     ----------
     learner
         Who plays; it goes on from where it is.
-    observers, progress, keep_predictions, audit, coverage
+    observers, progress, keep_predictions, audit, coverage, steps
         As in `play`.
     in_blocks
         Whether a learner that can play blocks does so.
@@ -232,12 +238,19 @@ class RunningGame:
         in_blocks: bool = True,
         audit: float | Audit = 0.0,
         coverage: float | None = None,
+        steps: bool = False,
     ) -> None:
+        self._steps = true_or_false("steps", steps)
+        if steps and not hasattr(learner, "next"):
+            raise ProblemError(
+                f"{type(learner).__name__} has no `next`, so it cannot buy step by step: leave "
+                "`steps` out, or use a learner that has it, such as kh.AutoLearner"
+            )
         self.problem = problem_of(learner)
         self.ledger = Ledger(self.problem, keep_predictions=keep_predictions)
         self._audit = audit if isinstance(audit, Audit) else Audit(audit)
         self._learner = learner
-        self._block_learner = learner if in_blocks and plays_blocks(learner) else None
+        self._block_learner = learner if in_blocks and not steps and plays_blocks(learner) else None
         self._buffer = RowBuffer()
         self._observers = tuple(observers)
         self._report = ten_times_a_second(progress, self.ledger)
@@ -312,7 +325,8 @@ class RunningGame:
     def _play_single(self, x: ArrayOrLazyRow, y: float, ends: Floats | None = None) -> Round:
         self._calibrate()
         began = time.perf_counter()
-        played = play_round(self.problem, self._learner, self._round + 1, x, y)
+        number, steps = self._round + 1, self._steps
+        played = play_round(self.problem, self._learner, number, x, y, steps=steps)
         self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
         if self._residuals is not None:

@@ -94,6 +94,7 @@ from keyhole.problem.sparse_model import SparseModel
 from keyhole.problem.state import LearnerState, Tree, fit, restore, unpack
 from keyhole.problem.step import PLAN, STEP, first_step
 
+
 def values_for(batch: Batch, seen: Observation) -> Floats:
     """The values of a batch's features, as far as they were bought."""
     here = len(seen.values) == len(batch.S)

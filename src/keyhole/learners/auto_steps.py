@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 WARM, WARM_AFTER_HISTORY = 300, 100  # examples that go on, before anything is known
 SHARE = 0.05  # of all later ones that go on whatever is known, by a draw of their own
 PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
-WIDER = 8.0  # with `worth`, steps may take what is worth its price for one example in so many
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
 PACE = 0.05  # by which the exchange rate of a purse follows what is spent
@@ -66,17 +65,20 @@ def new_stepwise(width: int) -> Stepwise:
 
 
 def wider(spending: Spending, round: int) -> Spending:
-    """What a batch that is bought step by step may cost: more, for those examples that need it."""
+    """What a batch that is bought step by step may cost: what those examples need that go on.
+
+    With `worth` all that the budget buys: each step is asked whether it is worth its price.
+    """
     if spending.horizon:
         left = max(int((spending.horizon - round) / AHEAD), 1)
         return spending._replace(horizon=round + left)
-    return spending._replace(rate=spending.rate / WIDER)
+    return spending._replace(rate=0.0)
 
 
 def in_order(problem: Problem, kept: Indices, gains: Floats, batch: Batch) -> list[list[int]]:
     """The features of a batch in groups that one price buys: most gained for the money first."""
     S, prices = batch.S.tolist(), problem.prices
-    worth = {j: 0.0 for j in S}
+    worth = dict.fromkeys(S, 0.0)
     worth.update({j: g for j, g in zip(kept.tolist(), gains.tolist(), strict=True) if j in worth})
     by_why = dict(zip(S, batch.why.tolist(), strict=True))
     first = {j: at for at, j in enumerate(kept.tolist())}
@@ -163,7 +165,9 @@ def goes_on(learner: AutoLearner, own: Stepwise, seen: Observation) -> tuple[boo
     return False, f"enough is known: {now}, and going on not to be worth its price"
 
 
-def learn_steps(learner: AutoLearner, own: Stepwise, seen: Observation, batch: Batch, y: float) -> None:
+def learn_steps(
+    learner: AutoLearner, own: Stepwise, seen: Observation, batch: Batch, y: float
+) -> None:
     """What was predicted after each step, judged by the label; with what is known before it."""
     ticket, made = seen.ticket, steps_made(seen.ticket)
     memo, values = ticket.memo, seen.at(batch.S)

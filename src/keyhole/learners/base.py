@@ -53,7 +53,7 @@ from keyhole.problem.rows import BoughtValues, bought_for, bought_of_rows
 from keyhole.problem.sparse_model import sparse_model
 from keyhole.problem.state import LearnerState, restore, snapshot
 from keyhole.problem.state_checks import prove, prove_tickets
-from keyhole.problem.step import Step
+from keyhole.problem.step import Step, next_features
 
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
@@ -182,6 +182,7 @@ class LearnerBase(Locked, ABC):
         )
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
+        self._stopped: Residuals | None = None  # of examples for which enough was known early
 
     def __repr__(self) -> str:
         p, asked = self.problem, counted(self.round, "round")
@@ -219,8 +220,8 @@ class LearnerBase(Locked, ABC):
     def ask(self, *, steps: bool = False) -> Ticket:
         """A ticket for what to buy in the next round.
 
-        With `steps` it may be for less than the budget buys, and `next` says what to buy after that;
-        a learner that cannot tell has bought everything with the ticket.
+        With `steps` it may be for less than the budget buys; `next` says what to buy after that, and
+        nothing more where a learner cannot tell.
         """
         true_or_false("steps", steps)
         with self._lock, np.errstate(all="ignore"):
@@ -320,15 +321,40 @@ class LearnerBase(Locked, ABC):
             if not self._in_block:
                 self._see(bought_for(own), np.array([label]))
             if prediction is not None:
-                bought = bought_for(own) if self._residuals.tracking else None
-                self._residuals.hear(ticket.round, prediction, label, bought)
+                self._note_stopped(ticket)
+                errors = self._errors_of(ticket)
+                bought = bought_for(own) if errors.tracking else None
+                errors.hear(ticket.round, prediction, label, bought)
+                self._forget(ticket.round)
 
     def drop(self, ticket: Ticket) -> None:
         """Close the ticket of an example whose label will never come."""
         with self._lock:
             issued = self._desk.drop(ticket)
             self._dropped(issued)
-            self._residuals.forget(issued.round)
+            self._forget(issued.round)
+
+    def _forget(self, round: int) -> None:
+        """No interval is awaited for this ticket any more."""
+        self._residuals.forget(round)
+        if self._stopped is not None:
+            self._stopped.forget(round)
+
+    def _errors_of(self, ticket: Ticket) -> Residuals:
+        """The errors of examples like this: of those that stopped early apart from all others.
+
+        Whether an example stops hangs on what was seen of it, so its errors are not those of all.
+        """
+        if self._stopped is None or next_features(ticket) is None:
+            return self._residuals
+        return self._stopped
+
+    def _note_stopped(self, ticket: Ticket) -> None:
+        """The first that stopped early is told: from here on their errors are kept apart."""
+        if self._stopped is None and next_features(ticket) is not None:
+            self._stopped = copy.deepcopy(self._residuals)
+            for round in self._stopped.awaited:
+                self._stopped.forget(round)
 
     @locked
     def correct(
@@ -375,7 +401,7 @@ class LearnerBase(Locked, ABC):
         """
         if not isinstance(seen, Observation):
             return None
-        prediction = self._residuals.prediction(seen.round)
+        prediction = self._errors_of(seen.ticket).prediction(seen.round)
         if prediction is None:
             prediction = seen.prediction
         if prediction is None:
@@ -427,9 +453,10 @@ class LearnerBase(Locked, ABC):
         (True, True)
         """
         share, prediction = a_coverage(coverage), float(self.predict(seen))
+        errors = self._errors_of(seen.ticket)
         if not issue:
-            return self._residuals.look(prediction, share, bought_for(seen))
-        return self._residuals.issue(seen.ticket.round, prediction, share, bought_for(seen))
+            return errors.look(prediction, share, bought_for(seen))
+        return errors.issue(seen.ticket.round, prediction, share, bought_for(seen))
 
     @locked
     def doubts(self, seen: Observation, y: float | None = None) -> tuple[Doubt, ...]:
@@ -692,6 +719,8 @@ class LearnerBase(Locked, ABC):
     def state(self) -> LearnerState:
         """Everything this learner is, for `keyhole.save`."""
         parts = {**self._parts(), "residuals": self._residuals}
+        if self._stopped is not None:
+            parts["stopped"] = self._stopped
         if self._seen is not None:
             parts["reach"] = packed(self._seen)
         return snapshot(self, {"seed": self.seed, **self.settings()}, **parts)
@@ -705,9 +734,11 @@ class LearnerBase(Locked, ABC):
             prove(part, where, sizes)
         if cls.MEMOS is not None:
             prove_tickets(learner._desk, cls.MEMOS, sizes)
-        if "residuals" in state.parts:  # not in files from before there were intervals
-            learner._residuals = Residuals(learner.problem.d).with_arrays(state.part("residuals"))
-            learner._residuals.refuse_unless_open({t.round for t in learner._desk.open})
+        for part in ("residuals", "stopped"):
+            if part in state.parts:  # not in files from before there were any
+                errors = Residuals(learner.problem.d).with_arrays(state.part(part))
+                errors.refuse_unless_open({t.round for t in learner._desk.open})
+                setattr(learner, f"_{part}", errors)
         if "reach" in state.parts and "reach" not in learner._parts():  # not in older files
             learner._seen = unpacked(state.part("reach"), learner.problem.d)
         learner._resume()

@@ -96,7 +96,7 @@ def first_step(plan: Indices, step: Indices) -> Indices:
 
 
 def made_by(ticket: Ticket, memo: Mapping[str, Any]) -> int | None:
-    """The last step that a copy of a growing ticket has made; None if it is not one that grew so."""
+    """The last step that a copy of a growing ticket has made; None if it did not grow so."""
     plan, step = memo[PLAN], memo[STEP]
     if not len(ticket.features):
         return None

@@ -1,10 +1,10 @@
 """Step by step: in which order a batch's features are bought, and for whom going on pays.
 
-After each step the squared error that is still expected is known from earlier examples, by bins of
-the prediction: of *all* that got there, whether they went on or not, because their labels came. What
-going on from one step to a later one takes away of it is a share, known from the examples that went
-on. So going on is expected to save share x error, and an example goes on while that is more than
-what the steps cost.
+After each step the squared error that is still expected is known from earlier examples, by bins
+of the prediction: of *all* that got there, whether they went on or not, because their labels came.
+What going on from one step to a later one takes away of it is a share, known from the examples that
+went on. So going on is expected to save share x error, and an example goes on while that is more
+than what the steps cost.
 """
 
 from __future__ import annotations
