@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -258,6 +259,7 @@ class RunningGame:
         self._checkpoint = next_checkpoint(self._round)
         self._coverage = None if coverage is None else a_coverage(coverage)
         self._residuals: Residuals | None = None  # from the first round on
+        self._stopped: Residuals | None = None  # of rounds that stopped early, from the first on
 
     def enough(self) -> bool:
         """Whether an observer wants the game to end."""
@@ -313,7 +315,7 @@ class RunningGame:
         self.ledger.add_block(first, part.bought, part.y, part.y_hat)
         if self._residuals is not None:
             bought = bought_of_rows(part.rows, part.bought)
-            self._enter_intervals(part.y_hat, part.y, bought, part.ends)
+            self._enter_intervals(self._residuals, part.y_hat, part.y, bought, part.ends)
         self._after(len(part.y))
 
     def _play_singles(self, part: PlayedBlock) -> None:
@@ -330,8 +332,11 @@ class RunningGame:
         self.ledger.seconds += time.perf_counter() - began
         self.ledger.add(played)
         if self._residuals is not None:
-            bought = bought_of_row(x, played.features)
-            self._enter_intervals(np.array([played.y_hat]), np.array([played.y]), bought, ends)
+            errors, bought = self._residuals, bought_of_row(x, played.features)
+            if played.stopped:  # as the learner keeps them apart
+                errors = self._stopped = self._stopped or copy.deepcopy(errors)
+            one = np.array([played.y_hat]), np.array([played.y])
+            self._enter_intervals(errors, *one, bought, ends)
         self._after(1)
         return played
 
@@ -346,11 +351,16 @@ class RunningGame:
             self._residuals = Residuals(self.problem.d)
 
     def _enter_intervals(
-        self, y_hat: Floats, y: Floats, bought: BoughtValues, ends: Floats | None
+        self,
+        errors: Residuals,
+        y_hat: Floats,
+        y: Floats,
+        bought: BoughtValues,
+        ends: Floats | None,
     ) -> None:
-        if self._coverage is None or self._residuals is None:
+        if self._coverage is None:
             return
-        found = self._residuals.play_block(y_hat, y, self._coverage, bought)
+        found = errors.play_block(y_hat, y, self._coverage, bought)
         self.ledger.add_intervals(self._coverage, found, y)
         if ends is not None:
             ends[:] = found

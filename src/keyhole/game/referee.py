@@ -37,7 +37,7 @@ from keyhole.problem import (
     real_numbers,
 )
 from keyhole.problem.rows import ArrayOrLazyRow, ArrayOrLazyRows, LazyRows, are_lazy, is_lazy_row
-from keyhole.problem.step import Step
+from keyhole.problem.step import Step, next_features
 
 
 def sell(problem: Problem, ticket: Ticket, x: ArrayOrLazyRow) -> Observation:
@@ -172,7 +172,7 @@ def play_round(
         features = np.array(seen.ticket.features)
     y_hat = real_prediction(learner, number, learner.predict(seen))
     learner.tell(seen, label)
-    return Round(number, features, label, y_hat)
+    return Round(number, features, label, y_hat, steps and next_features(seen.ticket) is not None)
 
 
 def _bought_on(

@@ -220,8 +220,8 @@ class LearnerBase(Locked, ABC):
     def ask(self, *, steps: bool = False) -> Ticket:
         """A ticket for what to buy in the next round.
 
-        With `steps` it may be for less than the budget buys; `next` says what to buy after that, and
-        nothing more where a learner cannot tell.
+        With `steps` it may be for less than the budget buys; `next` then says what more to buy:
+        nothing, where a learner cannot tell.
         """
         true_or_false("steps", steps)
         with self._lock, np.errstate(all="ignore"):
