@@ -93,6 +93,7 @@ from keyhole.problem import Stream as Stream
 from keyhole.problem.labels import PredictionInterval as PredictionInterval
 from keyhole.problem.price_file import read_prices as read_prices
 from keyhole.problem.prices import PriceTable as PriceTable
+from keyhole.problem.shape_model import ShapeModel as ShapeModel
 from keyhole.problem.sparse_model import SparseModel as SparseModel
 from keyhole.problem.step import Step as Step
 from keyhole.problem.ticket import Observation as Observation

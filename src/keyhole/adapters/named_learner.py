@@ -53,7 +53,7 @@ class Player:
         Random seed.
     prices
         By name; None: a value costs 1. Then sparsity is cut to what the budget can buy.
-    worth
+    worth, shapes
         As in `AutoLearner`.
 
     Examples
@@ -74,6 +74,7 @@ class Player:
         seed: int,
         prices: PriceTable | None = None,
         worth: float | None = None,
+        shapes: bool | None = None,
     ) -> None:
         self.known = canonical(names)
         self._place = {name: place for place, name in enumerate(self.known)}
@@ -90,10 +91,10 @@ class Player:
                 "prices go by name, and two names of the row look alike, or one is empty: rename it"
             )
         self.learner: Learner
-        if worth is None:
+        if worth is None and shapes is None:
             self.learner = LEARNERS[learner](problem, seed=seed)
         else:
-            self.learner = AutoLearner(problem, seed=seed, worth=worth)
+            self.learner = AutoLearner(problem, seed=seed, worth=worth, shapes=shapes)
         self.features: Names = ()
         self._ticket: Ticket | None = None
         self._last: Observation | None = None  # what was last predicted from, of this ticket

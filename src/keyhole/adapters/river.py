@@ -12,8 +12,10 @@ import numpy as np
 from keyhole.adapters.estimator_prices import price_table_of, prices_for_names, refuse_worth_without
 from keyhole.adapters.named_learner import Names, Player, canonical
 from keyhole.adapters.river_rows import Frame, MeteredRow, labels, series
+from keyhole.errors import true_or_false
 from keyhole.game.playing import study_history
 from keyhole.learners import LEARNERS
+from keyhole.learners.auto import AutoLearner
 from keyhole.learners.yes_no import YesNoLearner
 from keyhole.problem import (
     DataError,
@@ -26,6 +28,7 @@ from keyhole.problem import (
 from keyhole.problem.labels import a_coverage
 from keyhole.problem.optional_imports import extra
 from keyhole.problem.prices import MAX_DECIMALS, money
+from keyhole.problem.shape_model import ShapeModel
 from keyhole.streams import ArrayStream
 
 try:
@@ -50,6 +53,7 @@ class RowLearner:
         prices: Any,
         panels: Any,
         worth: float | None,
+        shapes: bool | None,
     ) -> None:
         whole_number("sparsity", sparsity, 1)
         self._table = None if prices is None and panels is None else price_table_of(prices, panels)
@@ -63,7 +67,10 @@ class RowLearner:
                 f"learner must be one of {', '.join(LEARNERS)}, got {learner!r}{hint}"
             )
         refuse_worth_without(self._table, learner, worth)
+        if shapes is not None and learner != "auto":
+            raise ProblemError(f"shapes is for learner='auto', got learner={learner!r}")
         whole_number("seed", seed, 0)
+        self.shapes = None if shapes is None else true_or_false("shapes", shapes)
         self.sparsity, self.budget, self.learner, self.seed = sparsity, budget, learner, seed
         self.prices, self.panels, self.worth = prices, panels, worth
         self.n_reads = self.n_rounds = self.n_starts = 0
@@ -91,6 +98,22 @@ class RowLearner:
     def intercept(self) -> float:
         """The constant that belongs to `weights`."""
         return 0.0 if self._player is None else self._player.learner.intercept
+
+    @property
+    def shape_model(self) -> ShapeModel:
+        """The current model with curves and small trees, to be used anywhere; after a label.
+
+        Its names are those of the features as strings, where these are all different, else x0, x1,
+        and so on. A ProblemError where the learner has no shapes.
+        """
+        player = self._player
+        inner = None if player is None else getattr(player.learner, "inner", player.learner)
+        if not isinstance(inner, AutoLearner):
+            raise ProblemError(
+                f"shape_model is there after the first label, for learner='auto'; this is "
+                f"learner={self.learner!r} after {self.n_rounds} labels"
+            )
+        return inner.model(shapes=True)
 
     @property
     def next_features(self) -> Names:
@@ -157,6 +180,7 @@ class RowLearner:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles from before there were prices have none.
         later = {"prices": None, "panels": None, "worth": None, "_table": None, "_units": 0}
+        later["shapes"] = None  # nor of whether there are shapes
         self.__dict__.update(later | state)
 
     def _look(self, x: Mapping[Any, Any], player: Player) -> Floats:
@@ -225,6 +249,7 @@ class RowLearner:
             seed=self.seed,
             prices=self._table,
             worth=self.worth,
+            shapes=self.shapes,
         )
 
     def _wait_for(self, player: Player, names: Set[Hashable]) -> Names:
@@ -287,6 +312,9 @@ class KeyholeRegressor(RowLearner, base.MiniBatchRegressor):
     confidence_level
         The share of labels within the intervals of `predict_one(x, with_interval=True)`, named as
         in `river.conf`.
+    shapes
+        With learner "auto": whether it predicts with curves and small trees of what it looks at,
+        too. None: it does.
 
     Attributes
     ----------
@@ -333,8 +361,9 @@ class KeyholeRegressor(RowLearner, base.MiniBatchRegressor):
         panels: Any = None,
         worth: float | None = None,
         confidence_level: float = 0.9,
+        shapes: bool | None = None,
     ) -> None:
-        super().__init__(sparsity, budget, learner, seed, prices, panels, worth)
+        super().__init__(sparsity, budget, learner, seed, prices, panels, worth, shapes)
         self.confidence_level = a_coverage(confidence_level)
 
     def predict_one(self, x: Mapping[Any, Any], with_interval: bool = False) -> Any:
@@ -400,7 +429,7 @@ class KeyholeClassifier(RowLearner, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    sparsity, budget, learner, seed, prices, panels, worth
+    sparsity, budget, learner, seed, prices, panels, worth, shapes
         As in `KeyholeRegressor`.
     positive
         The class that is learnt as 1; None: True, 1, or of other classes the second that comes.
@@ -439,8 +468,9 @@ class KeyholeClassifier(RowLearner, base.MiniBatchClassifier):
         panels: Any = None,
         worth: float | None = None,
         positive: Any = None,
+        shapes: bool | None = None,
     ) -> None:
-        super().__init__(sparsity, budget, learner, seed, prices, panels, worth)
+        super().__init__(sparsity, budget, learner, seed, prices, panels, worth, shapes)
         self.positive = positive
         self._no: tuple[Hashable, ...] = ()  # none or one
         self._yes: tuple[Hashable, ...] = () if positive is None else (positive,)

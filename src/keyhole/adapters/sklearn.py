@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keyhole.adapters.estimator_prices import cut_to_budget, read_if_path, refuse_worth_without
-from keyhole.errors import LARGEST, shortened
+from keyhole.errors import LARGEST, shortened, true_or_false
 from keyhole.game import Observer, PlayedBlock, play
 from keyhole.game.playing import study_history
 from keyhole.learners.auto import AutoLearner
@@ -72,6 +72,7 @@ class BudgetEstimator(_Estimator):
     learner_: Any  # scikit-learn knows no more of it, and users call what their learner offers
     coef_: Floats
     intercept_: Any  # a number, or an array of one
+    model_: Any  # a SparseModel, or with shapes a ShapeModel
     support_: Indices
 
     def __init__(
@@ -85,6 +86,7 @@ class BudgetEstimator(_Estimator):
         prices: Any = None,
         panels: Any = None,
         worth: float | None = None,
+        shapes: bool = False,
     ) -> None:
         self.sparsity = sparsity
         self.budget = budget
@@ -95,6 +97,7 @@ class BudgetEstimator(_Estimator):
         self.prices = prices
         self.panels = panels
         self.worth = worth
+        self.shapes = shapes
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew and play all rows, `passes` times over."""
@@ -121,6 +124,8 @@ class BudgetEstimator(_Estimator):
         else:
             whole_number("budget", cast(int, self.budget), 1)
         refuse_worth_without(True if self._priced else None, self.learner, self.worth)
+        if true_or_false("shapes", self.shapes) and self.learner != "auto":
+            raise ProblemError(f"shapes=True is for learner='auto', got learner={self.learner!r}")
 
     def _learn(
         self,
@@ -167,7 +172,8 @@ class BudgetEstimator(_Estimator):
         """What the final model makes of rows."""
         _validation.check_is_fitted(self)
         rows = _validation.validate_data(self, X, dtype=FLOAT_TYPES, reset=False)
-        return self.model_.predict(rows[:, self.support_])
+        scores: Floats = self.model_.predict(rows[:, self.support_])
+        return scores
 
     def _begin(self) -> None:
         """A new learner, for the features that validation has found."""
@@ -224,16 +230,18 @@ class BudgetEstimator(_Estimator):
         self.n_reads_ += int(ledger.reads.sum())
         self.spent_ = round(self.spent_ + ledger.spent, MAX_DECIMALS)
         self._take_over(self.learner_)
-        self._errors = recent.errors_of(self.model_)
+        model = self.model_
+        self._errors = recent.errors_of(model) if isinstance(model, SparseModel) else model.missed
         return self
 
     def _take_over(self, learner: Learner) -> Self:
-        """Be the linear model of this learner."""
-        self.model_ = sparse_model(learner)
+        """Be the model of this learner."""
+        linear, whole = sparse_model(learner), cast(AutoLearner, learner)
+        self.model_ = whole.model(shapes=True) if self.shapes else linear
         self.support_ = self.model_.features
         self.coef_ = np.zeros(self.n_features_in_)
-        self.coef_[self.support_] = self.model_.weights
-        self.intercept_ = self.model_.intercept
+        self.coef_[linear.features] = linear.weights
+        self.intercept_ = linear.intercept
         self.cost_ = self.learner_.problem.cost(self.support_)
         return self
 
@@ -249,6 +257,7 @@ class BudgetEstimator(_Estimator):
             state = {**state, "learner_": from_bytes(state["learner_"])}
         # Pickles from before there was history, and from before there were prices.
         later: dict[str, Any] = {"history": None, "prices": None, "panels": None, "worth": None}
+        later["shapes"] = False
         if "learner_" in state:
             later["spent_"] = float(state["n_reads_"])
             later["cost_"] = float(len(state["support_"]))
@@ -295,11 +304,16 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     worth
         With prices and learner "auto": the money that one unit of squared error is worth. It then
         buys what gains more than it costs, within the budget.
+    shapes
+        With learner "auto": predict with a `keyhole.ShapeModel`, where features have curves and
+        small trees, instead of the linear model. It has at most as many features, which may be
+        others; what is bought in training is the same.
 
     Attributes
     ----------
     coef_ : array of shape (n_features_in_,)
-        The weights in the units of X, zero outside `support_`.
+        The weights of the linear model in the units of X, zero outside `support_`. With `shapes`
+        that is not what predicts, and its features may be others.
     intercept_ : float
         The constant.
     support_ : array of int
@@ -310,8 +324,8 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
         What they cost; without prices, how many they are.
     cost_ : float
         What a prediction costs: the price of `support_`; without prices, their number.
-    model_ : keyhole.SparseModel
-        The same model without the zeros; it predicts from the columns of `support_` alone.
+    model_ : keyhole.SparseModel or, with `shapes`, keyhole.ShapeModel
+        The model that predicts, from the columns of `support_` alone.
     learner_ : keyhole.Learner
         The learner itself, for whatever else it offers.
     n_features_in_, feature_names_in_
@@ -340,6 +354,12 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
     True
     >>> model.n_reads_ == 8 * 2048
     True
+    >>> X = np.random.default_rng(0).standard_normal((2000, 20))
+    >>> bent = KeyholeRegressor(sparsity=1, budget=4, random_state=0, shapes=True)
+    >>> print(bent.fit(X, X[:, 7] + abs(X[:, 7])).model_)
+    0.79..., and what each feature adds, within 0 to 6...:
+      x7  at...
+          adds...
     """
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -374,7 +394,8 @@ class KeyholeRegressor(_Regressor, BudgetEstimator):
         From the errors of `predict` on the last 512 rows of training, as far as the features it
         needs were bought there; if that was in fewer than 30 rows, from those of the learner. It
         holds for rows like these, in any order; with tickets, `learner_.interval` has a guarantee
-        that asks for nothing of the kind.
+        that asks for nothing of the kind. With `shapes`, the errors are those on rows that the
+        model was tried on, fitted to the others.
         """
         predictions, share = self.predict(X), a_coverage(coverage)
         ends = range_of(self._errors, share)
@@ -396,7 +417,7 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
 
     Parameters
     ----------
-    sparsity, budget, learner, passes, random_state, history, prices, panels, worth
+    sparsity, budget, learner, passes, random_state, history, prices, panels, worth, shapes
         As in `KeyholeRegressor`. A `history` that is a stream has the
         labels 0 and 1; one that is a pair (X_old, y_old) has the classes.
 
@@ -475,7 +496,7 @@ class KeyholeClassifier(_Classifier, BudgetEstimator):
 
     def _probabilities(self, X: ArrayLike) -> Floats:
         scores = self._scores(X)  # refuses to, before there is a learner
-        p: Floats = self.learner_.probabilities(scores)
+        p: Floats = self.learner_.probabilities(scores, shapes=self.shapes)
         return p
 
     def _begin(self) -> None:

@@ -58,6 +58,8 @@ from keyhole.problem.step import Step, next_features
 if TYPE_CHECKING:
     from keyhole.learners.correcting import RightValues
 
+OF_AUTO = ("model", "explain", "curves", "advice")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound="Locked")
@@ -183,6 +185,14 @@ class LearnerBase(Locked, ABC):
         self.seed, self.clip = seed, true_or_false("clip", clip)
         self._desk, self._residuals = Desk(problem), Residuals(problem.d)
         self._stopped: Residuals | None = None  # of examples for which enough was known early
+
+    if not TYPE_CHECKING:  # there, a name that is nowhere stays an error
+
+        def __getattr__(self, name: str) -> Any:
+            own = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in OF_AUTO:
+                own = f"{type(self).__name__} has no `{name}`: only AutoLearner has"
+            raise AttributeError(own, name=name, obj=self)
 
     def __repr__(self) -> str:
         p, asked = self.problem, counted(self.round, "round")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keyhole.errors import LARGEST, SMALLEST, shortened
+from keyhole.errors import LARGEST, SMALLEST, shortened, true_or_false
 from keyhole.learners.base import Locked, learner_table, locked
 from keyhole.learners.blocks.sums.data_sums import DataSums
 from keyhole.learners.calibration import (
@@ -147,7 +149,7 @@ def believed(linear: Forecasters, whole: Forecasters) -> Forecasters:
 
 # What a learner may offer beside the protocol; asked for here, it is that of the learner inside.
 FORWARDED_ATTRIBUTES = (
-    *("model", "explain", "advice", "bound", "seed"),
+    *("model", "explain", "curves", "advice", "bound", "seed"),
     *("worth", "purse", "purse_left", "horizon", "STUDIES", "FADES"),
 )
 
@@ -181,8 +183,9 @@ class YesNoLearner(Locked):
     told: for a late label it is the score at that time, with what was learnt in between. From
     history the calibrator learns only the share of yes, because nothing was predicted there.
 
-    `weights`, `intercept`, `model()`, `explain()` and `advice()` are those of the learner inside:
-    they are about the score. `probabilities(scores)` turns scores into probabilities.
+    `weights`, `intercept`, `model()`, `explain()`, `curves()` and `advice()` are those of the
+    learner inside: they are about the score, and so are the contributions that `explain(seen)` adds
+    up. `probabilities(scores)` turns scores into probabilities.
 
     Examples
     --------
@@ -239,8 +242,17 @@ class YesNoLearner(Locked):
 
     def __getattr__(self, name: str) -> Any:
         if name in FORWARDED_ATTRIBUTES:
-            return getattr(self._inner, name)
+            found = getattr(self._inner, name)
+            return functools.partial(self._explained, found) if name == "explain" else found
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _explained(self, explain: Any, seen: Observation | None = None) -> Any:
+        """What the learner inside explains; of an example, the score and what comes of it."""
+        if seen is None:
+            return explain()
+        found = explain(seen)
+        p = self._calibrator.predict(found.prediction)
+        return replace(found, of="score", probability=p)
 
     def __repr__(self) -> str:
         return f"<YesNoLearner around {self._inner!r}>"
@@ -254,15 +266,17 @@ class YesNoLearner(Locked):
         return calibration_of(self._calibrator)
 
     @locked
-    def probabilities(self, scores: ArrayLike) -> Floats:
+    def probabilities(self, scores: ArrayLike, *, shapes: bool = False) -> Floats:
         """The probabilities of a yes that scores of the linear model come to; NaN stays NaN.
 
         For `model().predict(...)`, or `intercept + X @ weights` of learners that have no `model`.
         They have a calibrator of their own: it learns in rounds in which all that the model needs
-        was bought, from the model as it was up to 256 labels ago.
+        was bought, from the model as it was up to 256 labels ago. With `shapes`, for scores of
+        `model(shapes=True)`: these are much like the learner's own, and its calibrator is used.
         """
         given = np.array(real_numbers("scores", scores), dtype=np.float64)
-        known = believed(self._linear, self._calibrator)
+        own = true_or_false("shapes", shapes)
+        known = self._calibrator if own else believed(self._linear, self._calibrator)
         found = known.predict_all(np.clip(given.ravel(), -LARGEST, LARGEST))
         result: Floats = np.where(np.isnan(given), np.nan, found.reshape(given.shape))
         return result

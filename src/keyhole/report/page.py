@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.resources
 import math
 import os
@@ -18,7 +19,7 @@ from keyhole.problem import DataError
 from keyhole.problem.atomic_file import whole_file
 from keyhole.problem.display import counted
 from keyhole.problem.optional_imports import extra
-from keyhole.report import plots
+from keyhole.report import curve_plots, plots
 from keyhole.report.conclusions import findings, headline
 from keyhole.report.number_format import (
     Fact,
@@ -28,6 +29,7 @@ from keyhole.report.number_format import (
     doubt,
     mean_amount,
     number,
+    plain_name,
     share,
 )
 from keyhole.report.prediction_plots import (
@@ -107,6 +109,7 @@ def page(run: Run) -> str:
         verdicts=VERDICTS,
         no_promise=NO_PROMISE,
         pictures=_pictures(run),
+        **_curves(run),
         losses=[] if run.advice is None else losses(run.advice, run.problem.prices),
         advised=[] if run.advice is None else sentences(run.advice, columns=run.columns),
         intercepts=tuple(map(number, (run.sparse.intercept, run.intercept, run.best.intercept))),
@@ -247,12 +250,16 @@ def _pictures(run: Run) -> list[Picture]:
     return inlined(drawn)
 
 
-def inlined(drawn: Iterable[tuple[str, str, Figure]]) -> list[Picture]:
+def inlined(drawn: Iterable[tuple[str, str, Figure]], key: str = "p") -> list[Picture]:
     """Pictures of a page from heading, words and figure of each; matplotlib escapes their text."""
     return [
-        Picture(heading, words, markup()(inline(plots.svg(figure, f"p{i}"), f"p{i}", heading)))
+        Picture(heading, words, markup()(_inline(figure, f"{key}{i}", heading)))
         for i, (heading, words, figure) in enumerate(drawn, start=1)
     ]
+
+
+def _inline(figure: Figure, name: str, title: str) -> str:
+    return inline(plots.svg(figure, name), name, html.escape(title))
 
 
 def _losses(run: Run) -> list[tuple[str, str, Figure]]:
@@ -327,6 +334,25 @@ def _curve(run: Run) -> list[tuple[str, str, Figure]]:
     what = "columns" if run.columns else "money"
     heading = f"How {'many columns' if run.columns else 'many features'} to buy"
     return [(heading, words, plots.budget_curve(run.curve, what=what))]
+
+
+def _curves(run: Run) -> dict[str, object]:
+    """What the section about shapes shows; nothing where all is straight."""
+    found = run.curves
+    drawn = [] if found is None else found.features[: curve_plots.MOST_CURVES]
+    pairs = () if found is None else found.pairs
+    names = [(plain_name(c.name), "", curve_plots.feature_curve(c)) for c in drawn]
+    both = [
+        (f"{plain_name(p.name)} by {plain_name(p.other)}", "", curve_plots.pair_curves(p))
+        for p in pairs
+    ]
+    return {
+        "curves": inlined(names, "c"),
+        "pairs": inlined(both, "i"),
+        "curve_words": "" if found is None else curve_plots.words(found, run.target),
+        "pair_words": "" if found is None else curve_plots.pair_words(found),
+        "straight": curve_plots.STRAIGHT,
+    }
 
 
 def _money_pictures(run: Run) -> list[tuple[str, str, Figure]]:

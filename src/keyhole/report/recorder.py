@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
     from keyhole.analysis.diagnosis import Diagnosis, StreamSums
     from keyhole.game.probability_scores import ProbabilityScores
+    from keyhole.learners.blocks.auto.curves import Curves
 
 FULL_WORK = 2e10  # d^2 rounds beyond which full information is not played: many seconds
 # At how many ends of bins regret is worked out: each is a search, and those of wide data are slow.
@@ -273,6 +274,7 @@ class Recorder:
             curve=about.curve,
             history=about.history,
             advice=_advice(self._learner),
+            curves=_curves(self._learner),
             errors=_per_feature(self._learner, "weight_errors"),
             shares=_per_feature(self._learner, "model_shares"),
             spending=money,
@@ -447,6 +449,12 @@ def _advice(learner: Learner) -> Advice | None:
     advise = getattr(learner, "advice", None)
     found = advise() if callable(advise) else None
     return found if isinstance(found, Advice) else None
+
+
+def _curves(learner: Learner) -> Curves | None:
+    """The curves of a learner's features, where it has some."""
+    draw = getattr(learner, "curves", None)
+    return draw() if callable(draw) else None
 
 
 def _per_feature(learner: Learner, what: str) -> Floats | None:

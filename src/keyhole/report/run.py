@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from keyhole.analysis.advice import BudgetCurve
     from keyhole.analysis.diagnosis import Diagnosis
     from keyhole.game.probability_scores import ProbabilityScores
+    from keyhole.learners.blocks.auto.curves import Curves
 
 MEAN, LAST, FULL = "running mean", "last value", "full information"  # names of baselines
 PACKAGES = ("numpy", "scipy")
@@ -113,6 +114,9 @@ class Run:
     errors, shares
         Of each feature: the standard error of its weight, and the share of the rounds in which it
         was in the learner's sparse model; None where the learner does not know.
+    curves
+        What each kept feature adds and which interact, where the learner has shapes
+        (`AutoLearner.curves`); None where it has none.
     spending
         Money: what was spent when, the frontier, the purse; None without prices.
     probabilities
@@ -155,6 +159,7 @@ class Run:
     advice: Advice | None = None
     errors: Floats | None = None
     shares: Floats | None = None
+    curves: Curves | None = None
     spending: RunSpending | None = None
     probabilities: ProbabilityScores | None = None
     intervals: IntervalTrace | None = None

@@ -11,9 +11,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keyhole.learners.blocks.shapes.seats import LOOKED
 from keyhole.problem import Floats, Indices, StateError
 from keyhole.problem.state import MAY_BE_NAN, Holds, fit
 
+FEWEST_VALUES = 16  # of a feature of which more is said
 TOLD, FOLDED, GONE, SEALED = range(4)  # in `Ring.next`
 
 
@@ -132,3 +134,38 @@ def put_back(ring: Ring, tree: Any) -> None:
     ring.features[there, :wide], ring.values[there, :wide] = told.features, told.values
     for name in ("labels", "rounds", "batches", "folds"):
         getattr(ring, name)[there] = getattr(told, name)
+
+
+class Rows(NamedTuple):
+    """Rows told last, the oldest first: values of some features, NaN where not bought; labels."""
+
+    X: Floats
+    y: Floats
+
+
+def rows_since(ring: Ring, started: int, features: Indices) -> Rows:
+    """The values of these features in the rows held, without the first `started` told."""
+    told, length = int(ring.next[TOLD]), len(ring.labels)
+    there = np.arange(max(started, told - length, 0), told) % max(length, 1)
+    bought, values = ring.features[there], ring.values[there]
+    X = np.full((len(there), len(features)), np.nan)
+    for a, j in enumerate(features.tolist()):
+        row, place = np.nonzero(bought == j)
+        X[row, a] = values[row, place]
+    return Rows(X, ring.labels[there])
+
+
+def read_often(ring: Ring, started: int, share: float, least: int, most: int) -> Indices:
+    """Features read in such a share of the last 1,024 rows, the first `started` told left out.
+
+    More of them until there are `least`, and no more than the `most` that were read most often;
+    none with fewer than 16 values.
+    """
+    told, length = int(ring.next[TOLD]), len(ring.labels)
+    there = np.arange(max(started, told - min(LOOKED, length), 0), told) % max(length, 1)
+    features, absent = ring.features[there], np.isnan(ring.values[there])
+    found, reads = np.unique(features[features >= 0], return_counts=True)
+    order = np.argsort(-reads, kind="stable")
+    order = order[: min(most, max(least, int((reads >= share * len(there)).sum())))]
+    often = [j for j in found[order] if (~absent & (features == j)).sum() >= FEWEST_VALUES]
+    return np.array(sorted(often), dtype=np.int64)
