@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from keyhole.learners.blocks.auto import engine
+from keyhole.learners.blocks.auto.last_layer import noted, recalled
+from keyhole.learners.blocks.auto.ring import rows_since
 from keyhole.learners.blocks.auto.spending import Spending
 from keyhole.learners.blocks.auto.steps import (
     MOST_STEPS,
@@ -32,6 +35,9 @@ SHARE = 0.05  # of all later ones that go on whatever is known, by a draw of the
 PURPOSE = (1 << 20) + 24  # keeps these draws apart from all others
 AHEAD = 4.0  # with a purse, one example may cost so many times what it lasts for on average
 MOST_GO_ON, KNOWN = 0.9, 64.0  # a step that this share goes on from is none: it is made at once
+FIRST, ORDERED_BY = 8, 128  # features to begin with, found by so many of the rows told last,
+AGAIN = 1.25  # once so many times as many examples were told
+NOTHING: Floats = np.empty(0)
 PACE = 0.05  # by which the exchange rate of a purse follows what is spent
 
 
@@ -41,7 +47,8 @@ class Stepwise(NamedTuple):
     Sums, fading: `table`, `went` (by step: how many would have gone on, of how many). `rate`: with
     a purse, the squared error that a unit of money must save. `batch`: the number of the batch that
     `step` is of (the step of each of its features, in their order; 0 beyond). `wide`: whether that
-    batch was chosen for steps.
+    batch was chosen for steps. `first`: the features to begin with, as they were found when so many
+    examples had been told as `ordered` says; -1 beyond.
     """
 
     table: Steps
@@ -50,6 +57,8 @@ class Stepwise(NamedTuple):
     batch: Annotated[Indices, Holds(most="begun"), "1"]
     wide: Annotated[Indices, Holds(most=1), "1"]
     step: Annotated[Indices, Holds(most=MOST_STEPS - 1), "width"]
+    first: Annotated[Indices, Holds(least=-1, below="d"), f"{FIRST}"]
+    ordered: Annotated[Indices, "1"]
 
 
 def new_stepwise(width: int) -> Stepwise:
@@ -61,6 +70,8 @@ def new_stepwise(width: int) -> Stepwise:
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(width, dtype=np.int64),
+        np.full(FIRST, -1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -75,37 +86,91 @@ def wider(spending: Spending, round: int) -> Spending:
     return spending._replace(rate=0.0)
 
 
-def in_order(problem: Problem, kept: Indices, gains: Floats, batch: Batch) -> list[list[int]]:
-    """The features of a batch in groups that one price buys: most gained for the money first."""
-    S, prices = batch.S.tolist(), problem.prices
+def in_order(
+    problem: Problem, first: list[int], kept: Indices, gains: Floats, batch: Batch
+) -> list[list[int]]:
+    """The features of a batch in groups that one price buys.
+
+    Those to begin with, then those that are kept, most gained for the money first, then others.
+    """
+    S = batch.S.tolist()
     worth = dict.fromkeys(S, 0.0)
     worth.update({j: g for j, g in zip(kept.tolist(), gains.tolist(), strict=True) if j in worth})
     by_why = dict(zip(S, batch.why.tolist(), strict=True))
-    first = {j: at for at, j in enumerate(kept.tolist())}
-    left = sorted(S, key=lambda j: (first.get(j, len(first)), by_why[j], j))
-    if prices is None:
-        return [[j] for j in left]
-    groups, bought, paid = list[list[int]](), list[int](), 0
+    rank = {j: at for at, j in enumerate(kept.tolist())}
+    left = sorted(S, key=lambda j: (rank.get(j, len(rank)), by_why[j], j))
+    groups, bought = list[list[int]](), list[int]()
     while left:
-        more = {j: prices.count([*bought, j]) - paid for j in left}
-        best = max(left, key=lambda j: (worth[j] / more[j] if more[j] else math.inf, -more[j]))
-        paid += more[best]
-        group = [j for j in left if prices.count([*bought, best, j]) == paid]
+        prices = {j: _counted(problem, [*bought, j]) - _counted(problem, bought) for j in left}
+        best = next((j for j in first if j in left), None)
+        if best is None and problem.prices is not None:
+            best = max(left, key=lambda j: (worth[j] / max(prices[j], 1e-9), -prices[j]))
+        best = left[0] if best is None else best
+        group = _comes_along(problem, bought, best, left)
         bought += group
         left = [j for j in left if j not in group]
-        if more[best] or not groups:
+        if prices[best] or not groups:
             groups.append(group)
         else:
             groups[-1] += group
     return groups
 
 
+def _comes_along(problem: Problem, bought: list[int], j: int, left: list[int]) -> list[int]:
+    """A feature, and all that costs nothing any more once it is paid."""
+    if problem.prices is None:
+        return [j]
+    paid = _counted(problem, [*bought, j])
+    return [i for i in left if _counted(problem, [*bought, j, i]) == paid]
+
+
+def _find_first(learner: AutoLearner, own: Stepwise, batch: Batch) -> None:
+    """What to begin with: one after the other, what most lowers the loss of the rows told last.
+
+    With nothing but the features so far, and in squared error for the money.
+    """
+    told = int(own.table.many.max())
+    if told < max(ORDERED_BY, AGAIN * own.ordered[0]):
+        return
+    own.ordered[0], own.first[:] = told, -1
+    rows = rows_since(learner._state.ring, 0, batch.S)
+    often = np.flatnonzero((~np.isnan(rows.X[-4 * ORDERED_BY :])).mean(axis=0) > 0.5)
+    X, y = rows.X[:, often], rows.y
+    there = np.flatnonzero(~np.isnan(X).any(axis=1))[-ORDERED_BY:]
+    if len(there) < ORDERED_BY // 4:
+        return
+    X, y, past = X[there], y[there], recalled(*noted(learner._last)) if learner.past else NOTHING
+
+    def loss(places: list[int]) -> float:
+        values, total = np.full(len(batch.S), np.nan), 0.0
+        for x, label in zip(X, y.tolist(), strict=True):
+            values[often[places]] = x[places]
+            total += (engine.predict_row(learner._auto, batch, values, past) - label) ** 2
+        return total
+
+    begun, features = list[int](), batch.S[often].tolist()
+    left, now = list(range(len(often))), loss([])
+    for position in range(min(FIRST, len(left))):
+        bought = [features[a] for a in begun]
+        paid = _counted(learner.problem, bought)
+        after = {a: loss([*begun, a]) for a in left}
+        price = {a: _counted(learner.problem, [*bought, features[a]]) - paid for a in left}
+        best = max(left, key=lambda a: (now - after[a]) / max(price[a], 1e-9))
+        if after[best] >= now:
+            return
+        own.first[position], now = features[best], after[best]
+        begun.append(best)
+        left.remove(best)
+
+
 def plan(learner: AutoLearner, own: Stepwise, number: int, batch: Batch) -> Indices:
     """The step of each feature of the current batch, made once."""
     if int(own.batch[0]) != number:
+        _find_first(learner, own, batch)
         kept = engine.affordable(learner._auto)
         gains = learner._state.space.gains[learner._leader(), : len(kept)]
-        step = numbered(in_order(learner.problem, kept, gains, batch), batch.S)
+        first = own.first[own.first >= 0].tolist()
+        step = numbered(in_order(learner.problem, first, kept, gains, batch), batch.S)
         share = own.went[:, 0] >= MOST_GO_ON * own.went[:, 1]
         sure = share & (own.went[:, 1] >= KNOWN)
         at_once = int(np.argmin(sure)) if not sure.all() else MOST_STEPS
@@ -121,8 +186,13 @@ def _rate(learner: AutoLearner, own: Stepwise) -> float:
     return float(own.rate[0]) if spending.horizon else spending.rate
 
 
-def _counted(problem: Problem, features: Indices) -> int:
-    return len(features) if problem.prices is None else problem.prices.count(features.tolist())
+def _counted(problem: Problem, features: Sequence[int] | Indices) -> int:
+    """What features cost, in units."""
+    return (
+        len(features)
+        if problem.prices is None
+        else problem.prices.count([int(j) for j in features])
+    )
 
 
 def _prices(problem: Problem, ticket: Ticket, later: Indices, rate: float) -> Floats:
